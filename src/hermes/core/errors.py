@@ -1,0 +1,58 @@
+"""Errors, by who can act on them.
+
+    HermesError
+    ├── ConfigError          the user edits a setting
+    ├── UnavailableError     the user installs or enables something
+    ├── RegistrationError    the author of a tool or plugin changes its name or its definition
+    └── ToolError            the model reads it and tries another way
+        ├── ArgumentError    the model sends the call again with other arguments
+        └── EditError        the model sends another piece of text to replace
+
+The message says what happened, `hint` says what to do next, and facts are attributes, so that
+no caller has to parse text.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class HermesError(Exception):
+    """Anything that Hermes reports on purpose."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class ConfigError(HermesError):
+    """A setting is missing, unreadable or has a value that can't be."""
+
+
+class UnavailableError(HermesError):
+    """Something optional is not installed or not enabled here."""
+
+
+class RegistrationError(HermesError):
+    """A tool or toolset can't be registered as asked."""
+
+
+class ToolError(HermesError):
+    """A tool could not do what was asked, and says why."""
+
+
+class ArgumentError(ToolError):
+    """The arguments of a call can't be used; `problems` has one line each."""
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, problems: Sequence[str] = ()
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.problems = list(problems)
+
+
+class EditError(ToolError):
+    """A text replacement was refused; nothing was changed."""
