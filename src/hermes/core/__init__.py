@@ -1,0 +1,87 @@
+"""The words everyone shares: what a tool is, who holds which name, what a call looks like.
+
+    entry          ToolEntry, ToolCall, ToolOutcome
+    registry       ToolRegistry: names, versions, definitions
+    decorator      @tool;  base_tool  BaseTool
+    schema         a function's signature and docstring as JSON Schema
+    arguments      what a model sent, read, coerced and validated
+    context        ToolContext, Task, Cancellation
+    toolsets       groups of tools that compose; toolset_table has those we ship
+    requirements   needs(): what a tool needs to work here; availability runs such checks
+    result         ToolResult, tool_result, tool_error;  jsontext  how they are written
+    replace        the fuzzy edit of a text
+    errors         by who can act on them;  home, config  where settings live
+
+No input or output but the settings file, and nothing heavy is imported before it is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.core.base_tool import BaseTool
+from hermes.core.context import ApprovalRequest, Cancellation, CancelledError, Task, ToolContext
+from hermes.core.decorator import tool
+from hermes.core.entry import ToolCall, ToolEntry, ToolOutcome
+from hermes.core.errors import (
+    ArgumentError,
+    ConfigError,
+    EditError,
+    HermesError,
+    RegistrationError,
+    ToolError,
+    UnavailableError,
+)
+from hermes.core.registry import ToolRegistry, registry
+from hermes.core.requirements import needs, require
+from hermes.core.result import ToolResult, tool_error, tool_result
+from hermes.core.toolsets import create_custom_toolset, resolve_toolset, toolsets
+
+if TYPE_CHECKING:
+    from hermes.core.arguments import coerce_tool_args
+    from hermes.core.replace import replace_text
+
+__all__ = [
+    "ApprovalRequest",
+    "ArgumentError",
+    "BaseTool",
+    "Cancellation",
+    "CancelledError",
+    "ConfigError",
+    "EditError",
+    "HermesError",
+    "RegistrationError",
+    "Task",
+    "ToolCall",
+    "ToolContext",
+    "ToolEntry",
+    "ToolError",
+    "ToolOutcome",
+    "ToolRegistry",
+    "ToolResult",
+    "UnavailableError",
+    "coerce_tool_args",
+    "create_custom_toolset",
+    "needs",
+    "registry",
+    "replace_text",
+    "require",
+    "resolve_toolset",
+    "tool",
+    "tool_error",
+    "tool_result",
+    "toolsets",
+]
+
+
+def __getattr__(name: str) -> object:
+    # The two that start-up never needs.
+    if name == "coerce_tool_args":
+        from hermes.core.arguments import coerce_tool_args
+
+        return coerce_tool_args
+    if name == "replace_text":
+        from hermes.core.replace import replace_text
+
+        return replace_text
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,44 @@
+"""How a call happens: from a model's request to the JSON text it gets back.
+
+pipeline       Runtime: the twelve stages; needs  what they wait for; answers  what is said
+parallel       the calls of one turn, side by side
+bridge         sync code to async handlers; workers  threads that can be given up on
+discovery      which modules hold tools, seen from their syntax trees; manifest  remembered
+definitions    what the model is offered; deferral  few schemas, the rest on demand
+search         find a tool by need
+plugins        other people's tools, hooks and commands; trust  whose content may load
+yaml_tools     tools without code, reloaded when their file changes
+hooks, events  what may be changed, what may be watched
+artifacts      large results kept for paging; fit  how they are cut
+audit          one chained line per call
+app            all of it put together for a front door
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hermes.runtime.app import App
+    from hermes.runtime.definitions import get_tool_definitions
+    from hermes.runtime.hooks import Hooks, Rewrite, Veto
+    from hermes.runtime.pipeline import Runtime
+
+_HOMES = {
+    "App": "app",
+    "Hooks": "hooks",
+    "Rewrite": "hooks",
+    "Runtime": "pipeline",
+    "Veto": "hooks",
+    "get_tool_definitions": "definitions",
+}
+__all__ = ["App", "Hooks", "Rewrite", "Runtime", "Veto", "get_tool_definitions"]
+
+
+def __getattr__(name: str) -> object:
+    # Listing tools needs none of the pipeline; each name brings only its own module.
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"hermes.runtime.{_HOMES[name]}"), name)

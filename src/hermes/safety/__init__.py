@@ -1,0 +1,51 @@
+"""What may happen: judgements over values, before anything runs.
+
+    policy       the ruling on a call: allow, ask, refuse
+    shell        what a shell command would really do
+    paths, urls  where a path or an address really leads
+    redaction    secrets out of any text
+    sanitise     error messages and foreign descriptions, made safe to show a model
+
+Pure functions: no tool, and no input or output but looking at the places that are judged.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hermes.safety.paths import check_path
+    from hermes.safety.policy import EffectPolicy, Policy, Ruling
+    from hermes.safety.redaction import Redactor, redact
+    from hermes.safety.shell import detect_dangerous_command
+    from hermes.safety.urls import check_url
+
+_HOMES = {
+    "EffectPolicy": "policy",
+    "Redactor": "redaction",
+    "Ruling": "policy",
+    "check_path": "paths",
+    "check_url": "urls",
+    "detect_dangerous_command": "shell",
+    "redact": "redaction",
+}
+
+__all__ = [
+    "EffectPolicy",
+    "Policy",
+    "Redactor",
+    "Ruling",
+    "check_path",
+    "check_url",
+    "detect_dangerous_command",
+    "redact",
+]
+
+
+def __getattr__(name: str) -> object:
+    # Each name brings only its own module: the shell grammar alone costs more than start-up.
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"hermes.safety.{_HOMES[name]}"), name)

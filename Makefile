@@ -1,0 +1,38 @@
+# make test    install what the tests need, run them
+# make check   what CI runs: lint, format, types, import direction, tests
+# make bench   measure; prints a table, writes benchmarks/results.json
+
+PYTHON := .venv/bin/python
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: test check lint bench clean
+
+test: .venv/.dev
+	$(PYTHON) -m pytest -n 2 --dist loadgroup
+
+check: lint
+	$(PYTHON) -m pytest -n 2 --dist loadgroup
+
+lint: .venv/.dev
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m mypy
+	.venv/bin/lint-imports
+
+bench: .venv/.dev
+	$(PYTHON) -m benchmarks.run
+
+# The program itself is installed by the launcher, as for anybody; the tools for developers on top.
+.venv/.dev: pyproject.toml hermes
+	./hermes --version
+	$(PYTHON) -m ensurepip --upgrade >/dev/null 2>&1 || true
+	if command -v uv >/dev/null 2>&1; then \
+		uv pip install --quiet --python $(PYTHON) -e '.[dev]'; \
+	else \
+		$(PYTHON) -m pip install --quiet -e '.[dev]'; \
+	fi
+	sh tests/system-packages
+	touch $@
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

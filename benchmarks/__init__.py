@@ -1,0 +1,1 @@
+"""Measurements: CPU time, beside a baseline taken in the same run. `make bench` runs them all."""

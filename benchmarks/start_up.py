@@ -1,0 +1,78 @@
+"""What it costs to start: `hermes --version`, a warm listing, a hundred functions made tools."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+import tempfile
+from typing import TYPE_CHECKING
+
+from benchmarks.measure import Row, process_ms, python_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_HUNDRED = """
+from hermes.tools import tool, registry
+source = '''
+@tool(toolset="bench", effect="read")
+def tool_{n}(path: str, count: int = 10, deep: bool = False, names: list[str] | None = None) -> str:
+    \"\"\"Do the thing number {n}.
+
+    Args:
+        path: Where.
+        count: How many.
+    \"\"\"
+    return path
+'''
+for n in range(100):
+    exec(source.replace("{n}", str(n)), {"tool": tool, "__name__": "bench"})
+assert len(registry.get_definitions()) == 100
+"""
+
+_FIRST = """
+import time
+begun = time.process_time()
+from hermes.runtime import get_tool_definitions
+found = get_tool_definitions()
+assert found
+print((time.process_time() - begun) * 1000)
+"""
+
+
+def rows() -> Iterator[Row]:
+    """Ratios to `python -c pass`, taken in the same run."""
+    program = os.path.join(sysconfig.get_path("scripts"), "hermes")
+    with tempfile.TemporaryDirectory() as home:
+        env = {"HERMES_HOME": home}
+        base = python_ms("pass")
+        yield Row("python -c pass", base, "ms")
+        yield Row("hermes --version", process_ms([program, "--version"], env=env) / base, "×", 2)
+        process_ms([program, "tools", "list"], env=env, runs=1)
+        warm = process_ms([program, "tools", "list"], env=env)
+        yield Row("hermes tools list, warm", warm / base, "×", 6)
+        hundred = python_ms(_HUNDRED, env=env)
+        yield Row("import hermes.tools, 100 functions, 100 schemas", hundred / base, "×", 8)
+        yield Row("first definitions, checks included", _first_ms(env), "ms", 40)
+        launcher = os.path.join(os.path.dirname(os.path.dirname(__file__)), "hermes")
+        if os.path.exists(os.path.join(os.path.dirname(launcher), ".venv", ".ready")):
+            through = process_ms([launcher, "--version"], env=env)
+            direct = process_ms([program, "--version"], env=env)
+            yield Row("./hermes over the installed program", through - direct, "ms", 5)
+
+
+def _first_ms(env: dict[str, str]) -> float:
+    import subprocess
+
+    found = []
+    for _ in range(5):
+        done = subprocess.run(
+            [sys.executable, "-c", _FIRST],
+            check=True,
+            capture_output=True,
+            text=True,
+            env={**os.environ, **env, "PATH": "/nonexistent"},
+        )
+        found.append(float(done.stdout))
+    return min(found)

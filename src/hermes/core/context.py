@@ -1,0 +1,265 @@
+"""What a handler is given besides its arguments: who asks, where, and how to reach the rest.
+
+A `Task` owns what outlives a call: environment variables, a shell, a browser, a database pool.
+`ToolContext` is one call's view of it. What a handler may need from outer layers is named here as
+a protocol and filled in by whoever makes the context.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING
+
+from hermes.core.errors import HermesError, UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, Protocol
+
+    class Approver(Protocol):
+        """Asks a human. May be sync or async; anything but a clear yes is a no."""
+
+        def __call__(self, request: ApprovalRequest) -> Any: ...
+
+    class Delegate(Protocol):
+        """Hand a task to a fresh agent and wait for its answer."""
+
+        async def __call__(self, task: str, *, toolsets: list[str]) -> str: ...
+
+
+class CancelledError(HermesError):
+    """The call was cancelled; what it had begun is being undone or left as reported."""
+
+
+class Cancellation:
+    """Says once, to whoever asks or waits, that a call is to stop; its children stop with it."""
+
+    __slots__ = ("_callbacks", "_event", "_parent", "reason")
+
+    # One lock for all: it is held for a few instructions, and only when something is cancelled
+    # or waited for, so that making one costs next to nothing.
+    _lock = threading.Lock()
+
+    def __init__(self, parent: Cancellation | None = None) -> None:
+        self._event: threading.Event | None = None
+        self._callbacks: list[Callable[[], object]] = []
+        self._parent = parent
+        self.reason = ""
+        if parent is not None:
+            parent._callbacks.append(self._follow)  # noqa: SLF001 - one of its own kind
+            if parent.reason:
+                self.reason = parent.reason
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the call is to stop."""
+        return bool(self.reason)
+
+    def check(self) -> None:
+        """Raise `CancelledError` when the call is to stop."""
+        if self.reason:
+            raise CancelledError(self.reason)
+
+    def cancel(self, reason: str = "cancelled") -> None:
+        """Ask for the stop; the first reason is kept."""
+        with self._lock:
+            if self.reason:
+                return
+            self.reason = reason
+            callbacks, self._callbacks = self._callbacks, []
+            if self._event is not None:
+                self._event.set()
+        for callback in callbacks:
+            callback()
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep up to `seconds`; True at once when the stop is asked for."""
+        with self._lock:
+            if self._event is None:
+                self._event = threading.Event()
+                if self.reason:
+                    self._event.set()
+        return self._event.wait(seconds)
+
+    def on_cancel(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Run `callback` when the stop is asked for; gives a function that takes it back."""
+        with self._lock:
+            if not self.reason:
+                self._callbacks.append(callback)
+                return lambda: self._forget(callback)
+        callback()
+        return lambda: None
+
+    def close(self) -> None:
+        """Let go of the parent: the call has ended."""
+        if self._parent is not None:
+            self._parent._forget(self._follow)  # noqa: SLF001
+
+    def _follow(self) -> None:
+        assert self._parent is not None
+        self.cancel(self._parent.reason)
+
+    def _forget(self, callback: Callable[[], object]) -> None:
+        try:
+            self._callbacks.remove(callback)
+        except ValueError:
+            # Already run, or being run.
+            return
+
+
+class Task:
+    """One line of work: what belongs to it lives as long as it does, and no longer."""
+
+    def __init__(self, id: str, *, workspace: str = "") -> None:  # noqa: A002
+        self.id = id
+        self.workspace = workspace or os.getcwd()
+        # Variables for the commands of this task; None takes one away.
+        self.env: dict[str, str | None] = {}
+        self.state: dict[str, Any] = {}
+        self._closers: list[Callable[[], None]] = []
+        self._lock = threading.Lock()
+
+    def keep(self, name: str, make: Callable[[], Any], close: Callable[[Any], None]) -> Any:
+        """The thing of that name, made at first use and closed with the task."""
+        with self._lock:
+            if name not in self.state:
+                self.state[name] = thing = make()
+                self._closers.append(lambda: close(thing))
+            return self.state[name]
+
+    def close(self) -> list[BaseException]:
+        """End everything that belongs to the task, last made first; what failed to end."""
+        with self._lock:
+            closers, self._closers = self._closers, []
+            self.state.clear()
+        failures: list[BaseException] = []
+        for closer in reversed(closers):
+            try:
+                closer()
+            except Exception as error:  # noqa: BLE001 - one that can't close must not keep others open
+                failures.append(error)
+        return failures
+
+
+class ApprovalRequest:
+    """What a human is asked: which tool, with what, why, and under which rule."""
+
+    __slots__ = ("agent_path", "arguments", "call_id", "front_door", "reason", "rule", "tool")
+
+    def __init__(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        reason: str,
+        rule: str,
+        call_id: str = "",
+        front_door: str = "",
+        agent_path: str = "",
+    ) -> None:
+        self.tool = tool
+        self.arguments = arguments
+        self.reason = reason
+        self.rule = rule
+        self.call_id = call_id
+        self.front_door = front_door
+        self.agent_path = agent_path
+
+
+class ToolContext:
+    """One call's surroundings. A front door makes one; the runtime makes a copy for each call."""
+
+    __slots__ = (
+        "agent_path",
+        "approver",
+        "call_id",
+        "cancellation",
+        "front_door",
+        "report",
+        "services",
+        "session_id",
+        "task",
+        "tool",
+    )
+
+    def __init__(
+        self,
+        *,
+        task: Task | None = None,
+        session_id: str = "",
+        front_door: str = "library",
+        agent_path: str = "",
+        approver: Approver | None = None,
+        cancellation: Cancellation | None = None,
+        services: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.task = task or Task("main")
+        self.session_id = session_id
+        self.front_door = front_door
+        self.agent_path = agent_path
+        self.approver = approver
+        self.cancellation = cancellation or Cancellation()
+        self.services = services or {}
+        self.call_id = ""
+        self.tool = ""
+        self.report: Callable[[str, dict[str, Any]], None] | None = None
+
+    def for_call(
+        self,
+        call_id: str,
+        tool: str,
+        cancellation: Cancellation,
+        report: Callable[[str, dict[str, Any]], None] | None,
+    ) -> ToolContext:
+        """The same surroundings for one call."""
+        twin = ToolContext.__new__(ToolContext)
+        twin.task = self.task
+        twin.session_id = self.session_id
+        twin.front_door = self.front_door
+        twin.agent_path = self.agent_path
+        twin.approver = self.approver
+        twin.services = self.services
+        twin.cancellation = cancellation
+        twin.call_id = call_id
+        twin.tool = tool
+        twin.report = report
+        return twin
+
+    @property
+    def task_id(self) -> str:
+        """The id of the task this call belongs to."""
+        return self.task.id
+
+    @property
+    def workspace(self) -> str:
+        """The folder that relative paths start from."""
+        return self.task.workspace
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the handler should stop and return."""
+        return self.cancellation.cancelled
+
+    def check_cancelled(self) -> None:
+        """Raise `CancelledError` when the call is to stop; for loops in sync handlers."""
+        self.cancellation.check()
+
+    def progress(self, message: str, *, fraction: float | None = None) -> None:
+        """Tell whoever watches how far the work is."""
+        if self.report is not None:
+            self.report("progress", {"message": message, "fraction": fraction})
+
+    def output(self, text: str) -> None:
+        """Show a piece of the output while the work goes on."""
+        if self.report is not None:
+            self.report("output", {"text": text})
+
+    def service(self, name: str) -> Any:
+        """Something that an outer layer provides; says so where it is not provided."""
+        found = self.services.get(name)
+        if found is None:
+            raise UnavailableError(
+                f"{self.tool or 'this tool'} needs {name}, which this front door does not offer"
+            )
+        return found

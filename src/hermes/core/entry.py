@@ -1,0 +1,259 @@
+"""What is known of one tool, and of one call to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.core.errors import RegistrationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Literal
+
+    Effect = Literal["read", "write", "execute", "network", "message"]
+    Concurrency = Literal["parallel", "exclusive", "resource"]
+    Origin = Literal["builtin", "yaml", "plugin", "mcp", "custom"]
+
+# What a call may change. Only "read" is known to change nothing.
+EFFECTS = ("read", "write", "execute", "network", "message")
+
+DEFAULT_RESULT_SIZE = 50_000
+
+# Who may hold a name when two want it and neither asked to override, whatever the load order.
+PRECEDENCE = {"builtin": 0, "custom": 1, "yaml": 2, "plugin": 3, "mcp": 4}
+
+
+class ToolEntry:
+    """One version of one tool. Never changed after it was made: a change is a new entry.
+
+    `invoke(arguments, context)` calls the handler in the way its signature wants. `handler` is
+    None while the tool is known only from the manifest; `module` then says what to import.
+    """
+
+    __slots__ = (
+        "_arguments",
+        "aliases",
+        "check_fn",
+        "concurrency",
+        "description",
+        "dynamic_schema_overrides",
+        "effect",
+        "emoji",
+        "handler",
+        "invoke",
+        "is_async",
+        "lifecycle",
+        "locks",
+        "max_result_size_chars",
+        "module",
+        "name",
+        "origin",
+        "override",
+        "owner",
+        "parameters",
+        "permissions",
+        "reads_when",
+        "requires_env",
+        "tags",
+        "timeout_seconds",
+        "toolset",
+        "version",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        toolset: str,
+        schema: Mapping[str, Any],
+        handler: Callable[..., Any] | None,
+        *,
+        invoke: Callable[[dict[str, Any], Any], Any] | None = None,
+        check_fn: Callable[[], bool] | None = None,
+        requires_env: Sequence[str] = (),
+        is_async: bool = False,
+        description: str = "",
+        emoji: str = "",
+        max_result_size_chars: int | None = None,
+        dynamic_schema_overrides: Callable[[frozenset[str]], Mapping[str, Any]] | None = None,
+        aliases: Sequence[str] = (),
+        permissions: Sequence[str] = (),
+        effect: Effect = "execute",
+        reads_when: Mapping[str, Sequence[Any]] | None = None,
+        concurrency: Concurrency | None = None,
+        locks: Sequence[str] = (),
+        timeout_seconds: float | None = None,
+        tags: Sequence[str] = (),
+        origin: Origin = "custom",
+        owner: str = "",
+        override: bool = False,
+        module: str = "",
+        lifecycle: Lifecycle | None = None,
+        version: int = 1,
+    ) -> None:
+        if effect not in EFFECTS:
+            raise RegistrationError(
+                f"tool {name!r} has the unknown effect {effect!r}",
+                hint=f"Use one of {', '.join(EFFECTS)}.",
+            )
+        self.name = name
+        self.toolset = toolset
+        self.parameters = parameters_of(name, schema)
+        self.description = description or str(schema.get("description", ""))
+        self.handler = handler
+        self.invoke = invoke
+        self.check_fn = check_fn
+        self.requires_env = tuple(requires_env)
+        self.is_async = is_async
+        self.emoji = emoji
+        self.max_result_size_chars = max_result_size_chars
+        self.dynamic_schema_overrides = dynamic_schema_overrides
+        self.aliases = tuple(aliases)
+        self.permissions = tuple(permissions)
+        self.effect: Effect = effect
+        self.reads_when = dict(reads_when or {})
+        self.locks = tuple(locks)
+        self.concurrency: Concurrency = concurrency or _concurrency(effect, self.locks)
+        self.timeout_seconds = timeout_seconds
+        self.tags = tuple(tags)
+        self.origin: Origin = origin
+        self.owner = owner
+        self.override = override
+        self.module = module
+        self.lifecycle = lifecycle
+        self.version = version
+        self._arguments: Any = None
+
+    def __repr__(self) -> str:
+        return f"<tool {self.name} v{self.version} of {self.holder}>"
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The function as model APIs want it: name, description, parameters."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "parameters": self.parameters,
+        }
+
+    def effect_of(self, arguments: Mapping[str, Any]) -> Effect:
+        """What one call may change: `reads_when` names arguments with which it only reads."""
+        for name, values in self.reads_when.items():
+            if arguments.get(name) in values:
+                return "read"
+        return self.effect
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """The schema in OpenAI's wrapping."""
+        return {"type": "function", "function": self.schema}
+
+    @property
+    def arguments(self) -> Any:
+        """The compiled reader of this tool's arguments, made at the first call."""
+        if self._arguments is None:
+            from hermes.core.arguments import ArgumentReader
+
+            self._arguments = ArgumentReader(self.parameters)
+        return self._arguments
+
+    @property
+    def holder(self) -> str:
+        """Who holds the name, for people: `toolset "web" (plugin acme)`."""
+        owner = f"{self.origin} {self.owner}".strip()
+        return f'toolset "{self.toolset}" ({owner})'
+
+    def replaced(self, **changes: Any) -> ToolEntry:
+        """A copy of this entry with some fields changed."""
+        twin = ToolEntry.__new__(ToolEntry)
+        for slot in ToolEntry.__slots__:
+            setattr(twin, slot, changes[slot] if slot in changes else getattr(self, slot))
+        return twin
+
+
+class Lifecycle:
+    """What a tool with a life of its own adds: an end. `core/base_tool.py` has the one there is."""
+
+    def close(self) -> None:
+        """Release whatever the tool holds; called once, at shutdown."""
+
+
+class ToolCall:
+    """What a model asked for: a name, and arguments as an object or as the text that came."""
+
+    __slots__ = ("arguments", "id", "name")
+
+    def __init__(
+        self,
+        name: str,
+        arguments: dict[str, Any] | str | None = None,
+        *,
+        id: str = "",  # noqa: A002
+    ) -> None:
+        self.name = name
+        self.arguments = arguments
+        self.id = id
+
+    def __repr__(self) -> str:
+        return f"ToolCall({self.name!r}, {self.arguments!r}, id={self.id!r})"
+
+
+class ToolOutcome:
+    """How a call ended. `content` is the JSON text for the model, whatever happened."""
+
+    __slots__ = ("artifact", "call_id", "content", "error", "name", "rule", "seconds", "status")
+
+    def __init__(
+        self,
+        call_id: str,
+        name: str,
+        content: str,
+        *,
+        status: Literal["ok", "error", "refused", "timeout", "cancelled"] = "ok",
+        error: str | None = None,
+        rule: str = "",
+        seconds: float = 0.0,
+        artifact: str | None = None,
+    ) -> None:
+        self.call_id = call_id
+        self.name = name
+        self.content = content
+        self.status = status
+        self.error = error
+        self.rule = rule
+        self.seconds = seconds
+        self.artifact = artifact
+
+    def __repr__(self) -> str:
+        return f"<{self.status} {self.name} {self.content[:80]}>"
+
+    @property
+    def ok(self) -> bool:
+        """Whether the tool ran and did what was asked."""
+        return self.status == "ok"
+
+    @property
+    def value(self) -> Any:
+        """`content` as Python values."""
+        import json
+
+        return json.loads(self.content)
+
+
+def parameters_of(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of the arguments, from a function schema or from itself."""
+    if not isinstance(schema, dict):
+        raise RegistrationError(f"the schema of {name!r} is not an object: {schema!r:.80}")
+    inner = schema.get("function", schema)
+    parameters = inner.get("parameters", None) if "properties" not in inner else None
+    if parameters is None:
+        parameters = {} if inner.keys() & {"name", "parameters"} else dict(inner)
+        parameters.pop("description", None)
+    if not isinstance(parameters, dict):
+        raise RegistrationError(f"the parameters of {name!r} are not an object")
+    return {"type": "object", "properties": {}, **parameters}
+
+
+def _concurrency(effect: str, locks: tuple[str, ...]) -> Concurrency:
+    if locks:
+        return "resource"
+    return "parallel" if effect == "read" else "exclusive"

@@ -1,0 +1,92 @@
+"""JSON text that any model can parse: one encoder for everything that leaves Hermes.
+
+Non-ASCII text is kept. Values that JSON lacks are spelled plainly (paths, dates, enums, sets,
+dataclasses); what nobody foresaw becomes its `str`, so that a result is never lost for its type.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_fast: Callable[[Any], bytes] | None = None
+
+
+def to_json(value: Any) -> str:
+    """`value` as compact JSON text; always valid, whatever it holds."""
+    global _fast
+    if _fast is None:
+        # Ten times as fast as the standard library for small values; imported at the first use.
+        import msgspec
+
+        _fast = msgspec.json.Encoder(enc_hook=plain).encode
+    try:
+        return _fast(value).decode()
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        # Integers past 64 bits, lone surrogates, odd keys, cycles.
+        return _careful(value)
+
+
+def plain(value: Any) -> Any:
+    """The nearest JSON value for an object that JSON has no word for."""
+    import enum
+    from pathlib import PurePath
+
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, PurePath):
+        return str(value)
+    if isinstance(value, BaseException):
+        return f"{type(value).__name__}: {value}"
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value).decode("utf-8", "backslashreplace")
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=repr)
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: getattr(value, name) for name in value.__dataclass_fields__}
+    if hasattr(value, "_asdict"):
+        return value._asdict()
+    return str(value)
+
+
+def _careful(value: Any) -> str:
+    import json
+
+    text = json.dumps(
+        _jsonable(value, ()), ensure_ascii=False, separators=(",", ":"), allow_nan=False
+    )
+    # A lone surrogate can't be written as UTF-8; its escape, which is JSON's too, can.
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _jsonable(value: Any, above: tuple[int, ...]) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return value if value - value == 0 else str(value)
+    if id(value) in above or len(above) > 100:
+        return "…"
+    inside = (*above, id(value))
+    if isinstance(value, dict):
+        return {_key(key): _jsonable(item, inside) for key, item in value.items()}
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_asdict"):
+        return [_jsonable(item, inside) for item in value]
+    return _jsonable(plain(value), inside)
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, str):
+        return str(key)
+    if isinstance(key, bool) or key is None:
+        return {True: "true", False: "false", None: "null"}[key]
+    spelled = plain(key) if not isinstance(key, (int, float)) else key
+    return str(spelled)

@@ -1,0 +1,329 @@
+"""The registry: which tools there are, who holds each name, and what they are offered as.
+
+Names are held by toolsets. A second toolset that wants a held name is refused with both owners
+named, unless it says `override=True`; the outcome is the same in whichever order the two come.
+Registering again under the same toolset makes a new version: whoever looked the old one up
+finishes with the old one.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from hermes.core.availability import Availability
+from hermes.core.calling import invoke_for, is_coroutine_function
+from hermes.core.entry import DEFAULT_RESULT_SIZE, PRECEDENCE, ToolEntry, parameters_of
+from hermes.core.errors import HermesError, RegistrationError
+from hermes.core.ownership import current_owner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Any, ClassVar, Protocol
+
+    from hermes.core.context import ToolContext
+
+    class Dispatcher(Protocol):
+        """What carries out a call; the runtime is one."""
+
+        def dispatch(
+            self,
+            name: str,
+            arguments: dict[str, Any] | str | None,
+            context: ToolContext | None,
+        ) -> str: ...
+
+
+# What a plugin that is being loaded was refused; None when refusals are to be raised.
+_collected: ContextVar[list[tuple[ToolEntry, RegistrationError]] | None] = ContextVar(
+    "hermes_collected", default=None
+)
+
+
+class ToolRegistry:
+    """All tools of one program. Safe to use from any number of threads."""
+
+    # Filled in by the runtime, which this layer must not know: makes a dispatcher for a registry
+    # that has none yet.
+    default_dispatcher: ClassVar[Callable[[ToolRegistry], Dispatcher] | None] = None
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._entries: dict[str, ToolEntry] = {}
+        self._aliases: dict[str, str] = {}
+        self._toolset_checks: dict[str, Callable[[], bool]] = {}
+        self._toolset_aliases: dict[str, str] = {}
+        self._dispatcher: Dispatcher | None = None
+        self._loader: Callable[[ToolEntry], ToolEntry] | None = None
+        self.availability = Availability()
+        self.generation = 0
+        # Registrations that lost to one with a better claim, as sentences for `hermes doctor`.
+        self.conflicts: list[str] = []
+
+    # -- changing ---------------------------------------------------------------------------
+
+    def register(
+        self,
+        name: str,
+        toolset: str,
+        schema: Mapping[str, Any],
+        handler: Callable[..., Any],
+        *,
+        is_async: bool | None = None,
+        **fields: Any,
+    ) -> ToolEntry:
+        """Add a tool with an explicit schema; see `ToolEntry` for the other fields.
+
+        `schema` is the function schema (name, description, parameters) or the parameters alone.
+        """
+        if not callable(handler):
+            raise RegistrationError(f"the handler of {name!r} can't be called: {handler!r:.80}")
+        if is_async is None:
+            is_async = is_coroutine_function(handler)
+        properties = parameters_of(name, schema).get("properties", {})
+        fields.setdefault("invoke", invoke_for(handler, properties))
+        fields.setdefault("module", getattr(handler, "__module__", None) or "")
+        if "origin" not in fields:
+            fields["origin"], fields["owner"] = current_owner(fields["module"])
+        return self.add(ToolEntry(name, toolset, schema, handler, is_async=is_async, **fields))
+
+    def add(self, entry: ToolEntry) -> ToolEntry:
+        """Put an entry under its name and aliases; the entry as it now stands.
+
+        Raises `RegistrationError` when somebody else holds one of the names.
+        """
+        _check_name(entry.name)
+        with self._lock:
+            for name in (entry.name, *entry.aliases):
+                held = self._entries.get(self._aliases.get(name, name))
+                if held is None or held.toolset == entry.toolset:
+                    continue
+                try:
+                    if not self._yields(held, entry, name):
+                        return held
+                except RegistrationError as error:
+                    collected = _collected.get()
+                    if collected is None:
+                        raise
+                    collected.append((entry, error))
+                    return held
+            return self._put(entry)
+
+    @contextmanager
+    def collecting(self) -> Iterator[list[tuple[ToolEntry, RegistrationError]]]:
+        """Gather what is refused inside instead of raising: one clash must not stop a plugin."""
+        refused: list[tuple[ToolEntry, RegistrationError]] = []
+        token = _collected.set(refused)
+        try:
+            yield refused
+        finally:
+            _collected.reset(token)
+
+    def _yields(self, held: ToolEntry, new: ToolEntry, name: str) -> bool:
+        """Whether `held` gives its name up to `new`; raises when neither has the better claim."""
+        dispute = f'tool name "{name}" is held by {held.holder} and wanted by {new.holder}'
+        if held.override != new.override:
+            winner = new if new.override else held
+        elif PRECEDENCE[held.origin] != PRECEDENCE[new.origin]:
+            winner = min(held, new, key=lambda entry: PRECEDENCE[entry.origin])
+            if winner is held:
+                raise RegistrationError(dispute, hint="Rename it, or register override=True.")
+        else:
+            raise RegistrationError(dispute, hint="Rename one of them, or drop one override.")
+        self.conflicts.append(f"{dispute}; {winner.holder} has it")
+        if winner is new:
+            self._remove(held)
+            return True
+        return False
+
+    def _put(self, entry: ToolEntry) -> ToolEntry:
+        before = self._entries.get(entry.name)
+        if before is not None:
+            # A tool known from the manifest is the same version once its module is there.
+            entry.version = before.version + (before.handler is not None)
+            self._forget_aliases(before)
+        self._entries[entry.name] = entry
+        for alias in entry.aliases:
+            self._aliases[alias] = entry.name
+        if entry.check_fn is not None:
+            self._toolset_checks.setdefault(entry.toolset, entry.check_fn)
+        self.generation += 1
+        return entry
+
+    def deregister(self, name: str) -> bool:
+        """Take a tool away, with its aliases and what its toolset no longer needs."""
+        with self._lock:
+            entry = self._entries.get(name)
+            if entry is None:
+                return False
+            self._remove(entry)
+            return True
+
+    def _remove(self, entry: ToolEntry) -> None:
+        del self._entries[entry.name]
+        self._forget_aliases(entry)
+        if not any(other.toolset == entry.toolset for other in self._entries.values()):
+            self._toolset_checks.pop(entry.toolset, None)
+            for alias in [a for a, t in self._toolset_aliases.items() if t == entry.toolset]:
+                del self._toolset_aliases[alias]
+        self.generation += 1
+
+    def _forget_aliases(self, entry: ToolEntry) -> None:
+        for alias in entry.aliases:
+            if self._aliases.get(alias) == entry.name:
+                del self._aliases[alias]
+
+    # -- looking up -------------------------------------------------------------------------
+
+    def get(self, name: str) -> ToolEntry | None:
+        """The tool of that name or alias, as it stands now; its module may not be loaded yet."""
+        entry = self._entries.get(name)
+        if entry is None:
+            entry = self._entries.get(self._aliases.get(name, ""))
+        return entry
+
+    def resolve(self, name: str) -> ToolEntry | None:
+        """Like `get`, with the handler there to be called."""
+        entry = self.get(name)
+        if entry is not None and entry.handler is None and self._loader is not None:
+            return self._loader(entry)
+        return entry
+
+    def entries(self) -> list[ToolEntry]:
+        """Every tool, sorted by name, so that two listings never differ by load order."""
+        with self._lock:
+            return [self._entries[name] for name in sorted(self._entries)]
+
+    def names(self) -> list[str]:
+        """The canonical names, sorted."""
+        with self._lock:
+            return sorted(self._entries)
+
+    def aliases(self) -> dict[str, str]:
+        """Other names that dispatch accepts, each with the canonical one."""
+        with self._lock:
+            return dict(self._aliases)
+
+    def __contains__(self, name: str) -> bool:
+        return self.get(name) is not None
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get_max_result_size(self, name: str) -> int:
+        """How many characters of a result the model may see at once."""
+        entry = self.get(name)
+        limit = entry.max_result_size_chars if entry is not None else None
+        return DEFAULT_RESULT_SIZE if limit is None else limit
+
+    # -- toolsets ---------------------------------------------------------------------------
+
+    def toolsets(self) -> dict[str, list[str]]:
+        """The toolsets that registered tools name, each with its tools."""
+        found: dict[str, list[str]] = {}
+        for entry in self.entries():
+            found.setdefault(entry.toolset, []).append(entry.name)
+        return dict(sorted(found.items()))
+
+    def set_toolset_check(self, toolset: str, check: Callable[[], bool]) -> None:
+        """Say when a whole toolset can work here."""
+        with self._lock:
+            self._toolset_checks[toolset] = check
+            self.generation += 1
+
+    def get_toolset_checks(self) -> dict[str, Callable[[], bool]]:
+        """The checks that stand for whole toolsets."""
+        with self._lock:
+            return dict(self._toolset_checks)
+
+    def register_toolset_alias(self, alias: str, toolset: str) -> None:
+        """Let `alias` stand for `toolset`."""
+        with self._lock:
+            taken = self._toolset_aliases.get(alias)
+            if taken not in (None, toolset) or alias in self.toolsets():
+                raise RegistrationError(
+                    f'toolset name "{alias}" already stands for "{taken or alias}"'
+                )
+            self._toolset_aliases[alias] = toolset
+            self.generation += 1
+
+    def toolset_aliases(self) -> dict[str, str]:
+        """Other names of toolsets, each with the canonical one."""
+        with self._lock:
+            return dict(self._toolset_aliases)
+
+    def is_toolset_available(self, toolset: str) -> bool:
+        """Whether a toolset has at least one tool that can work here."""
+        toolset = self._toolset_aliases.get(toolset, toolset)
+        check = self._toolset_checks.get(toolset)
+        if check is not None and self.availability.reason(check) is None:
+            return True
+        members = [entry for entry in self.entries() if entry.toolset == toolset]
+        return bool(self.available(members))
+
+    # -- offering ---------------------------------------------------------------------------
+
+    def available(self, entries: Iterable[ToolEntry] | None = None) -> list[ToolEntry]:
+        """Those of `entries` (all, when left out) that can work here, in their order."""
+        wanted = self.entries() if entries is None else list(entries)
+        missing = self.availability.missing(wanted)
+        return [entry for entry in wanted if entry.name not in missing]
+
+    def get_definitions(
+        self, names: Iterable[str] | None = None, *, quiet: bool = True
+    ) -> list[dict[str, Any]]:
+        """OpenAI function definitions of the tools that can work here, sorted by name.
+
+        Unknown names are left out, or refused with `quiet=False`.
+        """
+        if names is None:
+            entries = self.entries()
+        else:
+            found = {name: self.get(name) for name in set(names)}
+            unknown = sorted(name for name, entry in found.items() if entry is None)
+            if unknown and not quiet:
+                raise HermesError(f"no tool is called {', '.join(unknown)}")
+            unique = {entry.name: entry for entry in found.values() if entry is not None}
+            entries = [unique[name] for name in sorted(unique)]
+        return [entry.definition for entry in self.available(entries)]
+
+    # -- calling ----------------------------------------------------------------------------
+
+    def attach(
+        self,
+        dispatcher: Dispatcher | None = None,
+        *,
+        loader: Callable[[ToolEntry], ToolEntry] | None = None,
+    ) -> None:
+        """Say who carries out calls, and who imports a tool that only the manifest knows."""
+        self._dispatcher = dispatcher or self._dispatcher
+        self._loader = loader or self._loader
+
+    def dispatch(
+        self,
+        name: str,
+        arguments: dict[str, Any] | str | None = None,
+        context: ToolContext | None = None,
+    ) -> str:
+        """Carry out one call through the whole pipeline; the JSON text for the model."""
+        if self._dispatcher is None:
+            if self.default_dispatcher is None:
+                raise HermesError(
+                    "no runtime is attached to this registry",
+                    hint="Make one: hermes.runtime.Runtime(registry).",
+                )
+            self._dispatcher = type(self).default_dispatcher(self)  # type: ignore[misc]
+        return self._dispatcher.dispatch(name, arguments, context)
+
+
+def _check_name(name: str) -> None:
+    if not name or len(name) > 128 or not all(c.isalnum() or c in "_-:." for c in name):
+        raise RegistrationError(
+            f"{name!r:.140} can't be a tool's name",
+            hint="Use letters, digits, `_`, `-`, `:` and `.`; at most 128 characters.",
+        )
+
+
+registry = ToolRegistry()

@@ -1,0 +1,78 @@
+"""Elisions: lines such as `...` or `# rest unchanged`, which stand for text left out."""
+
+from __future__ import annotations
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_OPENERS = ("//", "/*", "<!--", "{/*", "#", "--", ";", "%", "*", "'", "rem ")
+_CLOSERS = ("*/}", "*/", "-->", "}")
+_DOTS = ("...", "…")
+# A comment that has only such words, and one of the telling ones, speaks about code left out.
+_TELLING = _words(
+    "unchanged omitted existing rest remaining remainder unmodified snip snipped truncated elided "
+    "brevity unaltered"
+)
+_ALONE = _words("unchanged omitted unmodified snip snipped truncated elided unaltered")
+_COMMON = _words(
+    "the of this that your my our all other others and as is are in here above below before after "
+    "code file function functions method methods class classes import imports line lines content "
+    "contents implementation body logic block section module page stays stay remains remain same "
+    "keep kept no not change changes changed for from previous original current everything else "
+    "goes continue continues part parts stuff etc properties props fields tests test "
+    "config configuration handler handlers definitions statements"
+)
+
+
+def elisions(text: str) -> list[str]:
+    """The lines of a text that stand for something left out, without their indentation."""
+    if not any(dots in text for dots in _DOTS) and not _mentions(text):
+        return []
+    lines = text.splitlines()
+    return [line.strip() for index, line in enumerate(lines) if _elides(lines, index)]
+
+
+def _mentions(text: str) -> bool:
+    lowered = text.lower()
+    return any(word in lowered for word in _TELLING)
+
+
+def _elides(lines: list[str], index: int) -> bool:
+    line = lines[index].strip()
+    if line in _DOTS:
+        return not _is_body(lines, index)
+    if line in ("[...]", "(...)", "[…]", "(…)", "<...>", "<snip>", "[snip]"):
+        return True
+    opener = next((o for o in _OPENERS if line.lower().startswith(o)), "")
+    text = line[len(opener) :].strip().lstrip("#/*-;%").strip() if opener else line
+    for closer in _CLOSERS if opener else ():
+        text = text.removesuffix(closer).rstrip()
+    text = text.strip("()[]<>{} ").strip()
+    leads, ends = text.startswith(_DOTS), text.endswith(_DOTS)
+    words = text.strip(".… -–—:").lower().replace("-", " ").split()
+    words = [word.strip("()[]{},.;:'\"`!") for word in words]
+    if leads and (not words or ends):
+        return bool(opener) or ends
+    if not words or not (opener or leads):
+        return False
+    known = all(word in _COMMON or word in _TELLING for word in words)
+    telling = any(word in _TELLING for word in words)
+    if leads or ends:
+        return known
+    return known and telling and (len(words) > 1 or words[0] in _ALONE)
+
+
+def _is_body(lines: list[str], index: int) -> bool:
+    """Whether `...` is the whole body of a Python block, and so means itself."""
+    indent = _width(lines[index])
+    before = next((line for line in reversed(lines[:index]) if line.strip()), "")
+    after = next((line for line in lines[index + 1 :] if line.strip()), "")
+    opens = before.rstrip().endswith(":") and _width(before) < indent
+    documented = before.rstrip().endswith(('"""', "'''")) and _width(before) == indent
+    return (opens or documented) and (not after or _width(after) < indent)
+
+
+def _width(line: str) -> int:
+    return len(line.expandtabs()) - len(line.expandtabs().lstrip())

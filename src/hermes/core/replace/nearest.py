@@ -1,0 +1,135 @@
+"""The place that was probably meant, and how it differs from what was sent."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+
+from hermes.core.replace.folding import fold, token_spans
+from hermes.core.replace.transfer import differences
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_FEATURES = 24  # words looked for in the whole text
+_COMMON = 200  # a word on more lines than this points nowhere
+_CLOSEST = 12  # places compared letter by letter
+_LONGEST = 300  # letters of a line that are compared
+_ENOUGH = 0.4  # of the letters have to agree
+_NAMES = {"\t": "a tab", " ": "a space", "\r": "a carriage return", "\n": "a line end"}
+
+
+def nearest(contents: Sequence[str], old: Sequence[str]) -> tuple[int, float] | None:
+    """The line where the most similar region starts, and how similar it is, from 0 to 1."""
+    votes = _votes(contents, old)
+    places = sorted(votes, key=lambda place: (-votes[place], place))[:_CLOSEST]
+    best: tuple[float, int] | None = None
+    for place in places:
+        score = _similarity(contents[place : place + len(old)], old)
+        if best is None or score > best[0]:
+            best = score, place
+    return (best[1], best[0]) if best and best[0] >= _ENOUGH else None
+
+
+def describe(content: str, line: str) -> str:
+    """How a line of the file differs from the one that was sent, named by character."""
+    parts = []
+    for tag, first, last, start, end in differences(content, line):
+        if tag == "equal":
+            continue
+        here, sent = content[first:last], line[start:end]
+        if not sent:
+            what = f"has {_named(here)}, old does not"
+        elif not here:
+            what = f"does not have {_named(sent)}, which old has"
+        else:
+            what = f"has {_named(here)}, old has {_named(sent)}"
+        parts.append(f"column {first + 1}: the file {what}")
+        if len(parts) == 4:
+            break
+    return "; ".join(parts)
+
+
+def visible(line: str) -> str:
+    """A line as a message shows it: tabs and unusual characters can be told apart."""
+    shown = "".join(
+        c if c.isprintable() or c == "\t" else f"\\u{ord(c):04x}" for c in line[:_LONGEST]
+    )
+    return shown.replace("\t", "\\t") + ("…" if len(line) > _LONGEST else "")
+
+
+def _named(text: str) -> str:
+    if len(set(text)) == 1:
+        character = text[0]
+        count = f" × {len(text)}" if len(text) > 1 else ""
+        if character in _NAMES:
+            return f"{_NAMES[character]} (U+{ord(character):04X}){count}"
+        if not character.isascii() or not character.isalnum():
+            name = unicodedata.name(character, "an unnamed character")
+            return f"'{character}' (U+{ord(character):04X} {name}){count}"
+    if len(text) <= 60 and not text.isascii():
+        odd = ", ".join(
+            f"U+{ord(c):04X} {unicodedata.name(c, '?')}"
+            for c in dict.fromkeys(text)
+            if not c.isascii()
+        )
+        return f"'{visible(text)}' ({odd})"
+    return f"'{visible(text[:60])}'"
+
+
+def _votes(contents: Sequence[str], old: Sequence[str]) -> Counter[int]:
+    """Places by how many rare words and whole lines of the old text point to them."""
+    last = max(len(contents) - len(old), 0)
+    votes: Counter[int] = Counter()
+    stripped: dict[str, list[int]] = {}
+    wanted = {line.strip() for line in old if len(line.strip()) > 3}
+    for index, content in enumerate(contents):
+        text = content.strip()
+        if text in wanted:
+            stripped.setdefault(text, []).append(index)
+    for offset, line in enumerate(old):
+        places = stripped.get(line.strip(), ())
+        if len(places) <= _COMMON:
+            for index in places:
+                votes[min(max(index - offset, 0), last)] += 40 // (len(places) + 1) + 4
+    for word, offset in _features(old):
+        hits = [index for index, content in enumerate(contents) if word in content]
+        if len(hits) <= _COMMON:
+            for index in hits:
+                votes[min(max(index - offset, 0), last)] += 12 // (len(hits) + 1) + 1
+    return votes
+
+
+def _features(old: Sequence[str]) -> list[tuple[str, int]]:
+    """The longest words of the old text and, where they are few, pieces of them."""
+    words: dict[str, int] = {}
+    for offset, line in enumerate(old):
+        for start, end in token_spans(line[:_LONGEST]):
+            words.setdefault(line[start:end], offset)
+    ranked = sorted(words.items(), key=lambda item: -len(item[0]))[:_FEATURES]
+    pieces = {
+        fold(word)[at : at + 4]: offset
+        for word, offset in ranked[:6]
+        if len(word) > 4
+        for at in range(0, min(len(word) - 3, 12), 2)
+    }
+    return [*ranked, *list(pieces.items())[: 2 * _FEATURES - len(ranked)]]
+
+
+def _similarity(contents: Sequence[str], old: Sequence[str]) -> float:
+    from difflib import SequenceMatcher
+
+    total = same = 0.0
+    for index, line in enumerate(old[:40]):
+        wanted = " ".join(line[:_LONGEST].split())
+        found = " ".join(contents[index][:_LONGEST].split()) if index < len(contents) else ""
+        weight = max(len(wanted), len(found))
+        total += weight
+        if wanted == found:
+            same += weight
+        elif wanted and found:
+            matcher = SequenceMatcher(None, wanted, found, autojunk=False)
+            if matcher.quick_ratio() > 0.3:
+                same += weight * matcher.ratio()
+    return same / total if total else 0.0

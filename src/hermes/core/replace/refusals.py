@@ -1,0 +1,114 @@
+"""Refusals: what was not done, and all that is needed to do it at the next try."""
+
+from __future__ import annotations
+
+from hermes.core.errors import EditError
+from hermes.core.replace.nearest import describe, nearest, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hermes.core.replace.source import Source
+
+_MOST_CANDIDATES = 40
+_FARTHEST = 12  # lines around a candidate that may tell it from the others
+_MOST_LINES = 30  # of a region that are shown
+_MOST_DIFFERENCES = 6
+
+
+class AlreadyAppliedError(EditError):
+    """The new text is in place already; `line` is where, counted from 1."""
+
+    already_applied = True
+
+    def __init__(self, line: int) -> None:
+        super().__init__(
+            f"already applied: the new text is in the file at line {line}; nothing was changed",
+            hint="Go on with the next step; read the file first if you expected something else.",
+        )
+        self.line = line
+
+
+def ambiguous(source: Source, spans: Sequence[tuple[int, int]]) -> EditError:
+    """Every place with its line number and a neighbour that the others do not have."""
+    places = [(source.line_at(a), source.line_at(max(a, b - 1))) for a, b in spans]
+    shown = []
+    for index, (first, last) in enumerate(places[:_MOST_CANDIDATES]):
+        text = f"  line {first + 1}: {visible(source.contents[first].strip())}"
+        neighbour = _neighbour(source.contents, places, index)
+        if neighbour is not None:
+            where = "after" if neighbour < first else "before" if neighbour > last else "on"
+            around = visible(source.contents[neighbour].strip())
+            text += f"   ({where} line {neighbour + 1}: {around})"
+        shown.append(text)
+    if len(places) > _MOST_CANDIDATES:
+        rest = ", ".join(str(first + 1) for first, _ in places[_MOST_CANDIDATES:][:200])
+        shown.append(f"  and at lines {rest}")
+    return EditError(
+        f"old occurs {len(places)} times; nothing was changed:\n" + "\n".join(shown),
+        hint="Add a neighbouring line to old and new so that old names one place, "
+        "or pass replace_all=true to change all of them.",
+    )
+
+
+def not_found(source: Source, old: Sequence[str]) -> EditError:
+    """The nearest region with its line numbers, and each difference by character."""
+    lines = list(old)
+    while len(lines) > 1 and not lines[-1].strip():
+        lines.pop()
+    while len(lines) > 1 and not lines[0].strip():
+        lines.pop(0)
+    found = nearest(source.contents, lines) if any(line.strip() for line in lines) else None
+    if found is None:
+        return EditError(
+            "old was not found, and nothing in the file resembles it; nothing was changed",
+            hint="Read the file again, and copy old from it.",
+        )
+    start, _ = found
+    region = source.contents[start : start + len(lines)]
+    last = start + len(region)
+    details: list[str] = []
+    for offset, (content, line) in enumerate(zip(region, lines, strict=False)):
+        if content != line and len(details) < _MOST_DIFFERENCES:
+            details.append(f"line {start + offset + 1}, {describe(content[:600], line[:600])}")
+    where = f"line {start + 1}" if last == start + 1 else f"lines {start + 1}-{last}"
+    first = details[0] if details else "it ends before old does"
+    shown = [f"{start + n + 1}|{visible(line)}" for n, line in enumerate(region[:_MOST_LINES])]
+    return EditError(
+        f"old was not found; nothing was changed. Nearest text: {where}. Difference: {first}",
+        hint="The nearest text in the file:\n"
+        + "\n".join(shown)
+        + ("\nDifferences:\n" + "\n".join(details) if details else "")
+        + "\nIf that is the place, send its text as it is (without the numbers) as old.",
+    )
+
+
+def elided(lines: Sequence[str], name: str) -> EditError:
+    """A line that stands for text left out is not expanded."""
+    return EditError(
+        f"{name} leaves text out: `{visible(lines[0])}`; nothing was changed",
+        hint="Write every line in full: in old the lines as the file has them, in new all that "
+        "is to stand there. To change two places, make two edits.",
+    )
+
+
+def _neighbour(
+    contents: Sequence[str], places: Sequence[tuple[int, int]], index: int
+) -> int | None:
+    """The closest line around a candidate that tells it from all others, if there is one."""
+    first, last = places[index]
+    for distance in range(_FARTHEST + 1):
+        for before in (True, False):
+            line = first - distance if before else last + distance
+            if not 0 <= line < len(contents) or not contents[line].strip():
+                continue
+            others = [(a - distance if before else b + distance) for a, b in places]
+            same = [
+                1
+                for k, other in enumerate(others)
+                if k != index and 0 <= other < len(contents) and contents[other] == contents[line]
+            ]
+            if not same:
+                return line
+    return None

@@ -1,0 +1,76 @@
+"""What a tool gives back, and how it reads as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.core.jsontext import to_json
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class ToolResult:
+    """The answer of a handler that wants to say more than a plain value does.
+
+    `error` set means that the tool did not do what was asked. `notes` are short remarks that the
+    model should see beside the data (what was cut, what was skipped).
+    """
+
+    __slots__ = ("data", "error", "extra", "hint", "notes")
+
+    def __init__(
+        self,
+        data: Any = None,
+        *,
+        error: str | None = None,
+        hint: str | None = None,
+        notes: list[str] | None = None,
+        **extra: Any,
+    ) -> None:
+        self.data = data
+        self.error = error
+        self.hint = hint
+        self.notes = notes or []
+        self.extra = extra
+
+    def __repr__(self) -> str:
+        return f"ToolResult({self.value()!r})"
+
+    @property
+    def ok(self) -> bool:
+        """Whether the tool did what was asked."""
+        return self.error is None
+
+    def value(self) -> Any:
+        """The JSON value the model reads."""
+        if self.error is not None:
+            shown: dict[str, Any] = {"error": self.error}
+            if self.hint:
+                shown["hint"] = self.hint
+            if self.data is not None:
+                shown["data"] = self.data
+        elif not self.notes and not self.extra:
+            return self.data
+        else:
+            shown = dict(self.data) if isinstance(self.data, dict) else {"result": self.data}
+        shown.update(self.extra)
+        if self.notes:
+            shown["notes"] = self.notes
+        return shown
+
+
+def tool_error(message: str, **extra: Any) -> str:
+    """`{"error": message, …}` as JSON text, non-ASCII kept."""
+    return to_json({"error": str(message), **extra})
+
+
+def tool_result(data: Any = None, **fields: Any) -> str:
+    """`data`, or the named fields, or both in one object, as JSON text, non-ASCII kept."""
+    if not fields:
+        return to_json(data)
+    if data is None:
+        return to_json(fields)
+    if isinstance(data, dict):
+        return to_json({**data, **fields})
+    return to_json({"result": data, **fields})

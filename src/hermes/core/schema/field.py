@@ -1,0 +1,188 @@
+"""Constraints and descriptions inside `Annotated`.
+
+Own ones are written with `Field`; a bare string is a description; objects of other libraries
+that carry the same attributes (`ge`, `min_length`, ...) are read without importing them.
+"""
+
+from __future__ import annotations
+
+from hermes.core.schema.values import BadValueError, HintError, shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from hermes.core.schema.values import Convert, Schema, Shape
+
+_BOUNDS = {
+    "ge": ("minimum", "at least"),
+    "gt": ("exclusiveMinimum", "more than"),
+    "le": ("maximum", "at most"),
+    "lt": ("exclusiveMaximum", "less than"),
+}
+_LENGTHS = {
+    "string": ("minLength", "maxLength"),
+    "array": ("minItems", "maxItems"),
+    "object": ("minProperties", "maxProperties"),
+}
+_LATER = {*_BOUNDS, "multiple_of", "min_length", "max_length"}  # can wait for the Python value
+_NAMES = (*_BOUNDS, "multiple_of", "min_length", "max_length", "pattern", "examples")
+
+
+class Field:
+    """What `Annotated` says about a parameter beyond its type."""
+
+    __slots__ = (
+        "description",
+        "examples",
+        "ge",
+        "gt",
+        "le",
+        "lt",
+        "max_length",
+        "min_length",
+        "multiple_of",
+        "pattern",
+    )
+
+    def __init__(
+        self,
+        *,
+        description: str | None = None,
+        ge: Any = None,
+        gt: Any = None,
+        le: Any = None,
+        lt: Any = None,
+        min_length: int | None = None,
+        max_length: int | None = None,
+        pattern: str | None = None,
+        multiple_of: float | None = None,
+        examples: Sequence[Any] | None = None,
+    ) -> None:
+        self.description = description
+        self.ge = ge
+        self.gt = gt
+        self.le = le
+        self.lt = lt
+        self.min_length = min_length
+        self.max_length = max_length
+        self.pattern = pattern
+        self.multiple_of = multiple_of
+        self.examples = examples
+
+
+def constrain(shape: Shape, metadata: Iterable[object]) -> Shape:
+    """The shape of `Annotated[T, *metadata]`, from the shape of T."""
+    schema, convert = shape
+    rules, description = _read(metadata)
+    late = {
+        name: value
+        for name, value in rules.items()
+        if not _apply(schema, name, value, converted=convert is not None)
+    }
+    if late:
+        if convert is None or not late.keys() <= _LATER:
+            names = ", ".join(late)
+            raise HintError(
+                f"{names} does not fit a value of this type",
+                advice="Bounds belong to numbers, lengths to text and containers.",
+            )
+        convert = _checked(convert, late)
+    if description:
+        schema["description"] = description
+    return schema, convert
+
+
+def _read(metadata: Iterable[object]) -> tuple[dict[str, Any], str | None]:
+    rules: dict[str, Any] = {}
+    description: str | None = None
+    for item in metadata:
+        if isinstance(item, str):
+            description = item
+            continue
+        if isinstance(item, type):
+            continue
+        for name in _NAMES:
+            value = getattr(item, name, None)
+            if value is not None and not callable(value):
+                rules[name] = value
+        for name in ("description", "documentation"):
+            value = getattr(item, name, None)
+            if isinstance(value, str):
+                description = value
+        nested = getattr(item, "metadata", None)
+        if isinstance(nested, (list, tuple)):
+            inner, text = _read(nested)
+            rules.update(inner)
+            description = text or description
+    return rules, description and " ".join(description.split())
+
+
+def _apply(schema: Schema, name: str, value: Any, *, converted: bool) -> bool:
+    """Write one rule into the schema; False when this schema has no word for it."""
+    if name == "examples":
+        schema["examples"] = list(value)
+        return True
+    if "anyOf" in schema:
+        members = [_apply(member, name, value, converted=converted) for member in schema["anyOf"]]
+        return any(members)
+    kinds = schema.get("type", ())
+    kinds = (kinds,) if isinstance(kinds, str) else kinds
+    numeric = "integer" in kinds or "number" in kinds
+    if name in _BOUNDS or name == "multiple_of":
+        # Text that becomes a number or a date is compared after its conversion.
+        late = converted and "string" in kinds
+        if not numeric or late or not isinstance(value, (int, float)):
+            return False
+        schema[_BOUNDS[name][0] if name in _BOUNDS else "multipleOf"] = value
+        return True
+    if name == "pattern":
+        if "string" not in kinds:
+            return False
+        schema["pattern"] = getattr(value, "pattern", value)
+        return True
+    if "contentEncoding" in schema:
+        return False  # the length of base64 text is not the length of the bytes
+    found = False
+    for kind, words in _LENGTHS.items():
+        if kind in kinds:
+            schema[words[name == "max_length"]] = value
+            found = True
+    return found
+
+
+def _checked(convert: Convert, rules: dict[str, Any]) -> Convert:
+    def check(value: Any) -> Any:
+        result = convert(value)
+        if result is None:
+            return result
+        for name, limit in rules.items():
+            try:
+                holds = _holds(name, result, limit)
+            except TypeError:
+                continue  # another member of a union, which this rule is not about
+            if not holds:
+                words = _BOUNDS[name][1] if name in _BOUNDS else name.replace("_", " ")
+                raise BadValueError(f"expected {words} {limit}, received {shown(value)}")
+        return result
+
+    return check
+
+
+def _holds(name: str, value: Any, limit: Any) -> bool:
+    match name:
+        case "ge":
+            return bool(value >= limit)
+        case "gt":
+            return bool(value > limit)
+        case "le":
+            return bool(value <= limit)
+        case "lt":
+            return bool(value < limit)
+        case "min_length":
+            return bool(len(value) >= limit)
+        case "max_length":
+            return bool(len(value) <= limit)
+        case _:
+            return not value % limit

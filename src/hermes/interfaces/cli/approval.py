@@ -1,0 +1,61 @@
+"""Asks the person at the terminal. No terminal, no answer, Ctrl-C or end of input mean no."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hermes.core.context import ApprovalRequest
+    from hermes.interfaces.cli.terminal import Terminal
+
+# Shown whole up to here; longer arguments by both ends, with the size and a digest.
+_WHOLE = 4_000
+
+
+class TerminalApprover:
+    """Shows what would run and why it asks, and waits for a yes."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+
+    def __call__(self, request: ApprovalRequest) -> bool:
+        """Whether the person said yes."""
+        note = self._terminal.note
+        note(f"{request.tool}: {request.reason} [{request.rule}]")
+        for name, value in request.arguments.items():
+            note(f"  {name} = {shown(value)}")
+        self._terminal.stderr.write("Run it? [y/N] ")
+        self._terminal.stderr.flush()
+        try:
+            answer = sys.stdin.readline()
+        except KeyboardInterrupt:
+            note("")
+            return False
+        return answer.strip().lower() in ("y", "yes")
+
+
+def can_ask() -> bool:
+    """Whether there is a person who sees the question and can type an answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def yes_to_this(request: ApprovalRequest) -> bool:  # noqa: ARG001
+    """The approver for a person who said yes beforehand, for this one command."""
+    return True
+
+
+def shown(value: object) -> str:
+    """A value as the person has to see it: nothing hidden, nothing that moves the cursor."""
+    import hashlib
+
+    from hermes.core.jsontext import to_json
+
+    text = to_json(value)
+    # Escapes make control, bidi and zero-width characters visible.
+    plain = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+    if len(plain) <= _WHOLE:
+        return plain
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    ends = _WHOLE // 2
+    return f"{plain[:ends]} …[{len(text)} characters, sha256 {digest}]… {plain[-ends:]}"

@@ -1,0 +1,125 @@
+"""`hermes call`: carry out one tool call, or a batch in the JSON protocol of tool calls."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from hermes.core.entry import ToolCall
+from hermes.core.errors import HermesError
+from hermes.interfaces.cli.approval import TerminalApprover, can_ask, yes_to_this
+from hermes.interfaces.cli.commands import DONE, FAILED, REFUSED, USAGE
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from typing import Any
+
+    from hermes.core.context import ToolContext
+    from hermes.core.entry import ToolOutcome
+    from hermes.interfaces.cli.main import CliApp
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Describe the options."""
+    parser.add_argument("name", nargs="?", metavar="NAME", help="the tool; left out with --json")
+    parser.add_argument(
+        "arguments",
+        nargs="*",
+        metavar="KEY=VALUE",
+        help="arguments; KEY=@FILE reads a file, KEY=- reads stdin, one {…} is all of them as JSON",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help='read {"tool_calls": […]} on stdin, print results'
+    )
+    parser.add_argument(
+        "--yes", action="store_true", help="approve what this command would ask about"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+    parser.set_defaults(run=_call)
+
+
+def _call(app: CliApp, options: Namespace) -> int:
+    if options.json == bool(options.name):
+        app.note("hermes call: give a tool's NAME, or --json with the calls on stdin")
+        return USAGE
+    if options.yes:
+        app.approver = yes_to_this
+    elif can_ask():
+        app.approver = TerminalApprover(app)
+    context = app.runtime.context(front_door="cli")
+    if not options.quiet and sys.stderr.isatty():
+        app.runtime.events.subscribe(lambda event: _show(app, event))
+    if options.json:
+        return _protocol(app, context)
+    call = ToolCall(options.name, _arguments(options.arguments))
+    outcome = app.runtime.call_sync(call, context)
+    app.out(_readable(outcome))
+    if outcome.status == "refused" and not can_ask() and not options.yes:
+        app.note("hermes: nobody could be asked; `--yes` approves it beforehand")
+    return _code([outcome])
+
+
+def _protocol(app: CliApp, context: ToolContext) -> int:
+    from hermes.runtime.protocol import read_calls, tool_results
+
+    calls = read_calls(sys.stdin.read())
+    outcomes = app.runtime.call_many_sync(calls, context, at_once=app.config.get("tools.parallel"))
+    app.out(tool_results(outcomes))
+    return _code(outcomes)
+
+
+def _code(outcomes: list[ToolOutcome]) -> int:
+    if any(outcome.status == "refused" for outcome in outcomes):
+        return REFUSED
+    return DONE if all(outcome.ok for outcome in outcomes) else FAILED
+
+
+def _arguments(words: list[str]) -> dict[str, Any] | str:
+    """What was typed after the name: KEY=VALUE words, or one JSON object."""
+    if len(words) == 1 and words[0].lstrip().startswith("{"):
+        return words[0]
+    found: dict[str, Any] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or not key:
+            raise HermesError(f"{word!r:.80} is not KEY=VALUE", hint="Quote what has spaces in it.")
+        if key in found:
+            # Said twice means a list.
+            before = found[key] if isinstance(found[key], list) else [found[key]]
+            found[key] = [*before, _value(value)]
+        else:
+            found[key] = _value(value)
+    return found
+
+
+def _value(text: str) -> str:
+    if text == "-":
+        return sys.stdin.read()
+    if not text.startswith("@"):
+        return text
+    try:
+        with open(text[1:], encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise HermesError(f"{text[1:]} can't be read: {error}") from None
+
+
+def _readable(outcome: ToolOutcome) -> str:
+    """The result for a person: text as it is, everything else as indented JSON."""
+    import json
+
+    value = outcome.value
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def _show(app: CliApp, event: Any) -> None:
+    if event.kind == "progress":
+        app.stderr.write(f"\r\033[K{event.tool}: {event.data['message']}")
+        app.stderr.flush()
+    elif event.kind == "finished":
+        app.stderr.write("\r\033[K")
+        app.stderr.flush()
+    elif event.kind == "trouble":
+        app.note(event.data["message"])

@@ -1,0 +1,19 @@
+"""The table of commands: name, module, one line of help. Importing it imports none of them."""
+
+from __future__ import annotations
+
+# name -> (module in this package, help line)
+COMMANDS: dict[str, tuple[str, str]] = {
+    "tools": ("tools", "list, show and search the tools"),
+    "toolsets": ("toolsets", "list and show groups of tools"),
+    "call": ("call", "call a tool: hermes call NAME key=value …"),
+    "tool": ("tool", "register tools written in YAML"),
+    "plugins": ("plugins", "what each plugin brought, and why anything is missing"),
+    "config": ("config", "read and change the settings"),
+    "trust": ("trust", "trust the content of a project folder"),
+    "doctor": ("doctor", "check the installation and say what is missing"),
+    "completion": ("completion", "print a completion script for bash, zsh or fish"),
+}
+
+# Documented in docs/command-line.md; scripts rely on them.
+DONE, FAILED, USAGE, REFUSED, BUDGET, INTERRUPTED = 0, 1, 2, 3, 4, 130

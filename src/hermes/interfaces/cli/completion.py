@@ -1,0 +1,134 @@
+"""`hermes completion`: a completion script for bash, zsh or fish.
+
+The scripts ask `hermes completion words …` what may come next, so they never grow old.
+"""
+
+from __future__ import annotations
+
+import os
+from argparse import REMAINDER, _SubParsersAction
+from typing import TYPE_CHECKING
+
+from hermes.core.errors import HermesError
+from hermes.interfaces.cli.commands import COMMANDS, DONE
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterable
+
+    from hermes.interfaces.cli.main import CliApp
+
+SCRIPTS = {
+    "bash": """\
+_hermes() {
+    local IFS=$'\\n'
+    COMPREPLY=($(hermes completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+}
+complete -o default -F _hermes hermes ./hermes
+""",
+    "zsh": """\
+#compdef hermes
+_hermes() {
+    local -a found
+    found=("${(@f)$(hermes completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    if (( ${#found} )) && [[ -n $found[1] ]]; then compadd -a found; else _files; fi
+}
+compdef _hermes hermes
+""",
+    "fish": """\
+function __hermes_words
+    hermes completion words -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null
+end
+complete -c hermes -a '(__hermes_words)'
+""",
+}
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Describe the options."""
+    parser.add_argument(
+        "shell",
+        metavar="bash|zsh|fish",
+        help="which shell; guessed when left out",
+        nargs="?",
+        choices=[*SCRIPTS, "words"],
+    )
+    parser.add_argument("typed", nargs=REMAINDER, help="what is typed so far (for the scripts)")
+    parser.set_defaults(run=_completion)
+
+
+def _completion(app: CliApp, options: Namespace) -> int:
+    if options.shell == "words":
+        typed = options.typed[1:] if options.typed[:1] == ["--"] else options.typed
+        for word in words(app, typed or [""]):
+            app.out(word)
+        return DONE
+    shell = options.shell or os.path.basename(os.environ.get("SHELL", ""))
+    if shell not in SCRIPTS:
+        raise HermesError(
+            f"no completion for {shell or 'an unknown shell'}",
+            hint=f"Name one of {', '.join(SCRIPTS)}.",
+        )
+    app.out(SCRIPTS[shell].rstrip())
+    app.note(f"# add to your start-up file: {_how(shell)}")
+    return DONE
+
+
+def _how(shell: str) -> str:
+    if shell == "fish":
+        return "hermes completion fish | source"
+    return f'eval "$(hermes completion {shell} 2>/dev/null)"'
+
+
+def words(app: CliApp, typed: list[str]) -> list[str]:
+    """What the last word may become, given those before it."""
+    from importlib import import_module
+
+    from hermes.interfaces.cli.main import Parser
+
+    *before, begun = typed
+    if not before:
+        return _starting(COMMANDS, begun)
+    if before[0] not in COMMANDS:
+        return []
+    parser: ArgumentParser = Parser()
+    import_module(f"hermes.interfaces.cli.{COMMANDS[before[0]][0]}").arguments(parser)
+    actions: list[str] = []
+    for word in [*before[1:], None]:
+        inner = _subparsers(parser)
+        actions = list(inner)
+        if word is None or word not in inner:
+            break
+        parser = inner[word]
+        actions = list(_subparsers(parser))
+    options = list(parser._option_string_actions)  # noqa: SLF001 - argparse tells in no other way
+    found = [*actions, *_names(app, before)]
+    return _starting(options, begun) if begun.startswith("-") else _starting(found, begun)
+
+
+def _names(app: CliApp, before: list[str]) -> list[str]:
+    """Names that fit a place: tools, toolsets, settings."""
+    match before:
+        case ["call"] | ["tools", "show"] | ["tool", "show" | "unregister"]:
+            return app.registry.names()
+        case ["call", tool, *_]:
+            entry = app.registry.get(tool)
+            return [f"{name}=" for name in entry.parameters["properties"]] if entry else []
+        case ["toolsets", "show"] | ["tools", "list", "--toolset"]:
+            return app.toolsets.names()
+        case ["config", "get" | "set"]:
+            from hermes.core.config import DEFAULTS
+
+            return list(DEFAULTS)
+    return []
+
+
+def _subparsers(parser: ArgumentParser) -> dict[str, ArgumentParser]:
+    for action in parser._actions:  # noqa: SLF001
+        if isinstance(action, _SubParsersAction):
+            return dict(action.choices)
+    return {}
+
+
+def _starting(known: Iterable[str], begun: str) -> list[str]:
+    return [word for word in known if word.startswith(begun)]

@@ -1,0 +1,159 @@
+"""`hermes doctor`: check the installation, and say what is missing and how to get it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from typing import TYPE_CHECKING
+
+import hermes
+from hermes.core.errors import HermesError
+from hermes.core.home import hermes_home
+from hermes.interfaces.cli.commands import DONE, FAILED
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable
+    from typing import Any
+
+    from hermes.interfaces.cli.main import CliApp
+
+# What makes more tools work: (name, what for, module or program, how to install it).
+OPTIONAL = (
+    ("apprise", "notifications through services", "apprise", "pip install 'hermes-tools[notify]'"),
+    ("notify-send", "desktop notifications", "notify-send", "apt-get install libnotify-bin"),
+    ("xclip", "the clipboard under X11", "xclip", "apt-get install xclip"),
+    ("wl-copy", "the clipboard under Wayland", "wl-copy", "apt-get install wl-clipboard"),
+    ("uv", "faster installation", "uv", "pip install uv"),
+)
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Describe the options."""
+    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.set_defaults(run=_doctor)
+
+
+def _doctor(app: CliApp, options: Namespace) -> int:
+    report: dict[str, Any] = {}
+    problems: list[str] = []
+    for name, check in CHECKS.items():
+        try:
+            report[name] = check(app, problems)
+        except HermesError as error:
+            report[name] = {"problem": str(error)}
+            problems.append(f"{name}: {error}" + (f" ({error.hint})" if error.hint else ""))
+    report["problems"] = problems
+    if options.json:
+        app.emit(report)
+    else:
+        _print(app, report)
+    return FAILED if problems else DONE
+
+
+def _python(app: CliApp, problems: list[str]) -> dict[str, Any]:  # noqa: ARG001
+    return {
+        "version": platform.python_version(),
+        "executable": sys.executable,
+        "hermes": hermes.__version__,
+        "platform": platform.platform(),
+    }
+
+
+def _home(app: CliApp, problems: list[str]) -> dict[str, Any]:
+    home = hermes_home()
+    exists = os.path.isdir(home)
+    nearest = home
+    while not os.path.exists(nearest):
+        nearest = os.path.dirname(nearest)
+    writable = os.access(nearest, os.W_OK)
+    if not writable:
+        problems.append(f"{nearest} can't be written; set HERMES_HOME to a folder that can")
+    if exists and os.name == "posix" and os.stat(home).st_mode & 0o077:
+        problems.append(f"{home} is open to other users; chmod 700 {home}")
+    app.config.values  # noqa: B018 - an unreadable file is a problem of its own
+    return {"path": home, "exists": exists, "writable": writable}
+
+
+def _manifest(app: CliApp, problems: list[str]) -> dict[str, Any]:
+    app.registry  # noqa: B018 - discovers
+    found = app.discovery
+    for module, reason in found.failed.items():
+        problems.append(f"{module} can't be imported: {reason}")
+    problems.extend(app.registry.conflicts)
+    return {
+        "path": app.manifest.path,
+        "modules": found.modules,
+        "read_anew": found.imported,
+        "failed": found.failed,
+        "conflicts": app.registry.conflicts,
+    }
+
+
+def _plugins(app: CliApp, problems: list[str]) -> list[dict[str, Any]]:
+    offered = [d["function"]["name"] for d in app.definitions.get(quiet=True)]
+    report = app.plugins.report(offered)
+    for plugin in report:
+        if not plugin["healthy"]:
+            reasons = plugin["problem"] or "; ".join(
+                f"{n}: {r}" for n, r in plugin["missing"].items()
+            )
+            problems.append(f"plugin {plugin['name']}: {reasons}")
+    return report
+
+
+def _yaml(app: CliApp, problems: list[str]) -> list[str]:
+    found = [str(problem) for problem in app.yaml_tools.problems()]
+    problems.extend(found)
+    return found
+
+
+def _tools(app: CliApp, problems: list[str]) -> dict[str, str]:  # noqa: ARG001
+    entries = app.registry.entries()
+    missing = app.registry.availability.missing(entries)
+    return {entry.name: missing.get(entry.name, "available") for entry in entries}
+
+
+def _optional(app: CliApp, problems: list[str]) -> dict[str, dict[str, str]]:  # noqa: ARG001
+    from importlib.util import find_spec
+    from shutil import which
+
+    found = {}
+    for name, use, looked_for, install in OPTIONAL:
+        there = which(looked_for) is not None or find_spec(looked_for.replace("-", "_")) is not None
+        found[name] = {"for": use, "state": "present" if there else f"missing; {install}"}
+    return found
+
+
+CHECKS: dict[str, Callable[[CliApp, list[str]], Any]] = {
+    "python": _python,
+    "home": _home,
+    "manifest": _manifest,
+    "plugins": _plugins,
+    "yaml_tools": _yaml,
+    "tools": _tools,
+    "optional": _optional,
+}
+
+
+def _print(app: CliApp, report: dict[str, Any]) -> None:
+    def heading(text: str) -> None:
+        app.out(app.styled(text, "bold"))
+
+    heading("Installation")
+    facts = {**report["python"], **{f"home {k}": v for k, v in report["home"].items()}}
+    app.table([(f"  {name}", str(value)) for name, value in facts.items()])
+    heading("Tools")
+    app.table([(f"  {name}", state) for name, state in report["tools"].items()])
+    if report["plugins"]:
+        heading("Plugins")
+        app.table([(f"  {p['name']}", p["problem"] or "loaded") for p in report["plugins"]])
+    heading("Optional")
+    app.table([(f"  {n}", p["state"], p["for"]) for n, p in report["optional"].items()])
+    if report["problems"]:
+        heading("Problems")
+        for problem in report["problems"]:
+            app.out(f"  {app.styled('✗', 'red')} {problem}")
+    else:
+        app.out(app.styled("No problems found.", "green"))

@@ -1,0 +1,39 @@
+"""`hermes plugins`: what each plugin brought, and why anything is missing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.interfaces.cli.commands import DONE, FAILED
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from hermes.interfaces.cli.main import CliApp
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Describe the options."""
+    parser.set_defaults(run=_list, json=False)
+    actions = parser.add_subparsers(metavar="ACTION")
+    listing = actions.add_parser("list", help="every plugin and its tools (the default)")
+    listing.add_argument("--json", action="store_true", help="for programs")
+    listing.set_defaults(run=_list)
+
+
+def _list(app: CliApp, options: Namespace) -> int:
+    offered = [d["function"]["name"] for d in app.definitions.get(quiet=True)]
+    report = app.plugins.report(offered)
+    if options.json:
+        app.emit(report)
+    for plugin in report if not options.json else ():
+        app.out(f"{app.styled(plugin['name'], 'bold')}  ({plugin['source']}: {plugin['path']})")
+        if plugin["problem"]:
+            app.out(f"  {app.styled('problem', 'red')}: {plugin['problem']}")
+        for key in ("declared", "registered", "visible", "commands"):
+            app.out(f"  {key}: {', '.join(plugin[key]) or 'none'}")
+        for name, reason in plugin["missing"].items():
+            app.out(f"  {name} is missing: {reason}")
+    if not report:
+        app.note(f"no plugins; put one into {app.home}/plugins")
+    return DONE if all(plugin["healthy"] for plugin in report) else FAILED

@@ -1,0 +1,111 @@
+"""What the model is told: a value, or an error it can act on, as JSON text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.core.jsontext import to_json
+from hermes.core.result import ToolResult
+from hermes.safety.sanitise import sanitise_error
+
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from hermes.core.errors import HermesError
+    from hermes.core.registry import ToolRegistry
+
+    Status = Literal["ok", "error", "refused", "timeout", "cancelled"]
+
+
+class Answer:
+    """JSON text for the model, and what kind of end it stands for."""
+
+    __slots__ = ("content", "error", "status")
+
+    def __init__(self, content: str, status: Status = "ok", error: str | None = None) -> None:
+        self.content = content
+        self.status: Status = status
+        self.error = error
+
+
+def from_value(value: Any) -> Answer:
+    """The answer of a handler that returned."""
+    if isinstance(value, str):
+        if value[:1] in ("{", "[") and _is_json(value):
+            if value.startswith('{"error":'):
+                return _judged(_parsed(value), value)
+            return Answer(value)
+        return Answer(to_json(value))
+    if isinstance(value, ToolResult):
+        shown = value.value()
+        return Answer(to_json(shown), "ok" if value.ok else "error", value.error)
+    content = to_json(value)
+    return _judged(value, content) if isinstance(value, dict) else Answer(content)
+
+
+def _judged(value: Any, content: str) -> Answer:
+    error = value.get("error") if isinstance(value, dict) else None
+    if isinstance(error, str) and error:
+        return Answer(content, "error", error)
+    return Answer(content)
+
+
+def from_error(error: HermesError) -> Answer:
+    """An error raised on purpose: its message and its hint."""
+    return _error(str(error), hint=error.hint)
+
+
+def from_bug(error: BaseException) -> Answer:
+    """An exception nobody meant to raise."""
+    return _error(f"Tool execution failed: {type(error).__name__}: {error}")
+
+
+def timed_out(tool: str, how: str) -> Answer:
+    """The handler ran past its time."""
+    message = f"{tool} {how}" if how else f"{tool} timed out"
+    return _error(message, status="timeout", hint="Ask for less at once, or allow more time.")
+
+
+def cancelled(tool: str, reason: str) -> Answer:
+    """The call was stopped from outside."""
+    return _error(f"{tool} was stopped before it ended: {reason}", status="cancelled")
+
+
+def refused(reason: str) -> Answer:
+    """The gate or a hook said no."""
+    return _error(
+        f"Not run: {reason}.",
+        status="refused",
+        hint="Do not try this again or in another way; go on without it, or ask the person.",
+    )
+
+
+def unknown_tool(registry: ToolRegistry, name: str) -> Answer:
+    """No tool has that name."""
+    import difflib
+
+    known = [*registry.names(), *registry.aliases()]
+    near = difflib.get_close_matches(name, known, 3, 0.5)
+    hint = f"Did you mean {' or '.join(near)}?" if near else "tool_search finds tools by need."
+    return _error(f"no tool is called {name[:80]!r}", hint=hint)
+
+
+def _error(message: str, *, hint: str | None = None, status: Status = "error") -> Answer:
+    message = sanitise_error(message)
+    fields = {"error": message}
+    if hint:
+        fields["hint"] = sanitise_error(hint)
+    return Answer(to_json(fields), status, message)
+
+
+def _is_json(text: str) -> bool:
+    return _parsed(text) is not None
+
+
+def _parsed(text: str) -> Any:
+    import msgspec
+
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return None

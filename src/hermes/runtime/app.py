@@ -1,0 +1,201 @@
+"""All of it put together: what a front door works with.
+
+Each part is made when it is first asked for, so that a command pays only for what it uses.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hermes.core.config import Config
+from hermes.core.home import hermes_home
+from hermes.core.registry import registry as shared_registry
+from hermes.core.toolsets import Toolsets
+from hermes.core.toolsets import toolsets as shared_toolsets
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from hermes.core.context import Approver
+    from hermes.core.registry import ToolRegistry
+    from hermes.runtime.artifacts import ArtifactStore
+    from hermes.runtime.audit import AuditLog
+    from hermes.runtime.deferral import Offer
+    from hermes.runtime.definitions import Definitions
+    from hermes.runtime.discovery import Discovery
+    from hermes.runtime.hooks import Hooks
+    from hermes.runtime.manifest import Manifest
+    from hermes.runtime.pipeline import Runtime
+    from hermes.runtime.plugins import Plugins
+    from hermes.runtime.yaml_tools import YamlTools
+
+
+class App:
+    """One program's Hermes: settings, tools, and the runtime that carries out their calls."""
+
+    def __init__(
+        self, registry: ToolRegistry = shared_registry, *, project: str | None = None
+    ) -> None:
+        self._registry = registry
+        self.project = project or os.getcwd()
+        self.approver: Approver | None = None
+        self._loaded = False
+
+    @cached_property
+    def home(self) -> str:
+        """The folder where everything is kept."""
+        return hermes_home()
+
+    @cached_property
+    def config(self) -> Config:
+        """The settings."""
+        return Config.load()
+
+    @property
+    def registry(self) -> ToolRegistry:
+        """Every tool there is: built in, from plugins, from YAML."""
+        if not self._loaded:
+            self._loaded = True
+            self.discovery  # noqa: B018 - made by being asked for
+            self.yaml_tools.load()
+            if self.config.get("plugins.enabled"):
+                self.plugins.load()
+        else:
+            self.yaml_tools.refresh()
+        return self._registry
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """What is remembered of the tool modules."""
+        from hermes.runtime.manifest import Manifest
+
+        return Manifest.load(self._tools_folder)
+
+    @cached_property
+    def _tools_folder(self) -> str:
+        import hermes
+
+        return os.path.join(os.path.dirname(hermes.__file__), "tools")
+
+    @cached_property
+    def discovery(self) -> Discovery:
+        """The tool modules of Hermes itself."""
+        from hermes.runtime.discovery import discover
+
+        return discover(self._registry, self._tools_folder, "hermes.tools", self.manifest)
+
+    @cached_property
+    def toolsets(self) -> Toolsets:
+        """The groups that tools come in."""
+        own = self._registry is not shared_registry
+        return Toolsets(self._registry) if own else shared_toolsets
+
+    @cached_property
+    def hooks(self) -> Hooks:
+        """What plugins may see and change of a call."""
+        from hermes.runtime.hooks import Hooks
+
+        return Hooks()
+
+    @cached_property
+    def plugins(self) -> Plugins:
+        """Other people's tools."""
+        from hermes.runtime.plugins import Plugins
+
+        return Plugins(
+            self._registry,
+            self.toolsets,
+            self.hooks,
+            disabled=self.config.get("plugins.disabled"),
+            project=self.project,
+            manifest=self.manifest,
+        )
+
+    @cached_property
+    def yaml_tools(self) -> YamlTools:
+        """Tools without code."""
+        from hermes.runtime.yaml_tools import YamlTools
+
+        return YamlTools(self._registry, home=self.home)
+
+    @cached_property
+    def definitions(self) -> Definitions:
+        """What a model is offered."""
+        from hermes.runtime.definitions import Definitions
+
+        return Definitions(self.registry, self.toolsets)
+
+    @cached_property
+    def artifacts(self) -> ArtifactStore:
+        """Large results, kept for paging."""
+        from hermes.runtime.artifacts import ArtifactStore
+
+        return ArtifactStore(
+            max_bytes=self.config.get("artifacts.max_bytes"),
+            keep_days=self.config.get("artifacts.keep_days"),
+        )
+
+    @cached_property
+    def audit(self) -> AuditLog | None:
+        """The log of calls, unless the settings turn it off."""
+        from hermes.runtime.audit import AuditLog
+
+        return AuditLog() if self.config.get("audit.enabled") else None
+
+    @cached_property
+    def runtime(self) -> Runtime:
+        """What carries out calls."""
+        from hermes.runtime.pipeline import Runtime
+
+        runtime = Runtime(
+            self.registry,
+            approver=self.approver,
+            hooks=self.hooks,
+            artifacts=self.artifacts,
+            audit=self.audit,
+        )
+        runtime.services["app"] = self
+        runtime.before_resolve = self.yaml_tools.refresh
+        return runtime
+
+    def offer(self, enabled: list[str] | None = None, disabled: list[str] | None = None) -> Offer:
+        """What one conversation is offered; the settings decide where nothing is asked for."""
+        from hermes.runtime.deferral import Offer
+
+        if enabled is None and disabled is None:
+            enabled = self.config.get("tools.enabled_toolsets")
+            disabled = self.config.get("tools.disabled_toolsets")
+        chosen = self.definitions.chosen(enabled, disabled)
+        return Offer(
+            self.registry,
+            self.registry.available(chosen),
+            defer_above=self.config.get("tools.defer_above"),
+        )
+
+    def close(self) -> None:
+        """End what was begun."""
+        if "runtime" in self.__dict__:
+            self.runtime.close()
+
+
+_default: App | None = None
+_lock = threading.Lock()
+
+
+def default_app() -> App:
+    """The App over the shared registry, for code that has none of its own."""
+    global _default
+    with _lock:
+        if _default is None:
+            _default = App()
+        return _default
+
+
+def default_dispatcher(registry: ToolRegistry) -> Any:
+    """Who carries out calls for a registry that was given no runtime."""
+    from hermes.runtime.pipeline import Runtime
+
+    return default_app().runtime if registry is shared_registry else Runtime(registry)

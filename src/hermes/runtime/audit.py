@@ -1,0 +1,194 @@
+"""The audit log: one line per call, each chained to the one before by its hash.
+
+Lines are gathered and written together, at the latest a second later and at the end of the
+program; a call that was refused or had to be approved is on disk before anything else happens. A
+line that is changed, left out or moved breaks the chain, and `verify` says where.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import json
+import os
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hermes.core.home import home_path, make_private
+from hermes.core.jsontext import to_json
+from hermes.safety.redaction import redact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+START = "0" * 64
+_GATHER = 128
+_FLUSH_SECONDS = 1.0
+_CUT = 4_000
+_encode = msgspec.json.Encoder().encode
+
+
+class AuditLine(msgspec.Struct):
+    """What is noted of one call, beside its arguments."""
+
+    at: float
+    front_door: str
+    session: str
+    task: str
+    agent: str
+    call: str
+    tool: str
+    verdict: str
+    rule: str
+    status: str
+    ms: float
+
+
+class AuditLog:
+    """Appends to one file; several processes may share it."""
+
+    def __init__(self, path: str | None = None) -> None:
+        self.path = path or home_path("audit", "audit.jsonl")
+        self._lock = threading.Lock()
+        # Each line with the JSON text of its arguments, which is masked when it is written.
+        self._waiting: list[tuple[AuditLine, str]] = []
+        self._last = START
+        self._size = -1
+        self._wake = threading.Event()
+        self._writer: threading.Thread | None = None
+
+    def record(self, line: AuditLine, arguments: str, *, now: bool = False) -> None:
+        """Note one call; `now` puts it on disk before returning."""
+        waiting = self._waiting
+        waiting.append((line, arguments))
+        if now or len(waiting) >= _GATHER:
+            self.flush()
+        elif len(waiting) == 1:
+            if self._writer is None:
+                self._start()
+            self._wake.set()
+
+    def flush(self) -> None:
+        """Write what is gathered."""
+        with self._lock:
+            # Taken from the front, so that what is appended meanwhile is kept for the next time.
+            count = len(self._waiting)
+            lines = self._waiting[:count]
+            if lines:
+                self._append(lines)
+                del self._waiting[:count]
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._writer is not None:
+                return
+            self._writer = threading.Thread(target=self._tick, name="hermes-audit", daemon=True)
+        self._writer.start()
+        atexit.register(self.flush)
+
+    def _tick(self) -> None:
+        while True:
+            self._wake.wait()
+            self._wake.clear()
+            time.sleep(_FLUSH_SECONDS)
+            self.flush()
+
+    def _append(self, lines: list[tuple[AuditLine, str]]) -> None:
+        make_private(os.path.dirname(self.path))
+        handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(handle, "r+b", buffering=0) as file, _locked(file.fileno()):
+            size = os.fstat(file.fileno()).st_size
+            if size != self._size:
+                # Another process has written since, or this is our first line.
+                self._last = _last_hash(file.fileno(), size)
+            data = b"".join(self._chained(lines))
+            os.write(file.fileno(), data)
+            self._size = size + len(data)
+
+    def _chained(self, lines: list[tuple[AuditLine, str]]) -> Iterator[bytes]:
+        """The lines as they are written, each with a hash that depends on all before it."""
+        masked = _masked([arguments for _, arguments in lines])
+        for (line, _), arguments in zip(lines, masked, strict=True):
+            body = b'%s,"arguments":%s}' % (_encode(line)[:-1], arguments.encode())
+            self._last = chained(self._last, body)
+            yield b'{"hash":"%s",%s\n' % (self._last.encode(), body[1:])
+
+
+def _masked(arguments: list[str]) -> list[str]:
+    """Arguments with secrets masked and long texts cut."""
+    short = [text if len(text) <= _CUT else _shortened(text) for text in arguments]
+    # One pass over all of them costs a fraction of one pass each; JSON text has no raw newline.
+    masked = redact("\n".join(short)).split("\n")
+    return masked if len(masked) == len(short) else [redact(text) for text in short]
+
+
+def chained(before: str, body: bytes) -> str:
+    """The hash of a line, given that of the line before."""
+    return hashlib.sha256(before.encode() + body).hexdigest()
+
+
+def split_line(line: bytes) -> tuple[str, bytes]:
+    """A written line as its hash and the body that was hashed."""
+    if not line.startswith(b'{"hash":"') or line[73:75] != b'",':
+        return "", line
+    return line[9:73].decode("ascii", "replace"), b"{" + line[75:]
+
+
+def verify(path: str) -> tuple[int, str | None]:
+    """How many lines hold, and what is wrong with the first that does not."""
+    last, number = START, 0
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            given, body = split_line(line.rstrip(b"\n"))
+            last = chained(last, body)
+            if given != last:
+                return number - 1, f"line {number} does not follow from the lines before it"
+    return number, None
+
+
+def _last_hash(handle: int, size: int) -> str:
+    """The hash of the last whole line of the file."""
+    back = 4096
+    while size:
+        start = max(0, size - back)
+        tail = os.pread(handle, size - start, start)
+        lines = tail.rstrip(b"\n").split(b"\n")
+        if len(lines) > 1 or start == 0:
+            return split_line(lines[-1])[0] or START
+        back *= 8
+    return START
+
+
+@contextmanager
+def _locked(handle: int) -> Iterator[None]:
+    try:
+        import fcntl
+    except ImportError:  # Windows: one process per audit file is all we promise there
+        yield
+        return
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+def _shortened(arguments: str) -> str:
+    return to_json(_cut(json.loads(arguments)))
+
+
+def _cut(value: Any) -> Any:
+    """Long texts by both ends, size and digest."""
+    if isinstance(value, str) and len(value) > _CUT // 2:
+        digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return f"{value[:500]}…[{len(value)} characters, sha256 {digest}]…{value[-500:]}"
+    if isinstance(value, dict):
+        return {key: _cut(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_cut(item) for item in value]
+    return value

@@ -1,0 +1,188 @@
+"""Few schemas in the prompt, every tool within reach.
+
+An `Offer` is what one conversation is offered. Past a number of tools it holds the core set and
+`tool_search`, whose description carries a catalogue of the rest. What a search finds is appended,
+never inserted, so the beginning of the list stays byte-identical and provider caches hold.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from hermes.runtime.definitions import patched
+from hermes.runtime.search import Document, SearchIndex, hint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from hermes.core.entry import ToolEntry
+    from hermes.core.registry import ToolRegistry
+
+    Definition = dict[str, Any]
+
+# Always sent whole: what nearly every task needs, and the way to the rest.
+CORE = (
+    "terminal", "process", "read_file", "write_file", "patch", "search_files", "web_search",
+    "web_extract", "execute_code", "todo", "clarify", "read_artifact", "tool_search",
+)  # fmt: skip
+SEARCH = "tool_search"
+# Past this many catalogue entries, the largest families are folded into one line each.
+CATALOGUE = 120
+
+
+class ToolIndex:
+    """The search index over a registry, kept up to date as tools come and go."""
+
+    def __init__(self, registry: ToolRegistry) -> None:
+        self._registry = registry
+        self._index = SearchIndex()
+        self._known: dict[str, ToolEntry] = {}
+        self._generation = -1
+        self._lock = threading.Lock()
+
+    def search(self, query: str, *, limit: int, among: frozenset[str]) -> list[str]:
+        """The names that fit a need best, of those allowed."""
+        self._refresh()
+        # What is not offered may rank high: more are asked for than wanted.
+        hits = self._index.search(query, limit=limit + 40)
+        return [hit.name for hit in hits if hit.name in among][:limit]
+
+    def nearest(self, name: str, limit: int = 3) -> list[str]:
+        """Names that look like a misspelled one."""
+        self._refresh()
+        return list(self._index.nearest(name, limit))
+
+    def _refresh(self) -> None:
+        with self._lock:
+            if self._generation == self._registry.generation:
+                return
+            self._generation = self._registry.generation
+            now = {entry.name: entry for entry in self._registry.entries()}
+            for name in [n for n, entry in self._known.items() if now.get(n) is not entry]:
+                self._index.remove(name)
+                del self._known[name]
+            for name, entry in now.items():
+                if name not in self._known:
+                    self._index.add(document(entry))
+                    self._known[name] = entry
+
+
+def document(entry: ToolEntry) -> Document:
+    """A tool as the search sees it."""
+    return Document(
+        entry.name,
+        entry.toolset,
+        entry.description,
+        (*entry.tags, *entry.aliases),
+        tuple(entry.parameters.get("properties", {})),
+    )
+
+
+class Offer:
+    """The tools of one conversation: those in the prompt, and those within reach."""
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        entries: Sequence[ToolEntry],
+        *,
+        index: ToolIndex | None = None,
+        defer_above: int = 24,
+        core: Iterable[str] = CORE,
+    ) -> None:
+        self._registry = registry
+        self._index = index or ToolIndex(registry)
+        self._lock = threading.Lock()
+        self.reachable = frozenset(entry.name for entry in entries)
+        self.deferred = len(entries) > defer_above and SEARCH in self.reachable
+        made = {d["function"]["name"]: d for d in patched(entries)}
+        if not self.deferred:
+            made.pop(SEARCH, None)
+            self._definitions = list(made.values())
+        else:
+            kept = [name for name in made if name in set(core)]
+            rest = [entry for entry in entries if entry.name not in kept]
+            self._definitions = [made[name] for name in kept]
+            self._definitions[kept.index(SEARCH)] = with_catalogue(made[SEARCH], rest)
+        self._loaded = {d["function"]["name"] for d in self._definitions}
+        self._made = made
+
+    def definitions(self) -> list[Definition]:
+        """What the model is sent: the same beginning every time, grown only at the end."""
+        with self._lock:
+            return list(self._definitions)
+
+    def load(self, names: Iterable[str]) -> list[Definition]:
+        """Have tools sent from now on; their definitions, whether new or not."""
+        wanted = [self._registry.get(name) for name in names]
+        found = []
+        with self._lock:
+            for entry in wanted:
+                if entry is None or entry.name not in self.reachable or entry.name == SEARCH:
+                    continue
+                definition = self._made.get(entry.name) or entry.definition
+                found.append(definition)
+                if entry.name not in self._loaded:
+                    self._loaded.add(entry.name)
+                    self._definitions.append(definition)
+        return found
+
+    def admit(self, entries: Iterable[ToolEntry]) -> None:
+        """Let tools in that came late, as those of a slow server: searchable, or sent at once."""
+        late = [entry for entry in entries if entry.name not in self.reachable]
+        self.reachable |= {entry.name for entry in late}
+        self._made.update({d["function"]["name"]: d for d in patched(late)})
+        if not self.deferred:
+            self.load(entry.name for entry in late)
+
+    def search(self, query: str, *, limit: int = 5) -> tuple[list[Definition], list[str]]:
+        """The tools for a need, loaded; and the names that were asked for but do not exist."""
+        if query.startswith("select:"):
+            names = [name.strip() for name in query[len("select:") :].split(",") if name.strip()]
+            known = [name for name in names if self._registry.get(name) is not None]
+            return self.load(known), [name for name in names if name not in known]
+        among = self.reachable - {SEARCH}
+        return self.load(self._index.search(query, limit=limit, among=among)), []
+
+    def nearest(self, name: str) -> list[str]:
+        """Reachable tools whose names look like a misspelled one."""
+        return [near for near in self._index.nearest(name) if near in self.reachable]
+
+
+def with_catalogue(definition: Definition, entries: Sequence[ToolEntry]) -> Definition:
+    """`tool_search` with every deferred tool named in its description."""
+    function = dict(definition["function"])
+    function["description"] = f"{function['description']}\n\n{catalogue(entries)}"
+    return {"type": "function", "function": function}
+
+
+def catalogue(entries: Sequence[ToolEntry]) -> str:
+    """Every tool by name with a hint of a few words, a line for each toolset."""
+    families: dict[str, list[ToolEntry]] = {}
+    for entry in entries:
+        families.setdefault(entry.toolset, []).append(entry)
+    named = len(entries)
+    folded: set[str] = set()
+    for family in sorted(families, key=lambda name: -len(families[name])):
+        if named <= CATALOGUE:
+            break
+        folded.add(family)
+        named -= len(families[family])
+    return "\n".join(
+        _folded(family, families[family])
+        if family in folded
+        else f"{family}: " + ", ".join(_listed(entry) for entry in families[family])
+        for family in sorted(families)
+    )
+
+
+def _listed(entry: ToolEntry) -> str:
+    words = hint(entry.description, entry.name)
+    return f"{entry.name} ({words})" if words else entry.name
+
+
+def _folded(family: str, entries: Sequence[ToolEntry]) -> str:
+    examples = ", ".join(entry.name.rpartition(":")[2] for entry in entries[:4])
+    return f"{family}: {len(entries)} tools such as {examples}"

@@ -1,0 +1,136 @@
+"""Make a large result small enough for the model, without lying about what is missing.
+
+What is cut stays valid JSON: arrays lose items from their middle, texts lose characters from
+theirs, and each cut says how much is gone. The whole is kept as an artifact; its handle and how to
+page it come with the rest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.core.jsontext import to_json
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from hermes.runtime.artifacts import ArtifactStore
+
+# What the frame around a cut result (handle, sizes, the note) may take.
+_FRAME = 400
+_SMALLEST = 40
+
+
+def fit(content: str, limit: int, artifacts: ArtifactStore | None) -> tuple[str, str | None]:
+    """`content` (JSON text) in at most `limit` characters, and the handle of the whole."""
+    if len(content) <= limit:
+        return content, None
+    import json
+
+    value = json.loads(content)
+    whole = value if isinstance(value, str) else content
+    handle, note = _keep(whole, artifacts)
+    frame: dict[str, Any] = {"truncated": True, "total_chars": len(whole), "note": note}
+    if handle:
+        frame["artifact"] = handle
+    budget = max(limit - _FRAME, _SMALLEST)
+    while True:
+        framed = to_json(_framed(shrink(value, budget), frame))
+        if len(framed) <= max(limit, _FRAME + _SMALLEST):
+            return framed, handle
+        if budget <= _SMALLEST:
+            return to_json({"result": whole[:_SMALLEST], **frame}), handle
+        budget = max(budget * 3 // 4, _SMALLEST)
+
+
+def _keep(whole: str, artifacts: ArtifactStore | None) -> tuple[str | None, str]:
+    if artifacts is None:
+        return None, "the rest was not kept: this front door has no artifact store"
+    try:
+        handle = artifacts.put(whole)
+    except OSError as error:
+        return None, f"the rest could not be kept: {error}"
+    return handle, f'read_artifact("{handle}", offset=…, limit=…, pattern=…) shows the rest'
+
+
+def _framed(value: Any, frame: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(value, dict):
+        clash = frame.keys() & value.keys()
+        return {**value, **frame} if not clash else {"result": value, **frame}
+    key = "items" if isinstance(value, list) else "text" if isinstance(value, str) else "result"
+    return {key: value, **frame}
+
+
+def shrink(value: Any, budget: int) -> Any:
+    """`value` cut so that its JSON text has about `budget` characters at most."""
+    if isinstance(value, str):
+        return _shrink_text(value, budget)
+    if isinstance(value, list):
+        return _shrink_list(value, budget)
+    if isinstance(value, dict):
+        return _shrink_dict(value, budget)
+    return value
+
+
+def _size(value: Any) -> int:
+    return len(to_json(value))
+
+
+def _shrink_text(text: str, budget: int) -> str:
+    # Escapes make the JSON longer than the text.
+    length = _size(text)
+    if length <= budget:
+        return text
+    room = max(budget * len(text) // length - 50, 8)
+    head = room * 2 // 3
+    tail = room - head
+    left = len(text) - room
+    return f"{text[:head]}\n…[{left} characters left out]…\n{text[len(text) - tail :]}"
+
+
+def _shrink_list(items: list[Any], budget: int) -> list[Any]:
+    sizes = [_size(item) + 1 for item in items]
+    if sum(sizes) + 2 <= budget:
+        return items
+    room = budget - 40
+    head: list[Any] = []
+    for item, size in zip(items, sizes, strict=True):
+        if size > room * 2 // 3:
+            break
+        head.append(item)
+        room -= size
+    tail: list[Any] = []
+    for item, size in zip(reversed(items[len(head) :]), reversed(sizes[len(head) :]), strict=True):
+        if size > room:
+            break
+        tail.append(item)
+        room -= size
+    if not head and not tail:
+        # Even the first item is too large: show what fits of it.
+        head = [shrink(items[0], max(room, _SMALLEST))]
+    left = len(items) - len(head) - len(tail)
+    return [*head, f"…[{left} items left out]…", *reversed(tail)] if left else [*head, *tail]
+
+
+def _shrink_dict(fields: dict[str, Any], budget: int) -> dict[str, Any]:
+    sizes = {key: _size(key) + 1 + _size(value) + 1 for key, value in fields.items()}
+    if sum(sizes.values()) + 2 <= budget:
+        return fields
+    # The small fields are kept whole; the large ones share what is left.
+    room = budget - 2
+    large = list(sizes)
+    for key in sorted(sizes, key=sizes.__getitem__):
+        if sizes[key] * len(large) > room:
+            break
+        room -= sizes[key]
+        large.remove(key)
+    share = room // max(len(large), 1)
+    if share < _SMALLEST:
+        kept = large[: max(room // (2 * _SMALLEST), 0)]
+        left = len(large) - len(kept)
+        cut = {key: value for key, value in fields.items() if key in kept or key not in large}
+        return {**_shrink_dict(cut, budget - 40), "…": f"{left} fields left out"}
+    return {
+        key: shrink(value, share - _size(key) - 2) if key in large else value
+        for key, value in fields.items()
+    }

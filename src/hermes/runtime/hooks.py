@@ -1,0 +1,92 @@
+"""Hooks: what plugins may see and change of a call.
+
+    pre_tool_call(call)            return None, Veto(reason) or Rewrite(arguments)
+    post_tool_call(call, outcome)  only looks
+    transform_tool_result(call, value)   return the value the model shall see, or None
+    session_start(session_id), session_end(session_id)
+
+A hook that raises, or takes longer than its limit, is reported and passed over: the call goes on
+as if the hook had said nothing. Rules that must hold belong into the policy, not into a hook.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from hermes.core.errors import RegistrationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from hermes.core.context import ToolContext
+
+NAMES = (
+    "pre_tool_call",
+    "post_tool_call",
+    "transform_tool_result",
+    "session_start",
+    "session_end",
+)
+LIMIT_SECONDS = 5.0
+
+
+class Veto:
+    """A hook's no, with the reason that the model is told."""
+
+    __slots__ = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+class Rewrite:
+    """Other arguments for the call; they are validated and judged like the first ones."""
+
+    __slots__ = ("arguments",)
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self.arguments = arguments
+
+
+class HookCall:
+    """What a hook is told of a call."""
+
+    __slots__ = ("arguments", "call_id", "context", "tool")
+
+    def __init__(
+        self, tool: str, arguments: dict[str, Any], call_id: str, context: ToolContext
+    ) -> None:
+        self.tool = tool
+        self.arguments = arguments
+        self.call_id = call_id
+        self.context = context
+
+
+class Hooks:
+    """The hooks of one runtime, by name, in the order they were added."""
+
+    def __init__(self, *, limit_seconds: float = LIMIT_SECONDS) -> None:
+        self.limit_seconds = limit_seconds
+        self._lock = threading.Lock()
+        self.pre_tool_call: tuple[Callable[..., Any], ...] = ()
+        self.post_tool_call: tuple[Callable[..., Any], ...] = ()
+        self.transform_tool_result: tuple[Callable[..., Any], ...] = ()
+        self.session_start: tuple[Callable[..., Any], ...] = ()
+        self.session_end: tuple[Callable[..., Any], ...] = ()
+
+    def add(self, name: str, hook: Callable[..., Any]) -> Callable[[], None]:
+        """Add a hook; gives the function that takes it away."""
+        if name not in NAMES:
+            raise RegistrationError(
+                f"there is no hook called {name!r}", hint=f"Use one of {', '.join(NAMES)}."
+            )
+        with self._lock:
+            setattr(self, name, (*getattr(self, name), hook))
+
+        def remove() -> None:
+            with self._lock:
+                setattr(self, name, tuple(h for h in getattr(self, name) if h is not hook))
+
+        return remove

@@ -1,0 +1,171 @@
+"""What the tool modules hold, remembered by their content.
+
+With the manifest, listing tools imports none of them: the entry has everything but the handler,
+whose module is imported at the first call. A module whose bytes have changed is read anew. The file
+is a cache: damaged, missing, or written by several processes at once, it heals by itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import hermes
+from hermes.core.entry import ToolEntry
+from hermes.core.home import home_path, write_private
+from hermes.core.requirements import Requirement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_FORMAT = 1
+_PLAIN = (
+    "requires_env",
+    "is_async",
+    "description",
+    "emoji",
+    "max_result_size_chars",
+    "aliases",
+    "permissions",
+    "reads_when",
+    "effect",
+    "concurrency",
+    "locks",
+    "timeout_seconds",
+    "tags",
+    "origin",
+    "owner",
+    "override",
+    "module",
+)
+
+
+class Manifest:
+    """Modules by name, each with the digest of its text and the tools it registers."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.modules: dict[str, dict[str, Any]] = {}
+        self.extra: dict[str, Any] = {}
+        self._changed = False
+
+    @classmethod
+    def load(cls, folder: str) -> Manifest:
+        """The manifest of the tool modules in `folder`; an empty one when it can't be used."""
+        import json
+
+        place = hashlib.sha256(folder.encode()).hexdigest()[:12]
+        manifest = cls(home_path("cache", f"tools-{place}.json"))
+        try:
+            with open(manifest.path, encoding="utf-8") as file:
+                found = json.load(file)
+            if found["key"] == _key():
+                manifest.modules = found["modules"]
+                manifest.extra = found["extra"]
+        except (OSError, ValueError, KeyError, TypeError):
+            # Not there, or not ours to understand: it is made anew.
+            manifest.modules = {}
+        return manifest
+
+    def tools(self, module: str, digest: str) -> list[ToolEntry] | None:
+        """The tools of a module whose text has that digest; None when they are not known."""
+        known = self.modules.get(module)
+        if not isinstance(known, dict) or known.get("digest") != digest:
+            return None
+        return [_entry(fields) for fields in known["tools"]]
+
+    def remember(self, module: str, digest: str, tools: list[ToolEntry]) -> None:
+        """Note what a module registers."""
+        self.modules[module] = {"digest": digest, "tools": [_fields(entry) for entry in tools]}
+        self._changed = True
+
+    def note(self, name: str, value: Any) -> None:
+        """Keep something else that is costly to find out."""
+        self.extra[name] = value
+        self._changed = True
+
+    def keep_only(self, modules: set[str]) -> None:
+        """Forget modules that are gone."""
+        for gone in self.modules.keys() - modules:
+            del self.modules[gone]
+            self._changed = True
+
+    def save(self) -> None:
+        """Write it, if there is anything new; a home that can't be written costs only time."""
+        if not self._changed:
+            return
+        import json
+
+        text = json.dumps({"key": _key(), "modules": self.modules, "extra": self.extra})
+        try:
+            write_private(self.path, text.encode())
+        except OSError:
+            return
+        self._changed = False
+
+
+def digest(text: bytes) -> str:
+    """What identifies a module's text."""
+    return hashlib.sha256(text).hexdigest()
+
+
+def _key() -> str:
+    # Schemas depend on what derives them: the interpreter and this package.
+    core = os.stat(os.path.join(os.path.dirname(hermes.__file__), "core", "schema"))
+    return f"{_FORMAT} {hermes.__version__} {sys.version_info[:2]} {core.st_mtime_ns}"
+
+
+def _fields(entry: ToolEntry) -> dict[str, Any]:
+    fields = {name: getattr(entry, name) for name in _PLAIN}
+    fields.update(name=entry.name, toolset=entry.toolset, parameters=entry.parameters)
+    if isinstance(entry.check_fn, Requirement):
+        fields["check"] = entry.check_fn.to_dict()
+    elif entry.check_fn is not None:
+        fields["check"] = "code"
+    fields["dynamic"] = entry.dynamic_schema_overrides is not None
+    return fields
+
+
+def _entry(fields: dict[str, Any]) -> ToolEntry:
+    plain = {name: fields[name] for name in _PLAIN}
+    name, module = fields["name"], fields["module"]
+    check = fields.get("check")
+    return ToolEntry(
+        name,
+        fields["toolset"],
+        fields["parameters"],
+        None,
+        check_fn=Requirement.from_dict(check)
+        if isinstance(check, dict)
+        else _Later(module, name, "check_fn")
+        if check
+        else None,
+        dynamic_schema_overrides=_Later(module, name, "dynamic_schema_overrides")
+        if fields["dynamic"]
+        else None,
+        **plain,
+    )
+
+
+class _Later:
+    """A function of a tool that is in its module: imported when it is first called."""
+
+    __slots__ = ("attribute", "module", "tool")
+
+    def __init__(self, module: str, tool: str, attribute: str) -> None:
+        self.module = module
+        self.tool = tool
+        self.attribute = attribute
+
+    def __call__(self, *arguments: Any) -> Any:
+        from importlib import import_module
+
+        from hermes.core.registry import registry
+
+        import_module(self.module)
+        entry = registry.get(self.tool)
+        found: Callable[..., Any] = getattr(entry, self.attribute)
+        return found(*arguments)

@@ -1,0 +1,462 @@
+"""One call, from the model to the model: the twelve stages every call goes through.
+
+`Runtime._stages` is the pipeline, written once as a generator. Where a stage may have to wait (ask
+a human, run a hook, run the handler) it yields what it needs, and one of two drivers supplies it:
+`call` for code that awaits, `call_sync` for code that can't. Neither driver decides anything.
+
+No handler is reached by another way. Front doors add who is asking and how to ask a human.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from hermes.core.context import ApprovalRequest, Cancellation, CancelledError, Task, ToolContext
+from hermes.core.entry import DEFAULT_RESULT_SIZE, ToolCall, ToolOutcome
+from hermes.core.errors import ArgumentError, HermesError, ToolError
+from hermes.core.jsontext import to_json
+from hermes.core.registry import registry as shared_registry
+from hermes.runtime import answers, needs
+from hermes.runtime.audit import AuditLine
+from hermes.runtime.events import EventBus
+from hermes.runtime.hooks import HookCall, Hooks, Rewrite, Veto
+from hermes.runtime.workers import StoppedLateError, Workers
+from hermes.safety.policy import EffectPolicy, Ruling
+from hermes.safety.redaction import Redactor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+    from typing import Any
+
+    from hermes.core.context import Approver
+    from hermes.core.entry import ToolEntry
+    from hermes.core.registry import ToolRegistry
+    from hermes.runtime.artifacts import ArtifactStore
+    from hermes.runtime.audit import AuditLog
+    from hermes.safety.policy import Policy
+
+    Stages = Generator[needs.Need, Any, ToolOutcome]
+
+log = logging.getLogger("hermes.runtime")
+
+_ids = itertools.count(1)
+_clock = time.perf_counter
+
+
+class Runtime:
+    """Carries out tool calls. One per program is usual; tests and embedders make their own.
+
+    Without an `approver`, whatever the policy wants a human to see is refused at once.
+    """
+
+    def __init__(
+        self,
+        registry: ToolRegistry = shared_registry,
+        *,
+        policy: Policy | None = None,
+        approver: Approver | None = None,
+        hooks: Hooks | None = None,
+        events: EventBus | None = None,
+        artifacts: ArtifactStore | None = None,
+        audit: AuditLog | None = None,
+        redactor: Redactor | None = None,
+        workers: Workers | None = None,
+        grace_seconds: float = 2.0,
+    ) -> None:
+        self.registry = registry
+        self.policy: Policy = policy or EffectPolicy()
+        self.approver = approver
+        self.hooks = hooks or Hooks()
+        self.events = events or EventBus()
+        self.artifacts = artifacts
+        self.audit = audit
+        self.redactor = redactor or Redactor()
+        self.workers = workers or Workers()
+        self.grace_seconds = grace_seconds
+        # What handlers reach through `context.service(name)`; outer layers add theirs.
+        self.services: dict[str, Any] = {"runtime": self}
+        if artifacts is not None:
+            self.services["artifacts"] = artifacts
+        # Run before a name is looked up; sources of tools that change on disk hook in here.
+        self.before_resolve: Callable[[], object] | None = None
+        self._tasks: dict[str, Task] = {}
+        self._running: dict[str, ToolContext] = {}
+        self._lock = threading.Lock()
+        self._context = self.context()
+        registry.attach(self)
+
+    # -- the front doors' side ----------------------------------------------------------------
+
+    def call_sync(self, call: ToolCall, context: ToolContext | None = None) -> ToolOutcome:
+        """Carry out one call from code that can't await."""
+        stages = self._stages(call, context or self._context)
+        try:
+            need = next(stages)
+            while True:
+                try:
+                    answer = need.sync(self)
+                except BaseException as error:  # noqa: BLE001 - the stages decide what it means
+                    need = stages.throw(error)
+                else:
+                    need = stages.send(answer)
+        except StopIteration as done:
+            outcome: ToolOutcome = done.value
+            return outcome
+
+    async def call(self, call: ToolCall, context: ToolContext | None = None) -> ToolOutcome:
+        """Carry out one call from code that awaits."""
+        stages = self._stages(call, context or self._context)
+        try:
+            need = next(stages)
+            while True:
+                try:
+                    answer = await need.wait(self)
+                except BaseException as error:  # noqa: BLE001 - the stages decide what it means
+                    need = stages.throw(error)
+                else:
+                    need = stages.send(answer)
+        except StopIteration as done:
+            outcome: ToolOutcome = done.value
+            return outcome
+
+    async def call_many(
+        self,
+        calls: Sequence[ToolCall],
+        context: ToolContext | None = None,
+        *,
+        at_once: int = 16,
+    ) -> list[ToolOutcome]:
+        """Carry out the calls of one turn, side by side where they may; outcomes in their order."""
+        from hermes.runtime.parallel import run_all
+
+        return await run_all(self, calls, context or self._context, at_once=at_once)
+
+    def call_many_sync(
+        self,
+        calls: Sequence[ToolCall],
+        context: ToolContext | None = None,
+        *,
+        at_once: int = 16,
+    ) -> list[ToolOutcome]:
+        """`call_many` from code that can't await."""
+        from hermes.runtime import bridge
+
+        outcomes: list[ToolOutcome] = bridge.run(self.call_many(calls, context, at_once=at_once))
+        return outcomes
+
+    def dispatch(
+        self,
+        name: str,
+        arguments: dict[str, Any] | str | None,
+        context: ToolContext | None = None,
+    ) -> str:
+        """One call by name, as `ToolRegistry.dispatch` wants it: JSON text out."""
+        return self.call_sync(ToolCall(name, arguments), context).content
+
+    def context(self, task_id: str = "main", **fields: Any) -> ToolContext:
+        """The surroundings for calls of one task; front doors add who asks and how to ask."""
+        fields.setdefault("approver", self.approver)
+        fields.setdefault("services", self.services)
+        return ToolContext(task=self.task(task_id), **fields)
+
+    def task(self, task_id: str, *, workspace: str = "") -> Task:
+        """The task of that id, begun when it is new."""
+        with self._lock:
+            found = self._tasks.get(task_id)
+            if found is None:
+                found = self._tasks[task_id] = Task(task_id, workspace=workspace)
+            return found
+
+    def close_task(self, task_id: str) -> None:
+        """End a task and everything that belongs to it."""
+        with self._lock:
+            task = self._tasks.pop(task_id, None)
+        for failure in task.close() if task is not None else ():
+            self._trouble(f"closing task {task_id}: {type(failure).__name__}: {failure}")
+
+    def cancel(self, call_id: str, reason: str = "cancelled") -> bool:
+        """Ask a running call to stop; whether there is one of that id."""
+        context = self._running.get(call_id)
+        if context is None:
+            return False
+        context.cancellation.cancel(reason)
+        return True
+
+    def running(self) -> list[str]:
+        """The ids of the calls under way."""
+        return list(self._running)
+
+    def close(self) -> None:
+        """End every task, take down every tool that was set up, put the audit log on disk."""
+        for task_id in list(self._tasks):
+            self.close_task(task_id)
+        for entry in self.registry.entries():
+            if entry.lifecycle is None:
+                continue
+            try:
+                entry.lifecycle.close()
+            except Exception as error:  # noqa: BLE001 - the others are to be taken down all the same
+                self._trouble(f"teardown of {entry.name}: {type(error).__name__}: {error}")
+        if self.audit is not None:
+            self.audit.flush()
+
+    def __enter__(self) -> Runtime:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- the pipeline -------------------------------------------------------------------------
+
+    def _stages(self, call: ToolCall, context: ToolContext) -> Stages:
+        started = _clock()
+        call_id = call.id or f"call_{next(_ids)}"
+        flight = Flight(call_id, call.name, context, started)
+        try:
+            if self.before_resolve is not None:
+                self.before_resolve()
+            entry = self.registry.resolve(call.name)  # 1 resolve
+            offer = context.services.get("offer")
+            if entry is None or (offer is not None and entry.name not in offer.reachable):
+                return self._end(flight, answers.unknown_tool(self.registry, call.name))
+            flight.entry = entry
+            arguments = entry.arguments.read(call.arguments)  # 2 read, 3 coerce, 4 validate
+            flight.arguments = arguments
+            if self.audit is not None:
+                # Now, for a handler may change what it was given.
+                flight.noted = to_json(arguments)
+
+            ruling = self._judge(entry, arguments, context)  # 5 permit
+            if ruling.action != "allow":
+                refusal = yield from self._approve(flight, ruling)  # 6 approve
+                if refusal is not None:
+                    return self._end(flight, refusal)
+
+            hooks = self.hooks
+            if hooks.pre_tool_call:  # 7 pre hooks
+                refusal = yield from self._pre_hooks(flight, ruling)
+                if refusal is not None:
+                    return self._end(flight, refusal)
+
+            value = yield from self._run(flight)  # 8 run
+            if hooks.transform_tool_result:  # 9 transform
+                value = yield from self._transform(flight, value)
+            answer = answers.from_value(value)
+        except ArgumentError as error:
+            answer = answers.from_error(error)
+        except HermesError as error:
+            answer = self._from_hermes_error(error, flight)
+        except StoppedLateError as error:
+            answer = answers.timed_out(call.name, str(error))
+        except TimeoutError as error:
+            answer = answers.timed_out(call.name, str(error))
+        except Exception as error:
+            # Anything else a handler raises is a bug in it: the log has the traceback.
+            log.info("%s failed", call.name, exc_info=True)
+            answer = answers.from_bug(error)
+        except BaseException as error:
+            # Ctrl-C, or the caller's own cancellation: noted, and passed on.
+            self._end(flight, answers.cancelled(call.name, type(error).__name__))
+            raise
+        outcome = self._end(flight, answer)  # 10 redact, 11 fit, 12 record
+        if self.hooks.post_tool_call:
+            # After redaction on purpose: what a plugin logs or sends holds no secrets.
+            for hook in self.hooks.post_tool_call:
+                yield from self._hook(hook, flight, outcome)
+        return outcome
+
+    def _judge(self, entry: ToolEntry, arguments: dict[str, Any], context: ToolContext) -> Ruling:
+        try:
+            return self.policy.judge(entry, arguments, context)
+        except Exception as error:
+            # The gate fails closed.
+            log.exception("the policy failed on %s", entry.name)
+            return Ruling("refuse", reason=f"the policy failed: {error}", rule="policy:failed")
+
+    def _approve(
+        self, flight: Flight, ruling: Ruling
+    ) -> Generator[needs.Need, Any, answers.Answer | None]:
+        """None when a human said yes; else what the model is told."""
+        flight.ruling = ruling
+        if ruling.action == "refuse":
+            flight.verdict = "refused"
+            return answers.refused(ruling.reason)
+        context = flight.context
+        if context.approver is None:
+            flight.verdict = "nobody to ask"
+            return answers.refused(
+                f"{ruling.reason}, which needs a person's approval, and nobody can be asked here"
+            )
+        request = ApprovalRequest(
+            flight.tool,
+            flight.arguments,
+            reason=ruling.reason,
+            rule=ruling.rule,
+            call_id=flight.call_id,
+            front_door=context.front_door,
+            agent_path=context.agent_path,
+        )
+        self.events.emit(
+            "approval_requested", flight.call_id, flight.tool, reason=ruling.reason, request=request
+        )
+        try:
+            said = yield needs.Ask(context.approver, request)
+        except Exception as error:
+            log.exception("asking for approval of %s failed", flight.tool)
+            flight.verdict = "asking failed"
+            return answers.refused(f"asking for approval failed: {type(error).__name__}")
+        if said is not True and said not in ("once", "session", "always"):
+            flight.verdict = "denied"
+            return answers.refused(f"{ruling.reason}, and the person asked said no")
+        flight.verdict = "approved"
+        if self.audit is not None:
+            # On disk before it runs: a call that kills us has still been noted.
+            self.audit.record(flight.line("approved", 0.0), flight.noted, now=True)
+        return None
+
+    def _pre_hooks(
+        self, flight: Flight, ruling: Ruling
+    ) -> Generator[needs.Need, Any, answers.Answer | None]:
+        assert flight.entry is not None
+        before = flight.arguments
+        for hook in self.hooks.pre_tool_call:
+            said = yield from self._hook(hook, flight)
+            if isinstance(said, Veto):
+                flight.verdict = "vetoed"
+                return answers.refused(said.reason)
+            if isinstance(said, Rewrite):
+                flight.arguments = flight.entry.arguments.read(said.arguments)
+                flight.noted = to_json(flight.arguments)
+        if flight.arguments == before:
+            return None
+        # What runs is what was judged: other arguments are judged again.
+        ruling = self._judge(flight.entry, flight.arguments, flight.context)
+        return None if ruling.action == "allow" else (yield from self._approve(flight, ruling))
+
+    def _run(self, flight: Flight) -> Generator[needs.Need, Any, Any]:
+        entry, context = flight.entry, flight.context
+        assert entry is not None
+        report = None
+        if self.events.listeners:
+            emit, call_id, tool = self.events.emit, flight.call_id, entry.name
+
+            def report(kind: Any, data: dict[str, Any]) -> None:
+                emit(kind, call_id, tool, **data)
+
+            emit("started", call_id, tool, arguments=flight.arguments, emoji=entry.emoji)
+        cancellation = Cancellation(context.cancellation)
+        flight.running = context.for_call(flight.call_id, entry.name, cancellation, report)
+        self._running[flight.call_id] = flight.running
+        try:
+            cancellation.check()
+            return (yield needs.Run(entry, flight.arguments, flight.running))
+        finally:
+            del self._running[flight.call_id]
+            cancellation.close()
+
+    def _transform(self, flight: Flight, value: Any) -> Generator[needs.Need, Any, Any]:
+        for hook in self.hooks.transform_tool_result:
+            changed = yield from self._hook(hook, flight, value)
+            value = value if changed is None else changed
+        return value
+
+    def _hook(self, hook: Any, flight: Flight, *more: Any) -> Generator[needs.Need, Any, Any]:
+        call = HookCall(flight.tool, flight.arguments, flight.call_id, flight.context)
+        try:
+            return (yield needs.Hook(hook, (call, *more)))
+        except Exception as error:  # noqa: BLE001 - a hook must not break the call
+            name = getattr(hook, "__qualname__", repr(hook))
+            self._trouble(f"hook {name}: {type(error).__name__}: {error}", flight)
+            return None
+
+    # -- the end of a call --------------------------------------------------------------------
+
+    def _end(self, flight: Flight, answer: answers.Answer) -> ToolOutcome:
+        content = self.redactor.redact(answer.content)  # 10 redact
+        artifact = None
+        limit = DEFAULT_RESULT_SIZE
+        if flight.entry is not None and flight.entry.max_result_size_chars is not None:
+            limit = flight.entry.max_result_size_chars
+        if len(content) > limit:  # 11 fit
+            from hermes.runtime.fit import fit
+
+            content, artifact = fit(content, limit, self.artifacts)
+        outcome = ToolOutcome(
+            flight.call_id,
+            flight.tool,
+            content,
+            status=answer.status,
+            error=answer.error,
+            rule=flight.ruling.rule if flight.ruling is not None else "",
+            seconds=_clock() - flight.started,
+            artifact=artifact,
+        )
+        if self.audit is not None:  # 12 record
+            refused = answer.status == "refused"
+            line = flight.line(answer.status, outcome.seconds)
+            self.audit.record(line, flight.noted, now=refused)
+        if self.events.listeners:
+            self.events.emit("finished", flight.call_id, flight.tool, outcome=outcome)
+        return outcome
+
+    def _from_hermes_error(self, error: HermesError, flight: Flight) -> answers.Answer:
+        if isinstance(error, CancelledError):
+            return answers.cancelled(flight.tool, str(error))
+        if not isinstance(error, ToolError):
+            log.info("%s: %s", flight.tool, error)
+        return answers.from_error(error)
+
+    def _trouble(self, message: str, flight: Flight | None = None) -> None:
+        log.warning("%s", message)
+        call_id, tool = (flight.call_id, flight.tool) if flight else ("", "")
+        self.events.emit("trouble", call_id, tool, message=message)
+
+
+class Flight:
+    """What is known of a call while it is under way."""
+
+    __slots__ = (
+        "arguments",
+        "call_id",
+        "context",
+        "entry",
+        "noted",
+        "ruling",
+        "running",
+        "started",
+        "tool",
+        "verdict",
+    )
+
+    def __init__(self, call_id: str, tool: str, context: ToolContext, started: float) -> None:
+        self.call_id = call_id
+        self.tool = tool
+        self.context = context
+        self.started = started
+        self.entry: ToolEntry | None = None
+        self.arguments: dict[str, Any] = {}
+        self.noted = "{}"
+        self.ruling: Ruling | None = None
+        self.running: ToolContext | None = None
+        self.verdict = "allowed"
+
+    def line(self, status: str, seconds: float) -> AuditLine:
+        """The audit line of the call as it now stands."""
+        context = self.context
+        return AuditLine(
+            time.time(),
+            context.front_door,
+            context.session_id,
+            context.task.id,
+            context.agent_path,
+            self.call_id,
+            self.tool,
+            self.verdict,
+            self.ruling.rule if self.ruling is not None else "",
+            status,
+            round(seconds * 1000, 3),
+        )

@@ -1,0 +1,203 @@
+"""Threads for handlers that block, which can be given up on.
+
+A handler that ignores its timeout can't be stopped from outside. Its thread is abandoned: the
+caller goes on, the pool makes a new thread, what the old one brings late is thrown away, and it
+does not keep the program from ending (the standard pool would wait for it for ever).
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections import deque
+from typing import TYPE_CHECKING
+
+from hermes.core.context import CancelledError
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+    from typing import Any
+
+    from hermes.core.context import Cancellation
+
+
+class Job:
+    """One piece of work, and whoever waits for it."""
+
+    __slots__ = ("_context", "_done", "_work", "abandoned", "error", "finished", "notify", "value")
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self._context = contextvars.copy_context()
+        self._work = work
+        self._done = threading.Event()
+        self.notify: Callable[[], None] | None = None
+        self.abandoned = False
+        self.finished = False
+        self.value: Any = None
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        """Do the work in this thread and wake whoever waits."""
+        try:
+            self.value = self._context.run(self._work)
+        except BaseException as error:  # noqa: BLE001 - carried over to the thread that waits
+            self.error = error
+        self.finished = True
+        self._done.set()
+        if self.notify is not None:
+            self.notify()
+
+    def wait(self, seconds: float | None) -> bool:
+        """Whether it ended within that time."""
+        return self._done.wait(seconds)
+
+    def result(self) -> Any:
+        """What the work gave, or what it raised."""
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+class Workers:
+    """At most `size` threads at work, not counting those that were given up on."""
+
+    def __init__(self, size: int = 32) -> None:
+        self._size = size
+        self._lock = threading.Lock()
+        self._jobs: deque[Job] = deque()
+        self._wake = threading.Semaphore(0)
+        self._threads = 0
+        self._idle = 0
+
+    def submit(self, work: Callable[[], Any]) -> Job:
+        """Have the work done as soon as a thread is free."""
+        job = Job(work)
+        self._enqueue(job)
+        return job
+
+    def _enqueue(self, job: Job) -> None:
+        with self._lock:
+            self._jobs.append(job)
+            if len(self._jobs) > self._idle and self._threads < self._size:
+                self._threads += 1
+                self._idle += 1
+                threading.Thread(target=self._serve, name="hermes-worker", daemon=True).start()
+        self._wake.release()
+
+    def _serve(self) -> None:
+        while True:
+            self._wake.acquire()
+            with self._lock:
+                self._idle -= 1
+                job = self._jobs.popleft()
+            job.run()
+            with self._lock:
+                if job.abandoned:
+                    return
+                self._idle += 1
+
+    def abandon(self, job: Job) -> None:
+        """Stop waiting for a job; its thread is no longer counted."""
+        with self._lock:
+            if not job.finished and not job.abandoned:
+                job.abandoned = True
+                self._threads -= 1
+
+    def run(
+        self,
+        work: Callable[[], Any],
+        *,
+        seconds: float | None,
+        cancellation: Cancellation,
+        grace: float,
+    ) -> Any:
+        """Wait for the work from sync code; raises `TimeoutError` or `CancelledError`."""
+        job = self.submit(work)
+        woken = threading.Event()
+        job.notify = woken.set
+        forget = cancellation.on_cancel(woken.set)
+        try:
+            in_time = job.finished or woken.wait(seconds)
+        finally:
+            forget()
+        if job.finished:
+            return job.result()
+        cancellation.cancel("timed out" if not in_time else "cancelled")
+        # A handler that listens gets a moment to clean up and say what it had done.
+        if job.wait(grace) and job.error is None and in_time:
+            return job.result()
+        self.abandon(job)
+        raise stopped_error(in_time, seconds, stuck=job.abandoned)
+
+    async def run_async(
+        self,
+        work: Callable[[], Any],
+        *,
+        seconds: float | None,
+        cancellation: Cancellation,
+        grace: float,
+    ) -> Any:
+        """Wait for the work from a running loop; raises `TimeoutError` or `CancelledError`."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+        job = Job(work)
+        job.notify = lambda: _wake(loop, done)
+        self._enqueue(job)
+        forget = cancellation.on_cancel(lambda: _wake(loop, done))
+        in_time = True
+        try:
+            if seconds is None:
+                await done
+            else:
+                async with asyncio.timeout(seconds):
+                    await done
+        except TimeoutError:
+            in_time = False
+        except asyncio.CancelledError:
+            cancellation.cancel("cancelled")
+            self.abandon(job)
+            raise
+        finally:
+            forget()
+        if job.finished:
+            return job.result()
+        cancellation.cancel("timed out" if not in_time else "cancelled")
+        done = loop.create_future()
+        job.notify = lambda: _wake(loop, done)
+        if not job.wait(0):
+            await asyncio.wait([done], timeout=grace)
+        if job.wait(0) and job.error is None and in_time:
+            return job.result()
+        self.abandon(job)
+        raise stopped_error(in_time, seconds, stuck=job.abandoned)
+
+
+class StoppedLateError(TimeoutError):
+    """A handler that ran past its time. `stuck` when it did not stop even when told."""
+
+    def __init__(self, message: str, *, stuck: bool) -> None:
+        super().__init__(message)
+        self.stuck = stuck
+
+
+def stopped_error(in_time: bool, seconds: float | None, *, stuck: bool) -> Exception:
+    """What to raise for a handler that was cancelled, or ran past its time."""
+    left = "; it did not stop when told and was given up on" if stuck else ""
+    if in_time:
+        return CancelledError(f"cancelled{left}")
+    return StoppedLateError(f"stopped after {seconds:g} s{left}", stuck=stuck)
+
+
+def _wake(loop: asyncio.AbstractEventLoop, done: asyncio.Future[None]) -> None:
+    def finish() -> None:
+        if not done.done():
+            done.set_result(None)
+
+    try:
+        loop.call_soon_threadsafe(finish)
+    except RuntimeError:
+        # The loop that waited is closed: nobody is there to be told.
+        return

@@ -1,0 +1,144 @@
+"""Definitions -> registry entries: handlers that build, send or run, and say what came of it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, cast
+
+from hermes.core.entry import ToolEntry
+from hermes.core.errors import ToolError
+from hermes.core.requirements import Requirement
+from hermes.core.result import ToolResult
+from hermes.runtime.yaml_tools.definition import CommandSpec, HttpSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from hermes.core.context import ToolContext
+    from hermes.core.entry import Effect
+    from hermes.runtime.yaml_tools.definition import Definition
+
+
+def entry_for(definition: Definition, path: str) -> ToolEntry:
+    """The registry's view of one tool of the file at `path`."""
+    spec = definition.spec
+    handler: HttpHandler | CommandHandler
+    check = None
+    if isinstance(spec, HttpSpec):
+        handler = HttpHandler(definition, spec)
+        requires_env = spec.auth.names
+        alone = spec.method not in ("GET", "HEAD")
+    else:
+        handler = CommandHandler(definition, spec)
+        requires_env = ()
+        alone = True
+        if os.path.basename(spec.program) == spec.program:
+            check = Requirement(programs=(spec.program,))
+    return ToolEntry(
+        definition.name,
+        definition.toolset,
+        definition.schema(),
+        handler,
+        invoke=handler,
+        is_async=True,
+        check_fn=check,
+        requires_env=requires_env,
+        description=definition.description,
+        effect=cast("Effect", definition.effect),
+        concurrency="exclusive" if alone else "parallel",
+        timeout_seconds=definition.timeout_seconds,
+        tags=definition.tags,
+        origin="yaml",
+        owner=path,
+        module=__name__,
+    )
+
+
+class HttpHandler:
+    """Carries out the calls of one `http_wrapper`."""
+
+    __slots__ = ("_parameters", "_spec")
+
+    def __init__(self, definition: Definition, spec: HttpSpec) -> None:
+        self._parameters = definition.parameters
+        self._spec = spec
+
+    async def __call__(self, arguments: dict[str, Any], context: ToolContext) -> Any:
+        """Send the request; the part of the answer that the file asks for."""
+        from hermes.runtime.yaml_tools.request import build_request
+        from hermes.runtime.yaml_tools.response import answer, failure
+        from hermes.runtime.yaml_tools.sending import send
+
+        request = build_request(self._spec, self._parameters, arguments)
+        redact = _redaction(context, request.secrets)
+        got = await send(request)
+        if 200 <= got.status < 300:
+            return answer(got.body, self._spec.response)
+        return failure(got.what, got.status, got.reason, got.body, redact)
+
+
+class CommandHandler:
+    """Carries out the calls of one `command`."""
+
+    __slots__ = ("_parameters", "_spec")
+
+    def __init__(self, definition: Definition, spec: CommandSpec) -> None:
+        self._parameters = definition.parameters
+        self._spec = spec
+
+    async def __call__(self, arguments: dict[str, Any], context: ToolContext) -> ToolResult:
+        """Run the process to its end; what it wrote and how it ended."""
+        from hermes.runtime.yaml_tools.argv import build_argv
+        from hermes.runtime.yaml_tools.process import child_environment, run_process
+
+        spec = self._spec
+        argv = build_argv(spec, self._parameters, arguments)
+        folder = _folder(context.workspace, spec.workdir)
+        env = child_environment(spec.env, context.task.env)
+        _redaction(context, [env[name] for name in spec.env if name in env and _is_secret(name)])
+        ended = await run_process(argv, cwd=folder, env=env)
+        written: dict[str, Any] = {
+            "exit_code": ended.exit_code,
+            "stdout": ended.stdout.text(),
+            "stderr": ended.stderr.text(),
+        }
+        if ended.exit_code == 0:
+            return ToolResult(written)
+        return ToolResult(error=f"{spec.program} {_how(ended.exit_code)}", **written)
+
+
+def _folder(workspace: str, workdir: str) -> str:
+    folder = os.path.join(workspace, os.path.expanduser(workdir))
+    if not os.path.isdir(folder):
+        raise ToolError(f"the folder {folder} is not there")
+    return folder
+
+
+def _how(exit_code: int) -> str:
+    if exit_code > 0:
+        return f"ended with exit code {exit_code}"
+    import signal
+
+    try:
+        name = signal.Signals(-exit_code).name
+    except ValueError:
+        name = f"signal {-exit_code}"
+    return f"was ended by {name}"
+
+
+def _is_secret(name: str) -> bool:
+    from hermes.safety.redaction.names import kind_of
+
+    return kind_of(name) is not None
+
+
+def _redaction(context: ToolContext, secrets: Any) -> Callable[[str], str]:
+    """Have the runtime mask these values from now on; the function that does."""
+    from hermes.safety.redaction import Redactor
+
+    runtime = context.services.get("runtime")
+    redactor: Redactor = runtime.redactor if runtime is not None else Redactor()
+    for secret in secrets:
+        redactor.add(secret)
+    return redactor.redact

@@ -1,0 +1,232 @@
+"""Runs one process to its end, or stops it with everything it started.
+
+The process has a session of its own, so that one signal reaches all of it, and carries a mark in
+its environment, so that what left the session is found as well when it has to be stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from typing import TYPE_CHECKING
+
+from hermes.core.errors import ToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+MOST_OUTPUT = 1_000_000
+# How long a process may take to end after it was asked to, before it is killed.
+GRACE_SECONDS = 0.8
+_MARK = "HERMES_COMMAND"
+# Windows has one way to end a process.
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+_PASSED = ("PATH", "HOME", "LANG", "LANGUAGE", "TERM", "TMPDIR", "USER", "LOGNAME", "SHELL")
+# Without these a process on Windows does not even start.
+_PASSED_WINDOWS = ("SYSTEMROOT", "PATHEXT", "COMSPEC", "TEMP", "TMP", "USERPROFILE", "WINDIR")
+
+
+class Ended:
+    """How a process ended, and what it wrote."""
+
+    __slots__ = ("exit_code", "stderr", "stdout")
+
+    def __init__(self, exit_code: int, stdout: Kept, stderr: Kept) -> None:
+        self.exit_code = exit_code
+        self.stdout = stdout
+        self.stderr = stderr
+
+
+class Kept:
+    """The beginning and the end of a stream; what lies between is counted and let go."""
+
+    __slots__ = ("_half", "_head", "_tail", "left_out")
+
+    def __init__(self, limit: int = MOST_OUTPUT) -> None:
+        self._half = limit // 2
+        self._head = bytearray()
+        self._tail = bytearray()
+        self.left_out = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take in the next piece."""
+        room = self._half - len(self._head)
+        if room > 0:
+            self._head += data[:room]
+            data = data[room:]
+        self._tail += data
+        # Cut in large steps: moving the rest to the front each time would cost more.
+        if len(self._tail) > 2 * self._half:
+            self._cut()
+
+    def _cut(self) -> None:
+        over = len(self._tail) - self._half
+        if over > 0:
+            del self._tail[:over]
+            self.left_out += over
+
+    def text(self) -> str:
+        """What was kept, with a line where something was left out."""
+        self._cut()
+        if not self.left_out:
+            return (self._head + self._tail).decode("utf-8", "replace")
+        # Whole lines only: half a line could hold half a secret, which nobody would recognise.
+        head, head_cut = _trimmed(bytes(self._head), first=True)
+        tail, tail_cut = _trimmed(bytes(self._tail), first=False)
+        gone = self.left_out + head_cut + tail_cut
+        return (
+            f"{head.decode('utf-8', 'replace')}\n… {gone} bytes left out …\n"
+            f"{tail.decode('utf-8', 'replace')}"
+        )
+
+
+def _trimmed(data: bytes, *, first: bool) -> tuple[bytes, int]:
+    at = data.rfind(b"\n") if first else data.find(b"\n")
+    distance = len(data) - at if first else at
+    if at < 0 or distance > 8192:
+        at = len(data) - 1024 if first else 1024
+    kept = data[: max(at, 0)] if first else data[at + 1 :]
+    return kept, len(data) - len(kept)
+
+
+def child_environment(
+    declared: Iterable[str], task_env: Mapping[str, str | None]
+) -> dict[str, str]:
+    """What a process of ours may see: a few harmless variables, those declared, the task's own."""
+    passed = {*_PASSED, *declared, *(_PASSED_WINDOWS if os.name == "nt" else ())}
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if name in passed or name.startswith("LC_")
+    }
+    for name, setting in task_env.items():
+        if setting is None:
+            env.pop(name, None)
+        else:
+            env[name] = setting
+    return env
+
+
+async def run_process(argv: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> Ended:
+    """Run a process to its end. When the wait is cancelled, nothing of it is left."""
+    mark = os.urandom(8).hex()
+    starting = asyncio.ensure_future(
+        asyncio.get_running_loop().subprocess_exec(
+            _Watch,
+            *argv,
+            cwd=cwd,
+            env={**env, _MARK: mark},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+    )
+    try:
+        transport, watch = await asyncio.shield(starting)
+    except FileNotFoundError:
+        raise ToolError(f"{argv[0]} was not found") from None
+    except (OSError, ValueError) as error:
+        raise ToolError(f"{argv[0]} can't be started: {error}") from None
+    except asyncio.CancelledError:
+        transport, watch = await starting
+        await _stop(transport, watch, mark)
+        raise
+    try:
+        await watch.exited.wait()
+        # What the process left running in its group would hold the pipes open.
+        _signal(transport.get_pid(), _KILL)
+        await _within(watch.drained, GRACE_SECONDS)
+    except BaseException:
+        await _stop(transport, watch, mark)
+        raise
+    finally:
+        transport.close()
+    code = transport.get_returncode()
+    return Ended(-1 if code is None else code, watch.kept[1], watch.kept[2])
+
+
+class _Watch(asyncio.SubprocessProtocol):
+    """Takes in what a process writes, and notes when it has ended."""
+
+    def __init__(self) -> None:
+        self.kept = {1: Kept(), 2: Kept()}
+        self.exited = asyncio.Event()
+        self.drained = asyncio.Event()
+        self._open = 2
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self.kept[fd].feed(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002
+        self._open -= 1
+        if not self._open:
+            self.drained.set()
+
+    def process_exited(self) -> None:
+        self.exited.set()
+
+
+async def _stop(transport: asyncio.SubprocessTransport, watch: _Watch, mark: str) -> None:
+    """Ask everything to end, then end it."""
+    pid = transport.get_pid()
+    strays = _marked(mark)
+    _signal(pid, signal.SIGTERM)
+    for stray in strays:
+        _signal_one(stray, signal.SIGTERM)
+    try:
+        await _within(watch.drained, GRACE_SECONDS)
+    finally:
+        _signal(pid, _KILL)
+        # Looked for again: something may have been started in the meantime.
+        for stray in _marked(mark):
+            _signal_one(stray, _KILL)
+        transport.close()
+    await _within(watch.exited, GRACE_SECONDS)
+
+
+async def _within(event: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return
+
+
+def _signal(pid: int, number: int) -> None:
+    """Signal the whole group that `pid` leads."""
+    try:
+        if os.name == "posix":
+            os.killpg(pid, number)
+        else:
+            os.kill(pid, signal.SIGTERM)
+    except (ProcessLookupError, PermissionError):
+        # Gone, or nothing of the group is left but what has already ended.
+        return
+
+
+def _signal_one(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+def _marked(mark: str) -> list[int]:
+    """The processes that carry the mark, wherever they have moved; seen on Linux only."""
+    wanted = f"{_MARK}={mark}".encode()
+    found: list[int] = []
+    try:
+        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except FileNotFoundError:
+        return found
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if wanted in file.read().split(b"\0"):
+                    found.append(pid)
+        except OSError:
+            # Ended meanwhile, or somebody else's.
+            continue
+    return found

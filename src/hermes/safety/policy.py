@@ -1,0 +1,64 @@
+"""What may happen: the ruling on one call, before it runs.
+
+A policy looks at what would really run and rules: allow it, ask a human, or refuse it. The gate
+asks exactly one policy; layers of rules live inside a policy, never beside it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Literal, Protocol
+
+    from hermes.core.context import ToolContext
+    from hermes.core.entry import ToolEntry
+
+    class Policy(Protocol):
+        """Rules on calls. Whatever it raises means: refused."""
+
+        def judge(
+            self, entry: ToolEntry, arguments: Mapping[str, Any], context: ToolContext
+        ) -> Ruling: ...
+
+
+class Ruling:
+    """`allow`, `ask` or `refuse`, with the reason and the rule it comes from."""
+
+    __slots__ = ("action", "reason", "rule")
+
+    def __init__(
+        self, action: Literal["allow", "ask", "refuse"], *, reason: str = "", rule: str = ""
+    ) -> None:
+        self.action = action
+        self.reason = reason
+        self.rule = rule
+
+    def __repr__(self) -> str:
+        return f"<{self.action} by {self.rule}: {self.reason}>"
+
+
+_READS = Ruling("allow", rule="effect:read")
+_MAY = {
+    "write": "may change files or settings",
+    "execute": "may run code",
+    "network": "may send data over the network",
+    "message": "may reach other people",
+}
+
+
+class EffectPolicy:
+    """What only reads passes; everything else asks."""
+
+    def judge(
+        self,
+        entry: ToolEntry,
+        arguments: Mapping[str, Any],
+        context: ToolContext,  # noqa: ARG002 - a policy may look at it; this one need not
+    ) -> Ruling:
+        """The ruling by what the tool declares of itself."""
+        effect = entry.effect
+        if effect == "read" or entry.effect_of(arguments) == "read":
+            return _READS
+        return Ruling("ask", reason=f"{entry.name} {_MAY[effect]}", rule=f"effect:{effect}")

@@ -1,0 +1,68 @@
+"""The close look: every detector that can have something to say about a text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.safety.redaction import formats
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hermes.safety.redaction.squeeze import Span
+
+
+def detect(text: str, classed: str, low: str, keywords: list[str]) -> Iterator[Span]:
+    """Each secret that shows by shape or by name.
+
+    Args:
+        classed: `formats.classes(text)`.
+        low: the text in lower case, place by place.
+        keywords: those of `formats.KEYWORDS` that occur in it.
+    """
+    if formats.has_run(classed):
+        yield from formats.find_shapes(text, classed)
+    if "://" in text:
+        from hermes.safety.redaction.links import find_links
+
+        yield from find_links(text)
+    if "=" in text and ("?" in text or "&" in text):
+        from hermes.safety.redaction.links import find_queries
+
+        yield from find_queries(text)
+    if keywords:
+        yield from _by_name(text, low, keywords)
+    if "auth" in keywords or "cookie" in keywords or "earer" in low:
+        from hermes.safety.redaction.headers import find_headers
+
+        yield from find_headers(text, low)
+    if formats.has_option(text):
+        from hermes.safety.redaction.commands import find_program_options
+
+        yield from find_program_options(text)
+    if "'" in text and ("identified" in low or "password '" in low):
+        from hermes.safety.redaction.commands import find_sql
+
+        yield from find_sql(text)
+
+
+def _by_name(text: str, low: str, keywords: list[str]) -> Iterator[Span]:
+    from hermes.safety.redaction.pairs import find_pairs
+
+    yield from find_pairs(text, low, keywords)
+    if "--" in text:
+        from hermes.safety.redaction.options import find_options
+
+        yield from find_options(text)
+    if "val" in low:
+        from hermes.safety.redaction.options import find_named_values
+
+        yield from find_named_values(text, low)
+    if "pass" in keywords and "ogin" in low:
+        from hermes.safety.redaction.options import find_netrc
+
+        yield from find_netrc(text)
+    if "key" in keywords and "PRIVATE KEY" in text:
+        from hermes.safety.redaction.pem import find_keys
+
+        yield from find_keys(text)

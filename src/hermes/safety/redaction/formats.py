@@ -1,0 +1,175 @@
+"""Secrets that show by their own shape, whatever stands around them."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from hermes.safety.redaction.values import is_placeholder, looks_random
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hermes.safety.redaction.squeeze import Span
+
+# Every name of a secret and every announcement of one holds one of these.
+KEYWORDS = ("pass", "key", "token", "auth", "pw", "cookie", "secret", "cred")
+
+# Every shape holds this many letters, digits, `_` or `-` in a row somewhere.
+RUN = 20
+_RUN_CLASS = "w" * RUN
+_TABLE = bytes(
+    0x77 if (i < 0x80 and chr(i).isalnum()) or i in b"_-" else 1 if i < 9 or 13 < i < 32 else 0x20
+    for i in range(256)
+)
+
+_ALNUM = "[A-Za-z0-9]"
+_BODY = r"[A-Za-z0-9_\-]"
+
+# Names of makers that put their own mark in front of `_` or `-` and a random rest.
+_MARKS = (
+    "hf|npm|pypi|whsec|r8|gsk|xai|pplx|tvly|fc|ntn|nfp|sbp|shpat|shpca|shppa|shpss|glsa|glc|sntrys|sntryu"
+    "|rubygems|PMAK|NRAK|NRAA|HRKU|nvapi|jina|fm1|fm2|csk|phx|phc|pul|duffel|figd|figo|rpa|pa|voyage"
+    "|vcp|vck|vca|vci|dckr|oy2|lin|sq0atp|sq0csp|sq0idp|secret|token|key|apikey|api|tok|pat|sk|rk|cr"
+    "|ops|hvs|hvb|CLOJARS|EZAK|EZTK|CFPAT|LTAI|ATTA|ATOA|rzp|sb|xkeysib|xsmtpsib|p8e|bkua|okta|sgp"
+)
+
+_REST = rf"(?P<rest>{_BODY}{{16,}}(?:\.{_BODY}{{8,}})?)"
+
+# kind -> shape. Shapes start with plain letters where they can: the engine rules those out fast.
+_SHAPES: tuple[tuple[str, str], ...] = (
+    ("aws-key", r"A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16,28}"),
+    ("google-key", rf"AIza{_BODY}{{30,}}"),
+    ("google-token", rf"ya29\.{_BODY}[A-Za-z0-9_\-.]{{15,}}"),
+    ("google-token", rf"1//0{_BODY}{{20,}}"),
+    ("google-secret", rf"GOCSPX-{_BODY}{{16,}}"),
+    ("github-token", rf"gh[pousr]_{_ALNUM}{{16,}}"),
+    ("github-token", r"github_pat_[A-Za-z0-9_]{16,}"),
+    (
+        "gitlab-token",
+        rf"gl(?:pat|[dr]t|cbt|ptt|ft|imt|agent|soat|oas|ffct)-{_BODY}{{16,}}(?:\.[a-z0-9.]+)?",
+    ),
+    ("gitlab-token", rf"GR1348941{_BODY}{{16,}}"),
+    ("slack-token", r"xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9\-]{14,}"),
+    ("slack-token", r"xapp-\d-[A-Za-z0-9\-]{14,}"),
+    ("pypi-token", rf"pypi-Ag{_BODY}{{16,}}"),
+    ("sendgrid-key", rf"SG\.{_BODY}{{16,}}(?:\.{_BODY}*)?"),
+    ("digitalocean-token", r"do[opr]_v1_[a-f0-9]{16,}"),
+    ("databricks-token", r"d(?:api|ose|ksa)[a-f0-9]{28,}(?:-\d)?"),
+    ("twilio-key", r"(?:SK|AC)[a-f0-9]{32}(?![A-Za-z0-9])"),
+    ("vault-token", rf"hv[sbr]\.{_BODY}{{20,}}"),
+    ("doppler-token", r"dp\.[a-z]{2,6}\.[A-Za-z0-9]{20,}"),
+    ("dynatrace-token", r"dt0[a-z]\d\d\.[A-Z0-9]{20,}(?:\.[A-Z0-9]*)?"),
+    ("facebook-token", r"EAA[A-Za-z0-9]{40,}"),
+    ("atlassian-token", rf"AT(?:ATT|CTT|BB)[A-Za-z0-9]{_BODY}{{20,}}(?:=[A-F0-9]{{8}})?"),
+    ("airtable-token", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{20,}"),
+    ("age-key", r"AGE-SECRET-KEY-1[A-Z0-9]{20,}"),
+    ("terraform-token", rf"atlasv1\.{_BODY}{{20,}}"),
+    ("telegram-token", rf"(?:bot)?\d{{6,12}}:A{_BODY}{{30,}}"),
+    ("discord-token", rf"mfa\.{_BODY}{{40,}}"),
+    ("discord-token", rf"[MNO]{_BODY}{{22,28}}\.{_BODY}{{5,7}}\.{_BODY}{{26,}}"),
+    ("jwt", rf"ey[JI]{_BODY}{{8,}}\.{_BODY}{{4,}}(?:\.{_BODY}*)*"),
+    # A token cut off after its header still begins with one of the usual first fields.
+    ("jwt", rf"eyJ(?:hbGci|0eXAi|raWQi|jdHki|lbmMi|qa3Ui|4NXQi){_BODY}{{8,}}\.?"),
+    (
+        "api-key",
+        rf"(?:[a-z][a-z0-9]{{1,15}}[_\-]){{0,3}}?(?:(?:{_MARKS})|[a-z]{{0,12}}(?:api|pat))[_\-]{_REST}",
+    ),
+)
+
+
+@cache
+def _shapes() -> tuple[re.Pattern[str], dict[int, str]]:
+    pattern = re.compile("|".join(f"({shape})" for _, shape in _SHAPES))
+    # `lastindex` names the outer group, since a group that closes last counts.
+    return pattern, {index + 1: kind for index, (kind, _) in enumerate(_SHAPES)}
+
+
+_AZURE = r"(?<![A-Za-z0-9_~.\-])[A-Za-z0-9_~.\-]{3}\dQ~[A-Za-z0-9_~.\-]{28,}"
+_DIGEST = re.compile(r"(?i:sha\d{1,3}|md5)[=:\-]\Z")
+_OPTIONS = "puUawPbks-"
+_LEFT = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
+
+
+def classes(text: str) -> str:
+    """The text by class, one character each: `w` for words, U+0001 for controls, else blank."""
+    return str(text.encode("latin-1", "replace").translate(_TABLE), "latin-1")
+
+
+def has_run(classed: str) -> bool:
+    """Whether there is a run long enough to be a token."""
+    return _RUN_CLASS in classed
+
+
+def has_option(text: str) -> bool:
+    """Whether there is an option that some program takes a secret with."""
+    at = text.find(" -")
+    while at >= 0:
+        after = text[at + 2 : at + 3]
+        if after and after in _OPTIONS:
+            return True
+        at = text.find(" -", at + 2)
+    return False
+
+
+def find_shapes(text: str, classed: str) -> Iterator[Span]:
+    """Each secret in `text` that shows by its shape; `classed` is `classes(text)`."""
+    pattern, kinds = _shapes()
+    at = classed.find(_RUN_CLASS)
+    while at >= 0:
+        end = at + RUN
+        for start in _starts(text, at):
+            match = pattern.match(text, start)
+            if match and _is_secret(text, match):
+                kind = kinds[match.lastindex or 1]
+                end = max(end, match.end())
+                yield (start - 15 if kind == "terraform-token" else start), match.end(), kind
+                break
+        else:
+            end = _run_end(classed, end)
+        at = classed.find(_RUN_CLASS, end)
+    if "Q~" in text:
+        for match in re.finditer(_AZURE, text):
+            yield match.start(), match.end(), "azure-secret"
+
+
+def _starts(text: str, at: int) -> Iterator[int]:
+    """Where a token whose run begins at `at` may itself begin."""
+    yield at
+    before = text[at - 1 : at]
+    if before in (".", ":", "/"):
+        left = text[max(0, at - 48) : at - 1]
+        yield at - 1 - len(left) + len(left.rstrip(_LEFT)) if before != "/" else max(0, at - 3)
+    elif before == "\\":
+        # The `n` of an escaped newline sticks to the word behind it.
+        yield at + (5 if text[at] == "u" else 3 if text[at] == "x" else 1)
+    elif before == "%":
+        yield at + 2
+    bare = at
+    while text[bare] in "-_" and bare < at + RUN - 1:
+        bare += 1
+    if bare > at:
+        yield bare
+
+
+def _run_end(classed: str, at: int) -> int:
+    end = classed.find(" ", at)
+    return len(classed) if end < 0 else end
+
+
+def _is_secret(text: str, match: re.Match[str]) -> bool:
+    # `sha256=…` in front makes a digest of whatever letters come next.
+    if _DIGEST.search(text[max(0, match.start() - 10) : match.start()]):
+        return False
+    return match["rest"] is None or _chance(match["rest"])
+
+
+def _chance(rest: str) -> bool:
+    """Whether what follows a maker's mark is random rather than made of words."""
+    if is_placeholder(rest) or re.fullmatch(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", rest):
+        return False
+    longest = max(re.split(r"[_\-.]", rest), key=len)
+    if len(longest) >= 16 and not longest.isdigit() and any(map(str.isdigit, longest)):
+        return True
+    return looks_random(re.sub(r"[_\-.]", "", rest), least=20) and not rest.islower()

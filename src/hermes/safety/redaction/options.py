@@ -1,0 +1,108 @@
+"""Names and values without a sign between them: `--password hunter2`, a netrc line, env lists."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from hermes.safety.redaction.names import kind_of
+from hermes.safety.redaction.pairs import label
+from hermes.safety.redaction.quotes import LONGEST, line_value, quoted_end
+from hermes.safety.redaction.values import (
+    is_path,
+    is_placeholder,
+    is_prose,
+    is_secret_text,
+    looks_random,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hermes.safety.redaction.squeeze import Span
+
+
+@cache
+def _option() -> re.Pattern[str]:
+    # One blank: two or more belong to the columns of a help text.
+    return re.compile(
+        r"--(?P<name>[A-Za-z][\w.\-]{1,60})(?: |\\{0,7}[\"'],[ ]?(?=\\{0,7}[\"']))"
+        r"(?P<open>\\{0,7}[\"'])?(?=[^\s\"'\\])"
+    )
+
+
+@cache
+def _netrc() -> re.Pattern[str]:
+    return re.compile(r"ogin(?:\s|\\n)+\S+(?:\s|\\n)+(?:account\s+\S+\s+)?password(?:\s|\\n)+")
+
+
+@cache
+def _value_sign() -> re.Pattern[str]:
+    return re.compile(r"(?:ue)?(?:\\{0,7}[\"'])?[ \t]*[:=][ \t]*(?P<open>\\{0,7}[\"'])?")
+
+
+@cache
+def _name_before() -> re.Pattern[str]:
+    return re.compile(
+        r"(?i:name|key|parameter|variable)(?:\\{0,7}[\"'])?[ \t]*[:=][ \t]*(?:\\{0,7}[\"'])?"
+        r"(?P<name>[\w.\-]{3,80})(?:\\{0,7}[\"'])?(?:[ \t]*,)?(?:\s|\\[nrt])*(?:\\{0,7}[\"'])?\Z"
+    )
+
+
+def find_options(text: str) -> Iterator[Span]:
+    """The value of each `--password hunter2`."""
+    at = text.find("--")
+    while at >= 0:
+        match = _option().match(text, at)
+        if match:
+            kind = kind_of(match["name"])
+            span = _option_value(text, kind, match) if kind else None
+            if span:
+                yield span
+        at = text.find("--", at + 2)
+
+
+def _option_value(text: str, kind: str, match: re.Match[str]) -> Span | None:
+    start = match.end()
+    if match["open"]:
+        end = quoted_end(text, start, match["open"])
+        return (start, end, label(kind)) if is_secret_text(text[start:end], kind) else None
+    found = line_value().match(text, start, start + LONGEST)
+    value = found.group().rstrip(",;") if found else ""
+    if is_placeholder(value) or is_path(value) or value[0] in "-<[({|&>=":
+        return None
+    if value.isupper() and value.isalpha():
+        return None
+    # A plain word is a weak password, or the sentence going on after the option's name.
+    weak = kind == "password" and value.isalpha() and len(value) > 4 and not is_prose("x " + value)
+    return (
+        (start, start + len(value), label(kind)) if weak or looks_random(value, least=4) else None
+    )
+
+
+def find_netrc(text: str) -> Iterator[Span]:
+    """The password of each `login me password hunter2`."""
+    for match in _netrc().finditer(text):
+        found = line_value().match(text, match.end(), match.end() + LONGEST)
+        if found and not is_placeholder(found.group()):
+            yield found.start(), found.end(), "password"
+
+
+def find_named_values(text: str, low: str) -> Iterator[Span]:
+    """The value in each `{"name": "DB_PASSWORD", "value": "hunter2"}`."""
+    at = low.find("val")
+    while at >= 0:
+        sign = _value_sign().match(text, at + 3)
+        name = _name_before().search(text[max(0, at - 160) : at]) if sign else None
+        kind = kind_of(name["name"]) if name else None
+        if kind and sign:
+            start = sign.end()
+            if sign["open"]:
+                end = quoted_end(text, start, sign["open"])
+            else:
+                found = line_value().match(text, start, start + LONGEST)
+                end = start + len(found.group().rstrip(",")) if found else start
+            if end > start and is_secret_text(text[start:end], kind):
+                yield start, end, label(kind)
+        at = low.find("val", at + 3)

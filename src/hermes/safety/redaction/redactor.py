@@ -1,0 +1,146 @@
+"""Secrets out of text and values: by shape, by name, by known value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hermes.safety.redaction import formats
+from hermes.safety.redaction.known import KnownValues
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from hermes.safety.redaction.squeeze import Span
+    from hermes.safety.redaction.stream import RedactingStream
+
+
+def redact(text: str) -> str:
+    """`text` with each secret that shows by shape or name replaced by `[REDACTED:kind]`."""
+    spans = find_secrets(text)
+    return replace(text, spans, redact) if spans else text
+
+
+class Redactor:
+    """`redact` that also knows the values of some secrets and masks them wherever they appear."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        self._known = KnownValues(known)
+
+    def add(self, value: str) -> None:
+        """Mask this value from now on."""
+        self._known.add(value)
+
+    def redact(self, text: str) -> str:
+        """`text` with every secret replaced by `[REDACTED:kind]`."""
+        spans = self.find(text)
+        return replace(text, spans, self.redact) if spans else text
+
+    def find(self, text: str) -> list[Span]:
+        """Where the secrets are, as start, end and kind, in no particular order."""
+        spans = find_secrets(text)
+        if self._known:
+            spans = spans + list(self._find_known(text))
+        return spans
+
+    def redact_value(self, value: Any) -> Any:
+        """The same value with secrets masked in every text in it, keys included."""
+        from hermes.safety.redaction.nested import redact_nested
+
+        return redact_nested(value, self.redact)
+
+    def stream(self) -> RedactingStream:
+        """For text that arrives in pieces: feed them, and close at the end."""
+        from hermes.safety.redaction.stream import RedactingStream
+
+        return RedactingStream(self.find, self._known)
+
+    def _find_known(self, text: str) -> Iterator[Span]:
+        from hermes.safety.redaction.squeeze import join_lines
+
+        yield from self._known.find(text)
+        joined = join_lines(text)
+        if joined:
+            yield from map(joined.original, self._known.find_joined(joined.text))
+
+
+def find_secrets(text: str) -> list[Span]:
+    """Where the secrets are that show by shape or by name."""
+    # Nearly every text is ordinary: decide that with a few searches that run at memory speed.
+    classed = formats.classes(text)
+    low, keywords = _keywords(text)
+    if not (
+        keywords
+        or formats.has_run(classed)
+        or "://" in text
+        or ("=" in text and ("?" in text or "&" in text))
+        or formats.has_option(text)
+        or ("'" in text and "identified" in low)
+    ):
+        if "\x01" not in classed and text.isascii() and "\\" not in text:
+            return []
+        spans = []
+    else:
+        from hermes.safety.redaction.detect import detect
+
+        spans = list(detect(text, classed, low, keywords))
+    if "\x01" in classed or not text.isascii() or "\\u" in text or "\\x" in text:
+        spans += _find_hidden(text)
+    return spans
+
+
+def _keywords(text: str) -> tuple[str, list[str]]:
+    """The text in lower case, place by place, and the words in it that announce a secret."""
+    low = text.lower()
+    if len(low) != len(text):
+        # One letter, U+0130, becomes two in lower case.
+        low = text.replace("\u0130", "i").lower()
+    words = formats.KEYWORDS if "cre" in low else formats.KEYWORDS[:-2]
+    return low, [word for word in words if word in low]
+
+
+def _find_hidden(text: str) -> list[Span]:
+    """Secrets with invisible characters in between."""
+    from hermes.safety.redaction.detect import detect
+    from hermes.safety.redaction.squeeze import squeeze
+
+    seen = squeeze(text)
+    if seen is None:
+        return []
+    spans = detect(seen.text, formats.classes(seen.text), *_keywords(seen.text))
+    return [seen.original(span) for span in spans]
+
+
+def replace(text: str, spans: list[Span], again: Callable[[str], str]) -> str:
+    """`text` with each span masked; `again` masks single values where the text is JSON."""
+    from hermes.safety.redaction.nested import keep_json_valid
+
+    masked = mask(text, spans)
+    return keep_json_valid(text, masked, again) if masked != text else text
+
+
+def mask(text: str, spans: list[Span]) -> str:
+    """`text` with each span replaced by its mask; overlapping spans become one."""
+    pieces: list[str] = []
+    at = 0
+    for start, end, kind in merge(spans):
+        quote = kind[: -len(kind.lstrip("\\\"'`"))] if kind[0] in "\\\"'`" else ""
+        pieces += [text[at:start], quote, "[REDACTED:", kind[len(quote) :], "]", quote]
+        at = end
+    pieces.append(text[at:])
+    return "".join(pieces)
+
+
+def merge(spans: list[Span]) -> list[Span]:
+    """The spans in order, those which touch each other's text joined under the first one's kind."""
+    merged: list[Span] = []
+    for start, end, kind in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if end <= start:
+            continue
+        if merged and start < merged[-1][1]:
+            first, last, name = merged[-1]
+            merged[-1] = (first, max(last, end), name)
+        else:
+            merged.append((start, end, kind))
+    return merged

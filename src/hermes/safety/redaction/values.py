@@ -1,0 +1,153 @@
+"""Which values are secrets, and which are placeholders, references, code or prose."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import pairwise
+
+_PLACEHOLDER_WORDS_TEXT = """
+    null none nil undefined true false yes no on off na n/a tbd todo fixme unset empty default
+    required optional missing invalid valid wrong incorrect expired unknown present absent enabled
+    disabled hidden masked redacted removed omitted censored filtered sensitive private encrypted
+    string str text bytes byte int integer number float bool boolean object any array list dict map
+    set tuple char void usize uint date datetime uuid regex bytearray varchar type value name field
+    password passwd passphrase passcode pass pwd pw secret secrets token tokens key keys apikey
+    api_key api-key credential credentials auth authorization bearer basic login user username
+    changeme change_me change-me changeit replaceme replace_me placeholder example sample dummy fake
+    test testing foo bar baz spam eggs demo mysecret mypassword mytoken my_password my-password
+    my_secret my-secret my_token my-token my_api_key my-api-key yourpassword yourtoken yoursecret
+    inherit self this prompt stdin env file config ask input output async await return new lambda
+    function func def class import from not and or if else
+"""
+_PLACEHOLDER_WORDS = frozenset(_PLACEHOLDER_WORDS_TEXT.split())
+
+_REFERENCE = (
+    r"\$\{[^}]*\}?|\$\([^)]*\)?|\$\$?[A-Za-z_]\w*(?:[.:\[][\w.:\]\-]*)?|\$[0-9@*#?]|%[A-Za-z_]\w*%"
+    r"|%\(\w+\)[sdr]|%[sdrvq]|\{\{.*|\{%.*|\{[^{}\"']*\}|<[^<>]*>|&lt;.*|\[[^\[\]]*\]|@\w+@|!\w+.*"
+    r"|(?:op|vault|secret|file|env|ssm|awssm|keyring|keychain|gcpsm|sm|ref)\+?:[/\w].*|arn:aws.*"
+    r"|projects/[^/]+/secrets/.*|\\\(.*|#\{.*"
+)
+_FILLER = (
+    r"[xX*•●#._\-=?~ ]+|(?P<same>.)(?P=same)*|…|[\w\-]*?\*{3,}[\w\-]*|[\w\-]{0,12}(?:…|\.{3}).{0,6}"
+    r"|(?:[A-Za-z]{1,12}[_\-])*[xX]{4,}|[A-Za-z]{2,10}[_\-]\.{3}|0+|1234|12345|abc|abc123"
+)
+_WORDED = (
+    r"(?:your|my|our|the|some|a|an|insert|enter|replace|put|add|paste|set|use|type|change)[_\-\s].*"
+    r"|<.*>|.*(?:[_\-\s](?:here|goes[_\-]here|placeholder|example)|placeholder|changeme|change[_\-]me"
+    r"|your[_\-](?:api|key|token|secret|password).*)|(?:example|sample|dummy|fake)[_\-].*"
+    r"|.*(?:not[_\-]?(?:a[_\-])?real|redacted|removed).*"
+)
+_PATHLIKE = (
+    r"(?:~|\.{1,2})?(?:/[\w.@+\-]+)+/?|[A-Za-z]:[\\/].*|[\w\-]+(?:/[\w\-]+)*"
+    r"\.(?:txt|pem|key|crt|json|ya?ml|env|py|js|ts|toml|md)"
+)
+
+
+@cache
+def _not_secret() -> re.Pattern[str]:
+    return re.compile(f"(?:{_REFERENCE}|{_FILLER}|(?i:{_WORDED}))\\Z", re.DOTALL)
+
+
+@cache
+def _path() -> re.Pattern[str]:
+    return re.compile(f"(?:{_PATHLIKE}|https?://.*)\\Z")
+
+
+@cache
+def _identifier() -> re.Pattern[str]:
+    # A name, a dotted name, a call, an index: what stands unquoted in code.
+    return re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)*(?:[(\[{!].*)?\Z", re.DOTALL)
+
+
+@cache
+def _reference() -> re.Pattern[str]:
+    return re.compile(
+        r"(?:[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+(?:[(\[{!].*)?|[A-Za-z_][\w.]*[(\[{].*)\Z",
+        re.DOTALL,
+    )
+
+
+_COLOUR = re.compile(r"#[0-9A-Fa-f]{3,8}")
+
+_PROSE_TEXT = """
+    a an and are as at be by can cannot could do does for from has have if in into is it its may
+    must no not of on only or should that the their then this to too used using was were when which
+    will with without you your enter please field required invalid incorrect missing wrong
+"""
+_PROSE = frozenset(_PROSE_TEXT.split())
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether a value stands for a secret without being one: empty, `xxxx`, `$TOKEN`, `<key>`."""
+    if len(value) < 3 or value.lower() in _PLACEHOLDER_WORDS:
+        return True
+    return _not_secret().match(value) is not None
+
+
+def is_path(value: str) -> bool:
+    """Whether a value names a place (a file, a page) rather than a secret."""
+    if not _path().match(value):
+        return False
+    return value.startswith("http") or not looks_random(value.rpartition("/")[2], least=20)
+
+
+def is_code(value: str, *, strict: bool) -> bool:
+    """Whether an unquoted value reads as an expression: a name, an attribute, a call.
+
+    A name with a digit in it counts as one only when `strict`, and only when it's built of words.
+    """
+    if not _identifier().match(value):
+        return False
+    if _reference().match(value):
+        return "(" in value or "[" in value or not looks_random(value.replace(".", ""), least=24)
+    if not any(map(str.isdigit, value)):
+        return not looks_random(value, least=20)
+    return strict and len(value) < 20 and _groups(value) < 4 and not value.isupper()
+
+
+def is_secret_text(value: str, kind: str) -> bool:
+    """Whether a quoted value is a secret, given what kind its name promises."""
+    if is_placeholder(value) or is_path(value) or "\n" in value.strip():
+        return False
+    blank = any(map(str.isspace, value))
+    if kind in ("token", "key", "maybe-key", "credential"):
+        if blank or "(" in value or value.startswith("--") or _COLOUR.fullmatch(value):
+            return False
+        return looks_random(value, least=16 if kind == "maybe-key" else 6)
+    if value.isupper() and "_" in value and not any(map(str.isdigit, value)):
+        return False
+    return not (blank and is_prose(value)) and any(map(str.isalnum, value))
+
+
+def is_prose(value: str) -> bool:
+    """Whether a value with blanks in it is a sentence."""
+    words = value.split()
+    return len(words) > 1 and (
+        any(word.strip(".,:;!?'\"()").lower() in _PROSE for word in words)
+        or (value[:1].isupper() and words[1].islower())
+    )
+
+
+def looks_random(value: str, *, least: int) -> bool:
+    """Whether a value of `least` characters or more has digits among its letters."""
+    if len(value) < least:
+        return False
+    digits = sum(map(value.count, "0123456789"))
+    if not digits:
+        # Long tokens without any digit happen; they change case all the time.
+        return len(value) >= 20 and _changes(value) * 5 >= len(value) * 2
+    if not any(map(str.isalpha, value)):
+        return len(value) >= 6 and value.isdigit()
+    # `step2`, `my_table_2024`: one group of digits at the end of words says little.
+    return least <= 8 or _groups(value) >= 2
+
+
+def _changes(value: str) -> int:
+    return sum(
+        a.islower() != b.islower() for a, b in pairwise(value) if a.isalpha() and b.isalpha()
+    )
+
+
+def _groups(value: str) -> int:
+    return sum(a.isdigit() != b.isdigit() for a, b in pairwise(value))

@@ -1,0 +1,65 @@
+"""Commands that start copies of themselves until the machine stops."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tree_sitter import Node
+
+_ALWAYS = frozenset(("true", ":", "((1))", "[ 1 ]", "[[ 1 ]]", "((;;))", "/bin/true", "[ true ]", "! false"))
+_PAUSES = frozenset(("sleep", "wait", "read", "inotifywait", "break", "exit", "return", "nc", "usleep"))
+_MOST_NODES = 400
+
+
+def is_fork_bomb(name: str, body: Node, raw: Callable[[Node], str]) -> bool:
+    """Whether a function starts itself in a pipe, in the background, or more than once."""
+    calls, piped = 0, False
+    for node in _nodes(body):
+        if node.type == "command_name" and raw(node).strip("\"'\\") == name:
+            calls += 1
+            parent = node.parent
+            while parent is not None and parent != body:
+                if parent.type in ("pipeline", "command_substitution", "process_substitution"):
+                    piped = True
+                following = parent.next_sibling
+                if following is not None and following.type == "&":
+                    piped = True
+                parent = parent.parent
+    return calls > 0 and (piped or calls > 1 and not _has_test(body))
+
+
+def _has_test(body: Node) -> bool:
+    return any(node.type in ("if_statement", "case_statement", "test_command") for node in _nodes(body))
+
+
+def is_endless_spawn(loop: Node, raw: Callable[[Node], str]) -> bool:
+    """Whether an endless loop starts something in the background without ever pausing."""
+    if loop.type == "while_statement":
+        condition = loop.child_by_field_name("condition")
+        if condition is None or raw(condition).strip() not in _ALWAYS:
+            return False
+    elif "(;;)" not in raw(loop).replace(" ", ""):
+        return False
+    body = loop.child_by_field_name("body")
+    if body is None:
+        return False
+    background = False
+    for node in _nodes(body):
+        if node.type == "&":
+            background = True
+        elif node.type == "command_name" and raw(node) in _PAUSES:
+            return False
+    return background
+
+
+def _nodes(top: Node) -> list[Node]:
+    found: list[Node] = []
+    waiting = [top]
+    while waiting and len(found) < _MOST_NODES:
+        node = waiting.pop()
+        found.append(node)
+        waiting.extend(node.children)
+    return found

@@ -1,0 +1,146 @@
+"""Builtins that change what the rest of a text means: directories, variables, code to run later."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell.environment import judge_assignment
+from hermes.safety.shell.opening import run_line, run_word
+from hermes.safety.shell.scope import HOLE, UNSET, Value
+from hermes.safety.shell.shells import run_script
+from hermes.safety.shell.stream import NOTHING, Stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hermes.safety.shell.command import Command
+    from hermes.safety.shell.judge import Judge
+
+
+def _cd(command: Command, _judge: Judge) -> Stream:
+    scope = command.scope
+    operands = command.operands
+    if not operands:
+        scope.go(scope.home)
+    elif operands[0].text == "-":
+        scope.go(scope.oldpwd)
+    else:
+        text = operands[0].text
+        scope.go(scope.home if text == UNSET else text.replace(UNSET, HOLE))
+    return NOTHING
+
+
+def _popd(command: Command, _judge: Judge) -> Stream:
+    command.scope.go(command.scope.oldpwd)
+    return NOTHING
+
+
+def _read(command: Command, _judge: Judge) -> Stream:
+    names = [word.text for word in command.operands if word.text.isidentifier()]
+    stdin = command.stdin
+    for name in names or ["REPLY"]:
+        text = HOLE
+        if stdin is not None and stdin.text is not None and len(names) == 1 and not command.scope.loop:
+            text = stdin.text.partition("\n")[0]
+        command.scope.assign(name, Value([text]))
+    return NOTHING
+
+
+def _mapfile(command: Command, _judge: Judge) -> Stream:
+    for word in command.operands[-1:]:
+        command.scope.assign(word.text, Value([HOLE], array=True))
+    return NOTHING
+
+
+def _set(command: Command, _judge: Judge) -> Stream:
+    args = command.args
+    if "--" in args:
+        command.scope.positional = args[args.index("--") + 1 :]
+    elif args and not args[0].startswith(("-", "+")):
+        command.scope.positional = args
+    return NOTHING
+
+
+def _shift(command: Command, _judge: Judge) -> Stream:
+    if command.scope.positional:
+        command.scope.positional = command.scope.positional[1:]
+    return NOTHING
+
+
+def _alias(command: Command, judge: Judge) -> Stream:
+    for word in command.operands:
+        name, equals, value = word.text.partition("=")
+        if equals:
+            command.scope.aliases[name] = value
+    return NOTHING
+
+
+def _declare(command: Command, judge: Judge) -> Stream:
+    for word in command.operands:
+        name, equals, value = word.text.partition("=")
+        if equals:
+            judge_assignment(name, word.part(value), command.scope, judge)
+            command.scope.assign(name, Value([value]))
+    return NOTHING
+
+
+def _eval(command: Command, judge: Judge) -> Stream:
+    words = command.words[1:]
+    return run_line(words, command, judge, scope=command.scope) if words else NOTHING
+
+
+def _source(command: Command, judge: Judge) -> Stream:
+    return run_script(command.words[1:2], command, judge)
+
+
+def _trap(command: Command, judge: Judge) -> Stream:
+    operands = command.operands
+    if len(operands) > 1 and operands[0].text not in ("", "-"):
+        run_word(operands[0], command, judge)
+    return NOTHING
+
+
+def _printf(command: Command, _judge: Judge) -> Stream | None:
+    if command.args[:1] == ["-v"] and len(command.args) > 2:
+        text = command.args[2] if len(command.args) == 3 else " ".join(command.args[3:])
+        command.scope.assign(command.args[1], Value([text if "%" not in text else HOLE]))
+    return None
+
+
+def _let(command: Command, _judge: Judge) -> Stream:
+    for word in command.operands:
+        command.scope.assign(word.text.partition("=")[0].strip(), Value([HOLE]))
+    return NOTHING
+
+
+def _getopts(command: Command, _judge: Judge) -> Stream:
+    for word in command.operands[1:2]:
+        command.scope.assign(word.text, Value([HOLE]))
+    return NOTHING
+
+
+BUILTINS: dict[str, Callable[[Command, Judge], Stream | None]] = {
+    "cd": _cd,
+    "chdir": _cd,
+    "pushd": _cd,
+    "set-location": _cd,
+    "popd": _popd,
+    "read": _read,
+    "mapfile": _mapfile,
+    "readarray": _mapfile,
+    "set": _set,
+    "shift": _shift,
+    "alias": _alias,
+    "export": _declare,
+    "declare": _declare,
+    "typeset": _declare,
+    "local": _declare,
+    "readonly": _declare,
+    "eval": _eval,
+    "source": _source,
+    ".": _source,
+    "trap": _trap,
+    "printf": _printf,
+    "let": _let,
+    "getopts": _getopts,
+}

@@ -1,0 +1,197 @@
+"""A simple command, ready to be judged: a program, its words, what goes in and where output goes."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell.options import NO_VALUES, VALUED
+from hermes.safety.shell.origin import Origin
+from hermes.safety.shell.scope import HOLE, UNSET
+
+if TYPE_CHECKING:
+    from hermes.safety.shell.scope import Scope
+    from hermes.safety.shell.stream import Stream
+    from hermes.safety.shell.words import Word
+
+_VERSIONED = re.compile(
+    r"(python|pypy|perl|ruby|php|lua|luajit|node|nodejs|pip|bash|tclsh|clang|gcc)-?\d+(?:\.\d+)*(?:w|\.exe)?\Z"
+)
+
+
+class Redirect:
+    """One redirection: its operator, its target word, or the text of a here-document."""
+
+    __slots__ = ("descriptor", "operator", "origin", "stream", "target")
+
+    def __init__(self, operator: str, descriptor: str, target: Word | None, origin: Origin) -> None:
+        self.operator = operator
+        self.descriptor = descriptor
+        self.target = target
+        self.origin = origin
+        self.stream: Stream | None = None
+
+    @property
+    def writes(self) -> bool:
+        """Whether the target is opened for writing (and is not another descriptor)."""
+        return ">" in self.operator and self.target is not None
+
+    @property
+    def empties(self) -> bool:
+        """Whether the target loses what it had before."""
+        return self.operator in (">", ">|", "&>", ">&")
+
+
+class Command:
+    """A program with its arguments, after every expansion."""
+
+    __slots__ = (
+        "_flags",
+        "_operands",
+        "_values",
+        "assignments",
+        "found",
+        "name",
+        "redirects",
+        "scope",
+        "stdin",
+        "words",
+    )
+
+    def __init__(
+        self,
+        words: list[Word],
+        scope: Scope,
+        *,
+        stdin: Stream | None = None,
+        redirects: list[Redirect] | None = None,
+        assignments: list[tuple[str, Word]] | None = None,
+        found: bool = False,
+    ) -> None:
+        self.words = words
+        self.name = program_name(words[0].text)
+        self.scope = scope
+        self.stdin = stdin
+        self.redirects = redirects or []
+        self.assignments = assignments or []
+        self.found = found
+        self._flags: set[str] | None = None
+        self._values: dict[str, list[Word]] = {}
+        self._operands: list[Word] = []
+
+    @property
+    def origin(self) -> Origin:
+        """From the program to the last argument, in the given text."""
+        first, last = self.words[0].origin, self.words[-1].origin
+        return Origin(first.start, max(first.end, last.end))
+
+    @property
+    def text(self) -> str:
+        """The command in one line, for people."""
+        line = " ".join(word.text for word in self.words)
+        return line.replace(HOLE, "…").replace(UNSET, "…")[:400]
+
+    @property
+    def args(self) -> list[str]:
+        """The arguments after the program."""
+        return [word.text for word in self.words[1:]]
+
+    @property
+    def flags(self) -> set[str]:
+        """Options as given and, for clusters such as `-rf`, each letter on its own."""
+        if self._flags is None:
+            self._read_options()
+        return self._flags  # type: ignore[return-value]
+
+    @property
+    def operands(self) -> list[Word]:
+        """Arguments that are neither options nor values of options."""
+        if self._flags is None:
+            self._read_options()
+        return self._operands
+
+    def values(self, *names: str) -> list[Word]:
+        """The values given to any of these options."""
+        if self._flags is None:
+            self._read_options()
+        return [word for name in names for word in self._values.get(name, ())]
+
+    def has(self, *names: str) -> bool:
+        """Whether one of these options was given; long ones may be shortened as getopt allows."""
+        flags = self.flags
+        for name in names:
+            if name in flags:
+                return True
+            if name.startswith("--"):
+                shortest = 3 if self.name == "rm" else 5
+                for flag in flags:
+                    if len(flag) >= shortest and name.startswith(flag) and flag.startswith("--"):
+                        return True
+        return False
+
+    def _read_options(self) -> None:
+        valued = VALUED.get(self.name, NO_VALUES)
+        flags: set[str] = set()
+        words = self.words
+        index, size = 1, len(words)
+        while index < size:
+            word = words[index]
+            text = word.text
+            index += 1
+            if len(text) < 2 or text[0] != "-":
+                self._operands.append(word)
+                continue
+            if text == "--":
+                self._operands.extend(words[index:])
+                break
+            option, _, value = text.partition("=")
+            if value:
+                flags.add(option)
+                self._values.setdefault(option, []).append(word.part(value))
+                if text[1] == "-":
+                    continue
+            flags.add(text)
+            if text in valued:
+                if index < size:
+                    self._values.setdefault(text, []).append(words[index])
+                    index += 1
+                continue
+            if text[1] == "-":
+                continue
+            index = self._read_cluster(word, flags, valued, index)
+        self._flags = flags
+
+    def _read_cluster(self, word: Word, flags: set[str], valued: frozenset[str], index: int) -> int:
+        text = word.text
+        for position, letter in enumerate(text[1:], 1):
+            flag = "-" + letter
+            flags.add(flag)
+            if flag in valued:
+                rest = text[position + 1 :]
+                if rest:
+                    self._values.setdefault(flag, []).append(word.part(rest))
+                elif index < len(self.words):
+                    self._values.setdefault(flag, []).append(self.words[index])
+                    index += 1
+                break
+        return index
+
+
+def program_name(text: str) -> str:
+    """The program behind a path or a versioned name: `/usr/bin/python3.12` is `python`."""
+    name = posixpath.basename(text.rstrip("/")) if "/" in text else text
+    if "\\" in name:
+        name = name.rpartition("\\")[2]
+    if name.isalnum() and name.islower() and not name[-1].isdigit():
+        return name
+    lowered = name.lower()
+    if lowered.endswith((".exe", ".cmd", ".com")):
+        name = lowered = lowered[:-4]
+    found = _VERSIONED.match(lowered)
+    if found:
+        return found.group(1)
+    if lowered.startswith(("mkfs.", "fsck.", "newfs_", "mke2fs")):
+        return "mkfs" if not lowered.startswith("fsck") else "fsck"
+    # Case-insensitive file systems and PowerShell both run `RM` and `remove-item` alike.
+    return lowered

@@ -1,0 +1,59 @@
+"""What a delete takes away: one ordinary file, more than that, or everything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell import paths
+from hermes.safety.shell.scope import HOLE
+
+if TYPE_CHECKING:
+    from hermes.safety.shell.command import Command
+    from hermes.safety.shell.judge import Judge
+    from hermes.safety.shell.scope import Scope
+    from hermes.safety.shell.words import Word
+
+
+def kind_of_delete(
+    words: list[Word], scope: Scope, *, recursive: bool, found: bool = False
+) -> str | None:
+    """The rule that deleting these operands meets; None for one ordinary file."""
+    if recursive and any(covers_everything(word, scope) for word in words):
+        return "delete.root-or-home"
+    if recursive:
+        return "delete.recursive" if words else None
+    if found:
+        return "delete.each"
+    if any(word.glob for word in words):
+        return "delete.glob"
+    if scope.loop and any(word.variables for word in words):
+        return "delete.each"
+    if len(words) > 1:
+        return "delete.several"
+    for word in words:
+        for path in paths.targets(word, scope):
+            if paths.is_temporary(path):
+                continue
+            if HOLE in path:
+                return "delete.unknown"
+            if not paths.in_workspace(path, scope):
+                return "delete.outside"
+    return None
+
+
+def covers_everything(word: Word, scope: Scope) -> bool:
+    """Whether an operand is the root, a home directory, or all that is in one."""
+    if not word.text:
+        return False
+    return any(
+        paths.is_root(path, glob=word.glob) or paths.is_home(path, scope, glob=word.glob)
+        for path in paths.targets(word, scope)
+    )
+
+
+def judge_found(command: Command, tops: list[Word], judge: Judge, *, filtered: bool) -> None:
+    """`find … -delete`: a question, or a refusal when nothing limits it to a part of home."""
+    if not filtered and any(covers_everything(top, command.scope) for top in tops):
+        judge.blame("delete.root-or-home", command)
+    else:
+        judge.blame("delete.each", command)

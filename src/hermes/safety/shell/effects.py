@@ -1,0 +1,269 @@
+"""Which operands of which programs are written, read or moved away."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hermes.safety.shell.command import Command
+    from hermes.safety.shell.words import Word
+
+
+def _operands(command: Command) -> list[Word]:
+    return command.operands
+
+
+def _destination(command: Command) -> list[Word]:
+    """The target of `cp` and its like, and each name that would appear inside it."""
+    given = command.values("-t", "--target-directory")
+    operands = command.operands
+    if given:
+        target, sources = given[0], operands
+    elif len(operands) > 1:
+        target, sources = operands[-1], operands[:-1]
+    else:
+        return []
+    return [target, *_inside(target, sources)]
+
+
+def _inside(target: Word, sources: list[Word]) -> list[Word]:
+    folder = target.text.rstrip("/")
+    return [target.part(f"{folder}/{posixpath.basename(source.text.rstrip('/'))}") for source in sources]
+
+
+def _sources(command: Command) -> list[Word]:
+    given = command.values("-t", "--target-directory")
+    return command.operands if given else command.operands[:-1]
+
+
+def _link(command: Command) -> list[Word]:
+    if len(command.operands) == 1:
+        return []
+    return _destination(command)
+
+
+def _dd(command: Command) -> list[Word]:
+    return [word.part(word.text[3:]) for word in command.operands if word.text.startswith("of=")]
+
+
+def _dd_input(command: Command) -> list[Word]:
+    return [word.part(word.text[3:]) for word in command.operands if word.text.startswith("if=")]
+
+
+def _sed(command: Command) -> list[Word]:
+    if not command.has("-i", "--in-place", "-I") and not any(
+        flag.startswith(("-i", "--in-place")) for flag in command.flags
+    ):
+        return []
+    return _after_script(command)
+
+
+def _after_script(command: Command) -> list[Word]:
+    """Operands of `sed`, `awk`, `grep`: the first is the script unless an option gave one."""
+    given = command.values("-e", "--expression", "-f", "--file", "--regexp", "--source")
+    return command.operands if given else command.operands[1:]
+
+
+def _perl(command: Command) -> list[Word]:
+    if not any(flag.startswith("-") and "i" in flag[1:4] for flag in command.flags if flag[1:2] != "-"):
+        return []
+    return command.operands[1:]
+
+
+def _curl(command: Command) -> list[Word]:
+    given = command.values(
+        "-o", "--output", "--output-dir", "-D", "--dump-header", "-c", "--cookie-jar", "--trace"
+    )
+    return [word for word in given if word.text != "-"]
+
+
+def _wget(command: Command) -> list[Word]:
+    given = command.values(
+        "-O", "--output-document", "-P", "--directory-prefix", "-o", "--output-file", "-a"
+    )
+    return [word for word in given if word.text != "-"]
+
+
+def _tar(command: Command) -> list[Word]:
+    words = command.values("-C", "--directory")
+    first = command.args[0] if command.args else ""
+    cluster = first if not first.startswith("--") else ""
+    if "x" in cluster or command.has("--extract", "--get"):
+        if "C" in cluster and not words:
+            return command.operands[-1:]
+        return words
+    if "c" in cluster or command.has("--create"):
+        return [word for word in command.values("-f", "--file") if word.text != "-"]
+    return []
+
+
+def _tar_input(command: Command) -> list[Word]:
+    first = command.args[0] if command.args else ""
+    if "x" in first or "t" in first:
+        return []
+    base = command.values("-C", "--directory")
+    plain = command.operands
+    if base:
+        return [*plain, *(word.part(f"{base[0].text}/{word.text}") for word in plain)]
+    return plain
+
+
+def _option(*names: str) -> Callable[[Command], list[Word]]:
+    return lambda command: command.values(*names)
+
+
+def _after_flag(flag: str) -> Callable[[Command], list[Word]]:
+    """The word after an option of a program that the options table does not know."""
+
+    def find(command: Command) -> list[Word]:
+        words = command.words
+        return [
+            following
+            for word, following in zip(words, words[1:], strict=False)
+            if word.text == flag
+        ]
+
+    return find
+
+
+def _unzip(command: Command) -> list[Word]:
+    return command.values("-d")
+
+
+def _patch(command: Command) -> list[Word]:
+    return [*command.operands[:1], *command.values("-o", "--output", "-d", "--directory")]
+
+
+def _rsync(command: Command) -> list[Word]:
+    operands = command.operands
+    if len(operands) < 2 or _is_remote(operands[-1].text):
+        return []
+    return [operands[-1], *_inside(operands[-1], operands[:-1])]
+
+
+def _is_remote(text: str) -> bool:
+    head = text.partition("/")[0]
+    return ":" in head
+
+
+def _git_write(command: Command) -> list[Word]:
+    operands = command.operands
+    if len(operands) > 2 and operands[0].text == "clone":
+        return operands[2:3]
+    return []
+
+
+def _url_data(command: Command) -> list[Word]:
+    """Files that `curl` or `wget` send: `-T file`, `-d @file`, `-F name=@file`."""
+    files = command.values("-T", "--upload-file", "--post-file", "--body-file", "-K", "--config")
+    for word in command.values(
+        "-d", "--data", "--data-binary", "--data-ascii", "--data-urlencode", "--json", "-F", "--form"
+    ):
+        _, at, path = word.text.partition("@")
+        if not at:
+            _, at, path = word.text.partition("=<")
+        if at:
+            files.append(word.part(path.partition(";")[0]))
+    for word in command.operands:
+        if word.text.startswith("file://"):
+            files.append(word.part(word.text[7:]))
+    return files
+
+
+def _last(command: Command) -> list[Word]:
+    return command.operands[-1:]
+
+
+def moved_from(command: Command) -> list[Word]:
+    """Operands that are no longer where they were after the command."""
+    return _sources(command) if command.name in ("mv", "gmv") else []
+
+
+WRITERS: dict[str, Callable[[Command], list[Word]]] = {
+    **dict.fromkeys(("cp", "gcp", "mv", "gmv", "install", "ginstall", "scp"), _destination),
+    "ln": _link,
+    "gln": _link,
+    "rsync": _rsync,
+    "tee": _operands,
+    "sponge": _operands,
+    "touch": _operands,
+    "mkdir": _operands,
+    "mkfifo": _operands,
+    "truncate": _operands,
+    "vim": _operands,
+    "vi": _operands,
+    "nvim": _operands,
+    "nano": _operands,
+    "emacs": _operands,
+    "ed": _operands,
+    "ex": _operands,
+    "rm": _operands,
+    "unlink": _operands,
+    "rmdir": _operands,
+    "shred": _operands,
+    "srm": _operands,
+    "dd": _dd,
+    "sed": _sed,
+    "gsed": _sed,
+    "perl": _perl,
+    "ruby": _perl,
+    "sort": _option("-o", "--output"),
+    "curl": _curl,
+    "wget": _wget,
+    "tar": _tar,
+    "bsdtar": _tar,
+    "gtar": _tar,
+    "unzip": _unzip,
+    "patch": _patch,
+    "git": _git_write,
+    "yq": lambda command: command.operands[1:] if command.has("-i", "--inplace") else [],
+    "gpg": _option("-o", "--output"),
+    "openssl": _after_flag("-out"),
+    "gcc": _after_flag("-o"),
+    "cc": _after_flag("-o"),
+    "clang": _after_flag("-o"),
+    "go": _after_flag("-o"),
+    "gzip": _operands,
+    "gunzip": _operands,
+    "xz": _operands,
+    "bzip2": _operands,
+    "split": _last,
+    "script": _operands,
+    "cpio": _option("-D"),
+    "ssh-keygen": _after_flag("-f"),
+    "chattr": lambda command: command.operands[1:],
+    "setfacl": lambda command: command.operands[1:],
+    "aria2c": _after_flag("-d"),
+    "visudo": _operands,
+    "copy-item": _destination,
+    "move-item": _destination,
+    "set-content": lambda command: command.operands[:1],
+    "add-content": lambda command: command.operands[:1],
+    "out-file": lambda command: command.operands[:1],
+    "new-item": lambda command: command.operands[:1],
+    "http": _option("-o", "--output"),
+}
+
+_ALL_OPERANDS = (
+    "cat tac nl less more most bat batcat head tail strings xxd od hexdump hd base64 base32 uuencode pr fold fmt "
+    "column cut paste sort uniq diff sdiff cmp comm vim vi nvim view nano emacs ed ex code subl zip 7z gzip "
+    "bzip2 xz zstd scp sftp pbcopy xclip xsel split csplit expand look rev zcat gpg2john ssh2john jq yq "
+    "get-content gc type mapfile lp lpr mail mutt sendmail ftp tftp smbclient rclone croc wormhole "
+    "gpg age sops dos2unix iconv recode enscript a2ps qrencode"
+).split()
+READERS: dict[str, Callable[[Command], list[Word]]] = {
+    **dict.fromkeys(_ALL_OPERANDS, _operands),
+    **dict.fromkeys(("cp", "gcp", "mv", "install", "ln", "rsync"), _sources),
+    **dict.fromkeys(("grep", "egrep", "fgrep", "rg", "ag", "ack", "awk", "gawk", "mawk", "sed", "gsed"), _after_script),
+    **dict.fromkeys(("tar", "bsdtar", "gtar"), _tar_input),
+    "dd": _dd_input,
+    "curl": _url_data,
+    "wget": _url_data,
+    "http": lambda command: [
+        word.part(word.text.partition("@")[2]) for word in command.operands if "@" in word.text
+    ],
+    "openssl": _after_flag("-in"),
+}

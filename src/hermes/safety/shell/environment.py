@@ -1,0 +1,62 @@
+"""Assignments that change what later programs load, run or may do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell.paths import absolute, is_temporary
+from hermes.safety.shell.scope import HOLE
+
+if TYPE_CHECKING:
+    from hermes.safety.shell.judge import Judge
+    from hermes.safety.shell.scope import Scope
+    from hermes.safety.shell.words import Word
+
+_INJECTED = frozenset(
+    "LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES DYLD_FORCE_FLAT_NAMESPACE BASH_ENV PERL5OPT PERL5DB RUBYOPT "
+    "PYTHONSTARTUP PYTHONINSPECT GCONV_PATH LD_PROFILE_OUTPUT LD_DYNAMIC_WEAK PYTHONHOME COR_PROFILER".split()
+)
+_LIBRARY_PATHS = frozenset(
+    "LD_LIBRARY_PATH DYLD_LIBRARY_PATH PATH PERL5LIB RUBYLIB NODE_PATH PYTHONPATH LD_RUN_PATH".split()
+)
+_OPTIONS_THAT_LOAD = {
+    "NODE_OPTIONS": ("--require", "-r ", "--import", "--loader", "--experimental-loader"),
+    "JAVA_TOOL_OPTIONS": ("-javaagent", "-agentpath", "-agentlib"),
+    "_JAVA_OPTIONS": ("-javaagent", "-agentpath", "-agentlib"),
+}
+# Programs that other programs start; a value with more than a name is a command in itself.
+_RUN_LATER = frozenset(
+    "GIT_SSH_COMMAND GIT_SSH GIT_EXTERNAL_DIFF GIT_PAGER PAGER MANPAGER EDITOR VISUAL GIT_EDITOR "
+    "GIT_SEQUENCE_EDITOR PROMPT_COMMAND GIT_ASKPASS SSH_ASKPASS BROWSER LESSOPEN LESSCLOSE RSYNC_RSH "
+    "GIT_PROXY_COMMAND SUDO_ASKPASS TAR_OPTIONS".split()
+)
+_GATE = frozenset(("HERMES_HOME", "HERMES_PERMISSIONS", "HERMES_PROFILE"))
+
+
+def judge_assignment(name: str, word: Word, scope: Scope, judge: Judge) -> None:
+    """Report an assignment that is dangerous in itself."""
+    text = word.text
+    if name in _INJECTED:
+        if text:
+            judge.report("loader.injection", word.origin, f"{name}={text}", scope=scope)
+    elif name in _OPTIONS_THAT_LOAD:
+        if any(option in text for option in _OPTIONS_THAT_LOAD[name]):
+            judge.report("loader.injection", word.origin, f"{name}={text}", scope=scope)
+    elif name in _LIBRARY_PATHS:
+        for part in text.split(":"):
+            if part.startswith("/") and HOLE not in part and _is_shared(absolute(part, scope)):
+                judge.report("loader.injection", word.origin, f"{name}={text}", scope=scope)
+    elif name in _RUN_LATER:
+        if " " in text or "$" in text or "`" in text or ";" in text:
+            judge.run_text(text, word.origin.vague(), scope.copy())
+    elif name in _GATE or (name.startswith("HERMES_") and _loosens(name, text)):
+        judge.report("hermes.environment", word.origin, f"{name}={text}", scope=scope)
+
+
+def _is_shared(path: str) -> bool:
+    return path in ("/tmp", "/var/tmp", "/dev/shm") or is_temporary(path)
+
+
+def _loosens(name: str, text: str) -> bool:
+    switch = any(part in name for part in ("YOLO", "APPROV", "UNSAFE", "SKIP", "TRUST", "GATE", "POLICY"))
+    return switch and text != ""

@@ -1,0 +1,180 @@
+"""PowerShell and cmd: the text after `-Command`, `-EncodedCommand` or `/c`, and bare cmdlets.
+
+Both languages are read as words between separators, which is enough to know the command, its
+switches and its targets. Variables of the environment become the home directory where they mean it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell.command import Command
+from hermes.safety.shell.opening import literal
+from hermes.safety.shell.scope import HOLE
+from hermes.safety.shell.stream import ANYTHING, Stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hermes.safety.shell.judge import Judge
+    from hermes.safety.shell.scope import Scope
+    from hermes.safety.shell.words import Word
+
+_TOKEN = re.compile(r"'((?:[^']|'')*)'|\"((?:[^\"`]|`.)*)\"|(\|\||&&|[;|\n&{}()])|((?:[^\s;|&(){}'\"]|`.)+)")
+_HOME = re.compile(
+    r"\$env:(?:userprofile|home|homepath)|%userprofile%|%homepath%|%homedrive%%homepath%|\$home\b|\$\{?env:userprofile\}?"
+    r"|\[environment\]::getfolderpath\(['\"]userprofile['\"]\)|~(?=[\\/]|$|\s)",
+    re.I,
+)
+_SYSTEM_ROOT = re.compile(r"\$env:(?:systemroot|windir|programfiles)|%(?:systemroot|windir|programfiles)%", re.I)
+_DRIVE = re.compile(r"\$env:systemdrive|%systemdrive%|%homedrive%", re.I)
+_DOWNLOAD = re.compile(
+    r"downloadstring|downloaddata|invoke-webrequest|invoke-restmethod|\biwr\b|\birm\b|net\.webclient|\bcurl\b|\bwget\b",
+    re.I,
+)
+
+
+def _powershell(command: Command, judge: Judge) -> Stream:
+    words = command.words
+    for index, word in enumerate(words[1:], 1):
+        flag = word.text.lower()
+        if flag[:1] not in "-/":
+            break
+        if _is_option(flag, "encodedcommand", ("e", "ec", "en", "enc")):
+            _encoded(words[index + 1 : index + 2], command, judge)
+            return ANYTHING
+        if _is_option(flag, "command", ("c",)):
+            _line(words[index + 1 :], command, judge)
+            return ANYTHING
+        if _is_option(flag, "file", ("f",)):
+            return ANYTHING
+    rest = [word for word in words[1:] if word.text[:1] not in "-/"]
+    if rest and not rest[0].text.lower().endswith(".ps1"):
+        _line(rest, command, judge)
+    elif command.stdin is not None and command.stdin.text:
+        run_windows(command.stdin.text, command, judge)
+    elif command.stdin is not None:
+        judge.blame("remote-code.unknown-input", command)
+    return ANYTHING
+
+
+def _is_option(flag: str, name: str, short: tuple[str, ...]) -> bool:
+    text = flag[1:]
+    return text in short or (len(text) > 2 and name.startswith(text))
+
+
+def _encoded(words: list[Word], command: Command, judge: Judge) -> None:
+    judge.blame("remote-code.pipe", command)
+    for word in words:
+        try:
+            text = base64.b64decode(word.text).decode("utf-16-le", "replace")
+        except (binascii.Error, ValueError):
+            continue
+        run_windows(text, command, judge)
+
+
+def _line(words: list[Word], command: Command, judge: Judge) -> None:
+    # The raw spelling: a POSIX shell has already taken the backslashes out of the text.
+    pieces = [word.text if word.quoted and "'" in word.raw[:1] + '"' else word.text for word in words]
+    run_windows(" ".join(pieces), command, judge)
+
+
+def _cmd(command: Command, judge: Judge) -> Stream:
+    for index, word in enumerate(command.words[1:], 1):
+        if word.text.lower() in ("/c", "/k", "/r", "//c", "-c"):
+            text = " ".join(word.text for word in command.words[index + 1 :])
+            if re.fullmatch(r"\s*%0\s*\|\s*%0\s*", text):
+                judge.blame("process.fork-bomb", command)
+            run_windows(text, command, judge)
+            break
+    return ANYTHING
+
+
+def run_windows(text: str, outer: Command, judge: Judge) -> None:
+    """Judge every command in a PowerShell or cmd text."""
+    if re.search(r"\b(?:iex|invoke-expression)\b", text, re.I) and _DOWNLOAD.search(text):
+        judge.blame("remote-code.pipe", outer)
+    elif re.search(r"\b(?:iex|invoke-expression)\b|FromBase64String", text, re.I):
+        judge.blame("remote-code.unknown-input", outer)
+    if re.search(r"net\.sockets\.tcpclient", text, re.I):
+        judge.blame("network.reverse-shell", outer)
+    judge.depth += 1
+    if judge.depth < 24:
+        for words in _commands(text, outer):
+            if words and words[0].text:
+                judge.run_command(Command(words, outer.scope.copy(), found=_was_piped(words)))
+    judge.depth -= 1
+
+
+def _commands(text: str, outer: Command) -> list[list[Word]]:
+    result: list[list[Word]] = [[]]
+    piped = False
+    for single, double, separator, bare in _TOKEN.findall(text):
+        if separator:
+            if separator not in "()":
+                result.append([])
+                piped = separator == "|"
+                if piped:
+                    result[-1] = []
+            continue
+        word = _word(single or double or bare, outer)
+        if not result[-1] and piped and word.text.lower() in _TAKES_PIPE:
+            result[-1] = [word, literal(HOLE, outer)]
+            piped = False
+            continue
+        result[-1].append(word)
+    return result
+
+
+_TAKES_PIPE = frozenset(("remove-item", "ri", "rm", "del", "stop-process", "kill", "spps"))
+
+
+def _was_piped(words: list[Word]) -> bool:
+    return len(words) > 1 and words[1].text == HOLE and words[0].text.lower() in _TAKES_PIPE
+
+
+def _word(text: str, outer: Command) -> Word:
+    word = literal(windows_path(text, outer.scope), outer)
+    word.raw = text
+    word.glob = "*" in text or "?" in text
+    return word
+
+
+def windows_path(text: str, scope: Scope) -> str:
+    """A Windows spelling as a path that the other rules understand."""
+    text = _HOME.sub(lambda _: scope.home, text)
+    text = _DRIVE.sub("C:", _SYSTEM_ROOT.sub("C:/Windows", text)).replace("`", "")
+    if re.match(r"[A-Za-z]:(?:[\\/]|$|\*)", text) or "\\" in text:
+        text = text.replace("\\", "/")
+        if re.fullmatch(r"[A-Za-z]:/?", text):
+            return "/"
+        if re.fullmatch(r"[A-Za-z]:/?\*(\.\*)?", text):
+            return "/*"
+        found = re.match(r"[A-Za-z]:/Users/([^/]+)(/.*)?\Z", text, re.I)
+        if found:
+            return f"/Users/{found[1]}{found[2] or ''}"
+        if re.match(r"[A-Za-z]:/Users/?\Z", text, re.I):
+            return "/Users"
+        if re.match(r"[A-Za-z]:/", text):
+            return text[2:]
+    return text
+
+
+def _expression(command: Command, judge: Judge) -> Stream:
+    stdin = command.stdin
+    judge.blame(
+        "remote-code.pipe" if stdin is not None and "network" in stdin.tags else "remote-code.unknown-input", command
+    )
+    return ANYTHING
+
+
+POWERSHELLS: dict[str, Callable[[Command, Judge], Stream | None]] = {
+    "powershell": _powershell,
+    "pwsh": _powershell,
+    "cmd": _cmd,
+    "iex": _expression,
+    "invoke-expression": _expression,
+}

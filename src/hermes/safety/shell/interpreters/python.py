@@ -1,0 +1,50 @@
+"""Inline Python, read with `ast`: what it deletes, starts, writes, reads and sends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell.interpreters.source import find_source
+from hermes.safety.shell.opening import run_words
+from hermes.safety.shell.stream import ANYTHING, Stream
+
+if TYPE_CHECKING:
+    from hermes.safety.shell.command import Command
+    from hermes.safety.shell.judge import Judge
+
+
+def run_python(command: Command, judge: Judge) -> Stream | None:
+    """Judge what a Python interpreter was given to run."""
+    module = _module(command)
+    if module is not None:
+        words = command.words[module:]
+        name = words[0].text.partition(".")[0]
+        if name in ("pip", "uv", "pipx", "poetry", "ansible", "conda", "aws", "black", "alembic"):
+            return run_words([words[0].part(name), *words[1:]], command, judge)
+        if words[0].text in ("http.server", "SimpleHTTPServer", "pyftpdlib", "smtpd"):
+            bound = [word.text for word in words]
+            if not any(text.endswith(("127.0.0.1", "localhost", "::1")) for text in bound):
+                judge.blame("network.listener", command)
+        return ANYTHING
+    source = find_source(command, judge, inline="c", valued="WXQ")
+    if source is not None:
+        from hermes.safety.shell.interpreters.python_source import judge_source
+
+        judge_source(source.text, command, judge)
+    return ANYTHING
+
+
+def _module(command: Command) -> int | None:
+    """Index of the module after `-m`, if that is how Python was started."""
+    words = command.words
+    index = 1
+    while index < len(words):
+        text = words[index].text
+        if len(text) < 2 or text[0] != "-" or text[1] == "-":
+            return None
+        if "c" in text and "m" not in text:
+            return None
+        if text.endswith("m"):
+            return index + 1 if index + 1 < len(words) else None
+        index += 2 if text in ("-W", "-X", "-Q") else 1
+    return None

@@ -1,0 +1,148 @@
+"""Filters and editors that can start a shell or write files: awk, sed, vim, ed."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell.opening import literal
+from hermes.safety.shell.places import judge_write
+from hermes.safety.shell.scope import HOLE
+from hermes.safety.shell.stream import DECODED, NETWORK, UNKNOWN, Stream
+from hermes.safety.shell.words import unescape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hermes.safety.shell.command import Command
+    from hermes.safety.shell.judge import Judge
+
+_STRING = r'"((?:[^"\\]|\\.)*)"'
+_AWK_SYSTEM = re.compile(r"\bsystem\s*\(([^)]*)\)")
+_AWK_PIPE = re.compile(rf"\|&?\s*{_STRING}|{_STRING}\s*\|&?\s*getline")
+_AWK_WRITE = re.compile(rf"\bprintf?\b[^;}}\n]*?>>?\s*{_STRING}")
+_AWK_NETWORK = re.compile(r"/inet[46]?/")
+_SED_COMMAND = re.compile(
+    r"(?:^|[;{}\n]|\d|\$|/[IM]?)\s*(?:([ewWrR])(?:\s+(\S[^\n]*)|$)|s(.)((?:\\.|(?!\3).)*)\3((?:\\.|(?!\3).)*)\3([gpiImM0-9]*)([ew])\s*([^\n;]*))",
+    re.S,
+)
+_EX_SHELL = re.compile(r"^[\s:%\d,.$']*(?:silent!?\s+|exe(?:cute)?\s+[\"']?|norm\w*\s+:?)*(?:r(?:ead)?\s*|w(?:rite)?\s*|terminal\s+|term\s+)?!\s*(.+)$")
+_EX_SYSTEM = re.compile(r"\bsystem(?:list)?\s*\(\s*['\"]([^'\"]*)['\"]")
+_EX_WRITE = re.compile(r"^[\s:%\d,.$]*(?:w(?:rite)?|sav(?:eas)?)!?\s+([^!\s]\S*)")
+_EX_LANGUAGE = re.compile(r"^\s*:?(py(?:thon)?3?|pyx?|lua|ruby|perl)\s+(.+)$", re.S)
+
+
+def _awk(command: Command, judge: Judge) -> Stream | None:
+    scripts = command.values("-e", "--source")
+    if not scripts and not command.values("-f", "--file", "-E", "--exec"):
+        scripts = command.operands[:1]
+    for script in scripts:
+        text = script.text
+        for found in _AWK_SYSTEM.finditer(text):
+            pieces = re.findall(_STRING, found.group(1))
+            known = re.sub(_STRING, "", found.group(1)).strip() == ""
+            line = "".join(unescape(piece) for piece in pieces)
+            _shell(line if known else line + HOLE, command, judge)
+        for found in _AWK_PIPE.finditer(text):
+            _shell(unescape(found.group(1) or found.group(2) or ""), command, judge)
+        if re.search(r"\|\s*(?:getline|[a-z_]\w*\s*(?:;|\}|$))", text) and "|" in text.replace("||", ""):
+            for found in re.finditer(rf"(\w+)\s*=\s*{_STRING}", text):
+                if re.search(rf"\b{found.group(1)}\s*\|\s*getline|\|\s*{found.group(1)}\b", text):
+                    _shell(unescape(found.group(2)), command, judge)
+        for found in _AWK_WRITE.finditer(text):
+            judge_write(literal(found.group(1), command), command.text, command.scope, judge)
+        if _AWK_NETWORK.search(text):
+            judge.blame("network.raw-socket", command)
+    return None
+
+
+def _sed(command: Command, judge: Judge) -> Stream | None:
+    scripts = command.values("-e", "--expression")
+    if not scripts and not command.values("-f", "--file"):
+        scripts = command.operands[:1]
+    for script in scripts:
+        for found in _SED_COMMAND.finditer(script.text):
+            letter, argument = found.group(1), found.group(2)
+            if letter == "e":
+                _shell(argument or HOLE, command, judge)
+            elif letter in ("w", "W") and argument:
+                judge_write(literal(argument, command), command.text, command.scope, judge)
+            elif found.group(7) == "e":
+                _shell(found.group(5), command, judge)
+            elif found.group(7) == "w":
+                judge_write(literal(found.group(8), command), command.text, command.scope, judge)
+    return None
+
+
+def _editor(command: Command, judge: Judge) -> Stream | None:
+    words = command.words
+    for index, word in enumerate(words):
+        text = word.text
+        if text in ("-c", "--cmd", "-S") and index + 1 < len(words):
+            _ex(words[index + 1].text, command, judge)
+        elif text.startswith("+") and len(text) > 1:
+            _ex(text[1:], command, judge)
+    if command.stdin is not None and (command.name in ("ed", "ex") or command.has("-s", "-es")):
+        if command.stdin.text is not None:
+            for line in command.stdin.text.splitlines():
+                _ex(line, command, judge)
+        elif command.stdin.tags & {NETWORK, DECODED, UNKNOWN}:
+            judge.blame("remote-code.unknown-input", command)
+    return None
+
+
+def _ex(text: str, command: Command, judge: Judge) -> None:
+    for line in text.split("|") if "!" not in text else [text]:
+        found = _EX_SHELL.match(line)
+        if found:
+            _shell(found.group(1).rstrip("\"'"), command, judge)
+        for call in _EX_SYSTEM.finditer(line):
+            _shell(call.group(1), command, judge)
+        written = _EX_WRITE.match(line)
+        if written:
+            judge_write(literal(written.group(1), command), command.text, command.scope, judge)
+        language = _EX_LANGUAGE.match(line)
+        if language:
+            _language(language.group(1), language.group(2), command, judge)
+
+
+def _language(name: str, text: str, command: Command, judge: Judge) -> None:
+    if name.startswith("py"):
+        from hermes.safety.shell.interpreters.python_source import judge_source
+
+        judge_source(text, command, judge)
+    else:
+        from hermes.safety.shell.interpreters.scripts import judge_script
+
+        judge_script(text, command, judge)
+
+
+def _emacs(command: Command, judge: Judge) -> Stream | None:
+    for word in command.words[1:]:
+        for found in re.finditer(r"\((?:shell-command(?:-to-string)?|call-process-shell-command)\s+\"([^\"]*)\"", word.text):
+            _shell(found.group(1), command, judge)
+        if re.search(r"\(delete-(?:directory|file)\b", word.text):
+            judge.blame("delete.unknown", command)
+    return None
+
+
+def _shell(text: str, command: Command, judge: Judge) -> None:
+    judge.run_text(text, command.origin.vague(), command.scope.copy())
+
+
+TEXT_TOOLS: dict[str, Callable[[Command, Judge], Stream | None]] = {
+    "awk": _awk,
+    "gawk": _awk,
+    "mawk": _awk,
+    "nawk": _awk,
+    "sed": _sed,
+    "gsed": _sed,
+    "vim": _editor,
+    "vi": _editor,
+    "nvim": _editor,
+    "view": _editor,
+    "gvim": _editor,
+    "ex": _editor,
+    "ed": _editor,
+    "emacs": _emacs,
+}

@@ -1,0 +1,190 @@
+"""Tools that take a command among their options: git, tar, rsync, make, crontab, at."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell.opening import run_line, run_word, run_words
+from hermes.safety.shell.stream import ANYTHING, NETWORK, Stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hermes.safety.shell.command import Command
+    from hermes.safety.shell.judge import Judge
+
+_GIT_COMMANDS = re.compile(
+    r"(?:core\.(?:editor|pager|sshcommand|fsmonitor|askpass|gitproxy)|diff\.external|sequence\.editor|"
+    r"credential\.helper|gpg\.program|pager\.\w+|difftool\.\S+\.cmd|mergetool\.\S+\.cmd|filter\.\S+\.(?:clean|smudge)|"
+    r"merge\.\S+\.driver|diff\.\S+\.(?:command|textconv)|uploadpack\.packobjectshook)=(.*)",
+    re.I | re.S,
+)
+
+
+def _git(command: Command, judge: Judge) -> Stream | None:
+    folders = command.values("-C")
+    if folders:
+        command.scope = command.scope.copy()
+        for folder in folders:
+            command.scope.go(folder.text)
+    for value in command.values("-c", "--config-env"):
+        text = value.text
+        if text.startswith("alias.") and "=!" in text:
+            run_word(value.part(text.partition("=!")[2]), command, judge)
+        elif text.startswith("alias."):
+            _alias(command, text, judge)
+        found = _GIT_COMMANDS.match(text)
+        if found and found.group(1).lstrip("!") not in ("", "cat", "true", "false", "vim", "vi", "nano"):
+            run_word(value.part(found.group(1).lstrip("!")), command, judge)
+        if text.lower().startswith("core.hookspath="):
+            judge.blame("git.hooks", command)
+    operands = command.operands
+    sub = operands[0].text if operands else ""
+    if sub == "bisect" and len(operands) > 2 and operands[1].text == "run":
+        run_words(operands[2:], command, judge)
+    elif sub == "submodule" and len(operands) > 2 and operands[1].text == "foreach":
+        run_line(operands[2:], command, judge)
+    elif sub == "rebase":
+        words = command.words
+        for index, word in enumerate(words):
+            if word.text in ("-x", "--exec"):
+                run_line(words[index + 1 : index + 2], command, judge)
+    elif sub == "config":
+        _git_config(command, judge)
+    return None
+
+
+def _alias(command: Command, text: str, judge: Judge) -> None:
+    """`git -c alias.x='reset --hard' x` runs what the alias says."""
+    name, _, value = text[6:].partition("=")
+    if command.operands and command.operands[0].text == name:
+        judge.run_text(f"git {value}", command.origin.vague(), command.scope.copy())
+
+
+def _git_config(command: Command, judge: Judge) -> None:
+    words = [word for word in command.operands[1:] if word.text not in ("set", "--add")]
+    if len(words) < 2:
+        return
+    name, value = words[0].text.lower(), words[1]
+    if name.startswith("alias."):
+        text = value.text
+        line = text[1:] if text.startswith("!") else f"git {text}"
+        judge.run_text(line, command.origin.vague(), command.scope.copy())
+    elif _GIT_COMMANDS.match(f"{name}={value.text}") and not name.startswith(("credential", "core.editor", "core.pager")):
+        run_word(value, command, judge)
+
+
+def _option(*names: str) -> Callable[[Command, Judge], Stream | None]:
+    """A tool that runs the value of some options and is otherwise judged by its rules."""
+
+    def run(command: Command, judge: Judge) -> Stream | None:
+        for value in command.values(*names):
+            text = value.text
+            if text.startswith("exec="):
+                text = text[5:]
+            elif names[0] == "--checkpoint-action" and text.partition("=")[0] in ("dot", "echo", "bell", "ttyout", "sleep"):
+                continue
+            run_word(value.part(text), command, judge)
+        return None
+
+    return run
+
+
+def _tar(command: Command, judge: Judge) -> Stream | None:
+    for value in command.values("--checkpoint-action", "--to-command", "-I", "--use-compress-program", "-F", "--info-script", "--new-volume-script", "--rsh-command", "--rmt-command"):
+        text = value.text
+        if text.partition("=")[0] in ("dot", "echo", "bell", "ttyout", "sleep", "totals"):
+            continue
+        run_word(value.part(text.removeprefix("exec=")), command, judge)
+    return None
+
+
+def _make(command: Command, judge: Judge) -> Stream | None:
+    for value in command.values("--eval", "-E"):
+        for line in re.split(r"[\n;]", value.text):
+            recipe = line.partition(":")[2] if ":" in line and "=" not in line.partition(":")[0] else line
+            for found in re.findall(r"\$\(shell ([^)]*)\)", recipe):
+                judge.run_text(found, command.origin.vague(), command.scope.copy())
+            if recipe.strip() and "$(shell" not in recipe:
+                judge.run_text(recipe.strip().lstrip("@-"), command.origin.vague(), command.scope.copy())
+    for word in command.operands:
+        for found in re.findall(r"\$\(shell ([^)]*)\)", word.text):
+            judge.run_text(found, command.origin.vague(), command.scope.copy())
+        name, equals, value = word.text.partition("=")
+        if equals and name in ("SHELL", "CC", "MAKE"):
+            judge.run_text(value, command.origin.vague(), command.scope.copy())
+    if command.stdin is not None and any(value.text in ("-", "/dev/stdin") for value in command.values("-f", "--file")):
+        if command.stdin.text is None:
+            judge.blame("remote-code.unknown-input", command)
+        else:
+            for line in command.stdin.text.splitlines():
+                recipe = line.strip() if line.startswith("\t") else line.partition(";")[2]
+                if recipe:
+                    judge.run_text(recipe.lstrip("@-"), command.origin.vague(), command.scope.copy())
+    if command.scope.elevated:
+        judge.blame("system.elevated-script", command)
+    return ANYTHING
+
+
+def _just(command: Command, judge: Judge) -> Stream | None:
+    words = command.words
+    for index, word in enumerate(words):
+        if word.text in ("-c", "--command"):
+            return run_words(words[index + 1 :], command, judge)
+    return None
+
+
+def _scheduled(command: Command, judge: Judge) -> Stream | None:
+    if command.stdin is not None and command.stdin.text is not None:
+        judge.run_text(command.stdin.text, command.origin.vague(), command.scope.copy())
+    return None
+
+
+def _crontab(command: Command, judge: Judge) -> Stream | None:
+    reads = not command.operands or command.operands[0].text in ("-", "/dev/stdin")
+    if reads and command.stdin is not None and command.stdin.text is not None:
+        for line in command.stdin.text.splitlines():
+            fields = line.split(None, 5)
+            if len(fields) == 6 and not line.startswith("#"):
+                judge.run_text(fields[5], command.origin.vague(), command.scope.copy())
+    return None
+
+
+def _osascript(command: Command, judge: Judge) -> Stream | None:
+    words = command.words
+    for word, following in zip(words, words[1:], strict=False):
+        if word.text == "-e":
+            for found in re.findall(r'do shell script\s+"((?:[^"\\]|\\.)*)"', following.text):
+                judge.run_text(found.replace('\\"', '"'), command.origin.vague(), command.scope.copy())
+            if re.search(r"delete|empty (?:the )?trash|restart|shut down|log out", following.text) and re.search(
+                r"tell app", following.text
+            ):
+                judge.blame("power.off", command)
+    if command.stdin is not None and command.stdin.tags & {NETWORK}:
+        judge.blame("remote-code.pipe", command)
+    return ANYTHING
+
+
+TOOLS: dict[str, Callable[[Command, Judge], Stream | None]] = {
+    "git": _git,
+    "tar": _tar,
+    "bsdtar": _tar,
+    "gtar": _tar,
+    "rsync": _option("-e", "--rsh", "--rsync-path"),
+    "scp": _option("-S"),
+    "sftp": _option("-S"),
+    "zip": _option("-TT", "--unzip-command"),
+    "sort": _option("--compress-program"),
+    "rg": _option("--pre"),
+    "make": _make,
+    "gmake": _make,
+    "just": _just,
+    "at": _scheduled,
+    "batch": _scheduled,
+    "crontab": _crontab,
+    "osascript": _osascript,
+    "man": _option("-P", "--pager", "-H", "--html"),
+    "ansible": _option("-a"),
+    "entr": lambda command, judge: run_words(command.operands, command, judge),
+}

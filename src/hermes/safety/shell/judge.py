@@ -1,0 +1,106 @@
+"""One judgement from start to end: what was found so far, how deep and how much is still allowed.
+
+Every text that a shell would read goes through `run_text`; what it starts goes through
+`simple.run_simple`. Limits are counted here, so that hostile nesting ends with a question instead
+of a stack overflow or a long wait.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell import walk
+from hermes.safety.shell.origin import Origin
+from hermes.safety.shell.rules import RULES
+from hermes.safety.shell.scope import HOLE, UNSET, Scope
+from hermes.safety.shell.simple import run_command
+from hermes.safety.shell.stream import ANYTHING, Stream
+from hermes.safety.shell.verdict import ASK, REFUSE, Finding
+
+if TYPE_CHECKING:
+    from hermes.safety.shell.command import Command
+
+_DEEPEST = 24
+_MOST_FINDINGS = 200
+_MOST_COMMANDS = 20_000
+
+
+class Judge:
+    """Collects findings while a command text is read the way a shell would."""
+
+    def __init__(self, size: int) -> None:
+        self.findings: list[Finding] = []
+        self.commands: list[list[str]] = []
+        self.depth = 0
+        self._seen: set[tuple[str, int, int]] = set()
+        # Nested texts are parsed again; this bounds the total, whatever the nesting.
+        self._budget = 4 * size + 40_000
+        self._started = 0
+
+    def report(self, key: str, origin: Origin, command: str, *, scope: Scope | None = None) -> None:
+        """Note that a rule was met."""
+        spot = (key, origin.start, origin.end)
+        if spot in self._seen or len(self.findings) >= _MOST_FINDINGS:
+            return
+        self._seen.add(spot)
+        rule = RULES[key]
+        severity = rule.severity
+        if severity == REFUSE and scope is not None and scope.container:
+            # Inside a container it is the container's root that is lost, not this machine's.
+            severity = ASK
+        self.findings.append(
+            Finding(
+                key,
+                severity,
+                (origin.start, origin.end),
+                command.replace(HOLE, "…").replace(UNSET, "…"),
+                rule.description,
+                human_only=rule.human_only,
+            )
+        )
+
+    def blame(self, key: str, command: Command) -> None:
+        """Note that a simple command meets a rule."""
+        self.report(key, command.origin, command.text, scope=command.scope)
+
+    def run_text(
+        self, text: str, origin: Origin, scope: Scope, stdin: Stream | None = None
+    ) -> Stream:
+        """Judge a shell text and say what it would print."""
+        self._budget -= len(text)
+        if self.depth >= _DEEPEST or self._budget < 0:
+            self.report("text.too-complex", origin, text[:80])
+            return ANYTHING
+        self.depth += 1
+        try:
+            return walk.run(text, origin, scope, stdin, self)
+        finally:
+            self.depth -= 1
+
+    def substitute(self, text: str, origin: Origin, scope: Scope, *, feeds: bool) -> Stream:
+        """Judge an inner command and say what it would print."""
+        stripped = text.strip()
+        if stripped.startswith("<") and not stripped.startswith(("<<", "<(")):
+            return walk.read_file(stripped[1:].strip(), origin, scope, self)
+        return self.run_text(text, origin, scope.copy(), ANYTHING if feeds else None)
+
+    def scan(self, text: str, origin: Origin, scope: Scope) -> None:
+        """Judge the substitutions inside text that is no command itself."""
+        if "$" in text or "`" in text or "(" in text:
+            walk.expand_inside(text, origin, scope, self)
+
+    def too_large(self) -> None:
+        """Note that something was not looked at to its end."""
+        self.report("text.too-complex", Origin(0, 0), "")
+
+    def start(self) -> bool:
+        """Count one more command; False when there were too many to go on."""
+        self._started += 1
+        if self._started > _MOST_COMMANDS:
+            self.too_large()
+            return False
+        return True
+
+    def run_command(self, command: Command) -> Stream:
+        """Judge a program with its words."""
+        return run_command(command, self)

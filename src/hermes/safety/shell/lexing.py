@@ -1,0 +1,303 @@
+"""Small scanners over shell text: matching brackets, and what the grammar can't take as it is.
+
+`prepare` gives a copy of a text for the parser in which every character stands where it stood:
+heredocs and here-strings become plain input redirections (their bodies are kept aside), characters
+outside ASCII become letters. With `simplify` it also flattens strings and extended globs, which
+removes the constructs that the grammar is known to misread.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NON_ASCII = re.compile(r"[^\x00-\x7f]")
+_SPECIAL = re.compile(r"['\"\\`#<;()\n&@!+?*]|\$[('{\"]|\$\(\(")
+_DELIMITER_END = frozenset(" \t\n;&|<>()")
+_CLOSERS = re.compile(r"['\"\\`()]|\$\(|#")
+
+
+class Here:
+    """A heredoc or here-string: the `body`, whether it is literal, and where it starts."""
+
+    __slots__ = ("body", "document", "literal", "start")
+
+    def __init__(self, body: str, start: int, *, literal: bool, document: bool) -> None:
+        self.body = body
+        self.start = start
+        self.literal = literal
+        self.document = document
+
+
+def needs_preparing(text: str) -> bool:
+    """Whether a text has something that `prepare` must take out before parsing."""
+    return "<<" in text or "<>" in text or ";&" in text or ";;&" in text
+
+
+def prepare(text: str, *, simplify: bool = False) -> tuple[str, dict[int, Here]]:
+    """A same-length copy to parse, and what was found at each rewritten `<`."""
+    scanner = _Preparer(text, simplify)
+    scanner.run()
+    return _ascii("".join(scanner.out)), scanner.heres
+
+
+def _ascii(text: str) -> str:
+    return text if text.isascii() else _NON_ASCII.sub("z", text)
+
+
+as_ascii = _ascii
+
+
+class _Preparer:
+    def __init__(self, text: str, simplify: bool) -> None:
+        self.text = text
+        self.out = list(text)
+        self.simplify = simplify
+        self.heres: dict[int, Here] = {}
+        self.pending: list[tuple[int, str, bool, bool]] = []
+        self.stack: list[str] = ["cmd"]
+
+    def run(self) -> None:
+        text, index, size = self.text, 0, len(self.text)
+        while index < size:
+            found = _SPECIAL.search(text, index)
+            if not found:
+                return
+            index = self._step(found.start(), found.group())
+
+    def _step(self, at: int, token: str) -> int:
+        text, stack = self.text, self.stack
+        in_string = stack[-1] == '"'
+        if token == "\\":
+            return at + 2
+        if token == '"':
+            if in_string:
+                stack.pop()
+            else:
+                stack.append('"')
+            return at + 1
+        if token == '$"':
+            if in_string:
+                stack.pop()
+            else:
+                stack.append('"')
+            return at + 2
+        if token == "`":
+            if "`" in stack:
+                while stack.pop() != "`":
+                    pass
+            else:
+                stack.append("`")
+            return at + 1
+        if token == "$(":
+            if text.startswith("$((", at):
+                end = text.find("))", at)
+                return end + 2 if end > 0 else at + 3
+            stack.append("(")
+            return at + 2
+        if token == "${":
+            return at + 2
+        if in_string:
+            return at + (2 if token == "$'" else 1)
+        if token in ("'", "$'"):
+            return self._single(at, token)
+        if token == "#":
+            if at == 0 or text[at - 1] in " \t\n;&|(":
+                end = text.find("\n", at)
+                return end if end > 0 else len(text)
+            return at + 1
+        if token == "(":
+            if text.startswith("((", at) and (at == 0 or text[at - 1] in " \t\n;&|"):
+                end = text.find("))", at)
+                if end > 0 and "\n" not in text[at:end]:
+                    return end + 2
+            stack.append("(")
+            return at + 1
+        if token == ")":
+            if len(stack) > 1 and stack[-1] == "(":
+                stack.pop()
+            return at + 1
+        if token == "<":
+            return self._less(at)
+        if token == "\n":
+            return self._bodies(at + 1) if self.pending else at + 1
+        if token == ";" and text[at : at + 3] == ";;&":
+            self.out[at + 2] = " "
+            return at + 3
+        if token == ";" and text[at : at + 2] == ";&":
+            self.out[at + 1] = ";"
+            return at + 2
+        if self.simplify and token in "@!+?*" and text.startswith("(", at + 1):
+            end = matching_paren(text, at + 2)
+            if end > 0 and "\n" not in text[at:end] and (at == 0 or text[at - 1] != "$"):
+                self.out[at : end + 1] = "z" * (end + 1 - at)
+                return end + 1
+        return at + 1
+
+    def _single(self, at: int, token: str) -> int:
+        text, start = self.text, at + len(token)
+        end = text.find("'", start)
+        while token == "$'" and end > 0 and _escaped(text, end, start):
+            end = text.find("'", end + 1)
+        if end < 0:
+            return len(text)
+        if self.simplify:
+            self.out[at] = "'" if token == "'" else "z"
+            self.out[start:end] = "z" * (end - start)
+            if token == "$'":
+                self.out[start - 1] = "'"
+        return end + 1
+
+    def _less(self, at: int) -> int:
+        text = self.text
+        if text.startswith("<<<", at):
+            self.out[at + 1] = self.out[at + 2] = " "
+            self.heres[at] = Here("", at + 3, literal=False, document=False)
+            return at + 3
+        if text.startswith("<<", at):
+            index = at + 2
+            stripped = text.startswith("-", index)
+            index += stripped
+            while index < len(text) and text[index] in " \t":
+                index += 1
+            delimiter, literal, end = _delimiter(text, index)
+            if delimiter:
+                self.out[at + 1 : index] = " " * (index - at - 1)
+                self.pending.append((at, delimiter, literal, stripped))
+                return end
+            return at + 2
+        if text.startswith("<>", at):
+            self.out[at + 1] = " "
+            return at + 2
+        return at + 1
+
+    def _bodies(self, index: int) -> int:
+        text = self.text
+        for at, delimiter, literal, stripped in self.pending:
+            start, end, after = index, len(text), len(text)
+            while index < len(text):
+                stop = text.find("\n", index)
+                stop = len(text) if stop < 0 else stop
+                line = text[index:stop]
+                if (line.lstrip("\t") if stripped else line) == delimiter:
+                    end, after = index, stop
+                    break
+                index = min(stop + 1, len(text))
+            for position in range(start, after):
+                if self.out[position] != "\n":
+                    self.out[position] = " "
+            self.heres[at] = Here(text[start:end], start, literal=literal, document=True)
+            index = after
+        self.pending.clear()
+        return index
+
+
+def _delimiter(text: str, index: int) -> tuple[str, bool, int]:
+    out: list[str] = []
+    literal = False
+    while index < len(text) and text[index] not in _DELIMITER_END:
+        char = text[index]
+        if char in "'\"":
+            close = text.find(char, index + 1)
+            if close < 0:
+                return "", False, index
+            out.append(text[index + 1 : close])
+            literal, index = True, close + 1
+        elif char == "\\":
+            out.append(text[index + 1 : index + 2])
+            literal, index = True, index + 2
+        else:
+            out.append(char)
+            index += 1
+    return "".join(out), literal, index
+
+
+def _escaped(text: str, at: int, start: int) -> bool:
+    count = 0
+    while at - 1 - count >= start and text[at - 1 - count] == "\\":
+        count += 1
+    return count % 2 == 1
+
+
+def matching_paren(text: str, start: int) -> int:
+    """Index of the `)` that closes a parenthesis opened just before `start`; -1 without one."""
+    stack = [")"]
+    index = start
+    while True:
+        found = _CLOSERS.search(text, index)
+        if not found:
+            return -1
+        token, at = found.group(), found.start()
+        index = found.end()
+        top = stack[-1]
+        if token == "\\":
+            index = at + 2
+        elif token == '"':
+            if top == '"':
+                stack.pop()
+            else:
+                stack.append('"')
+        elif token == "$(":
+            stack.append(")")
+        elif top == '"':
+            continue
+        elif token == "'":
+            close = text.find("'", at + 1)
+            if text[at - 1 : at] == "$":
+                while close > 0 and _escaped(text, close, at + 1):
+                    close = text.find("'", close + 1)
+            if close < 0:
+                return -1
+            index = close + 1
+        elif token == "`":
+            close = closing_backtick(text, at + 1)
+            if close < 0:
+                return -1
+            index = close + 1
+        elif token == "(":
+            stack.append(")")
+        elif token == ")":
+            stack.pop()
+            if not stack:
+                return at
+        elif token == "#" and (at == 0 or text[at - 1] in " \t\n;(|&"):
+            newline = text.find("\n", at)
+            index = newline if newline > 0 else len(text)
+
+
+def closing_backtick(text: str, start: int) -> int:
+    """Index of the backtick that ends a substitution begun just before `start`; -1 without one."""
+    at = text.find("`", start)
+    while at > 0 and _escaped(text, at, start):
+        at = text.find("`", at + 1)
+    return at
+
+
+def matching_brace(text: str, start: int) -> int:
+    """Index of the `}` that closes a `${` opened just before `start`; -1 without one."""
+    depth, index, size = 1, start, len(text)
+    in_string = False
+    while index < size:
+        char = text[index]
+        if char == "\\":
+            index += 2
+            continue
+        if char == '"':
+            in_string = not in_string
+        elif char == "'" and not in_string:
+            close = text.find("'", index + 1)
+            if close < 0:
+                return -1
+            index = close
+        elif char == "$" and text.startswith("$(", index):
+            close = matching_paren(text, index + 2)
+            if close < 0:
+                return -1
+            index = close
+        elif char == "{" and text[index - 1] == "$":
+            depth += 1
+        elif char == "}":
+            depth -= 1
+            if not depth:
+                return index
+        index += 1
+    return -1

@@ -1,0 +1,238 @@
+"""Where an operand points: root, home, a device, a system directory, a credential, a start-up file.
+
+All functions take an absolute path in which stand-ins may remain; what can't be known is not
+any of these places, callers treat it as unknown on its own.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import posixpath
+import re
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell.scope import HOLE, UNSET
+
+if TYPE_CHECKING:
+    from hermes.safety.shell.scope import Scope
+    from hermes.safety.shell.words import Word
+
+_GLOB = re.compile(r"[*?\[]")
+_ROOT_ENTRIES = "bin boot dev etc home lib opt proc root run sbin srv sys tmp usr var mnt media".split()
+_HOME_ENTRIES = (
+    "Desktop Documents Downloads Music Pictures Videos projects src code work bin "
+    ".bashrc .config .ssh .cache .local .profile .git .npm"
+).split()
+_SYSTEM = (
+    "/etc /boot /usr /bin /sbin /lib /lib32 /lib64 /libx32 /proc /sys /dev /efi /System /Library "
+    "/var/spool/cron /var/spool/at /var/lib /var/db /run/systemd /var/run/docker.sock "
+    "/run/docker.sock /opt/homebrew/etc /Windows /snap"
+).split()
+_HARMLESS_DEVICES = re.compile(
+    r"/dev/(null|zero|full|stdin|stdout|stderr|tty|ptmx|random|urandom|fd(/.*)?|shm(/.*)?|pts/.*)\Z"
+)
+_DISK = re.compile(
+    r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|rdisk|loop|md|dm-|mapper/|nbd|sr|block/|mem\Z|kmem\Z|port\Z|ram|zram|"
+    r"bcache|dasd|pmem|drbd|mtd|disk/)"
+)
+_ALIAS_ROOT = re.compile(r"/proc/(?:self|thread-self|\d+|" + HOLE + r")/root(?=/|\Z)")
+_ALIAS_CWD = re.compile(r"/proc/(?:self|thread-self)/cwd(?=/|\Z)")
+_TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp", "/var/folders", "/dev/shm")
+
+_STARTUP = re.compile(
+    r"\.(bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|zlogout|"
+    r"kshrc|cshrc|tcshrc|login|inputrc|xinitrc|xprofile|xsession|xsessionrc|xsessionrc|pam_environment|vimrc|"
+    r"gvimrc|exrc|emacs|gdbinit|pythonrc|pythonstartup|irbrc|pryrc|Rprofile|tmux\.conf|screenrc|gitconfig|"
+    r"curlrc|wgetrc|lldbinit|psqlrc|sqliterc)\Z"
+    r"|\.ssh/(authorized_keys2?|rc|config|environment)\Z"
+    r"|\.(bashrc|profile|zshrc|zsh)\.d/|\.oh-my-zsh/custom/|\.oh-my-zsh/oh-my-zsh\.sh"
+    r"|\.config/(fish|autostart|systemd|git|nvim|plasma-workspace/env|environment\.d|nushell|i3|sway|hypr|"
+    r"upstart|cron)(/|\Z)"
+    r"|\.vim/(plugin|autoload|ftplugin)/|\.emacs\.d/init\.el|\.local/share/(systemd|autostart)/"
+    r"|Library/(LaunchAgents|LaunchDaemons|StartupItems|Application Support/com\.apple\.backgroundtask)"
+    r"|\.git/hooks/|\.kde/Autostart|\.git-templates?/|\.githooks/|\.direnvrc\Z"
+    r"|AppData/Roaming/Microsoft/Windows/Start Menu/Programs/Startup"
+)
+_CREDENTIAL = re.compile(
+    r"\.ssh(/(?!(known_hosts[^/]*|config|authorized_keys2?|environment|rc|[^/]*\.pub)\Z).*)?\Z"
+    r"|\.(aws|gnupg|password-store|azure|oci)(/(?!config\Z).*)?\Z"
+    r"|\.(netrc|_netrc|git-credentials|pgpass|my\.cnf|pypirc|vault-token|s3cfg|boto|htpasswd|dockercfg|"
+    r"smbcredentials|rhosts|databrickscfg|terraformrc|npmrc|cargo/credentials(\.toml)?|gem/credentials|"
+    r"m2/settings\.xml|kube/config|kube|docker/config\.json|config/gh/hosts\.yml|config/hub|config/gh|"
+    r"config/gcloud(/.*)?|config/op(/.*)?|config/git/credentials|config/doctl/config\.yaml|config/rclone/rclone\.conf|"
+    r"terraform\.d/credentials\.tfrc\.json|config/google-chrome/.*|mozilla/firefox/.*|config/chromium/.*|"
+    r"local/share/keyrings(/.*)?|config/BraveSoftware/.*|electrum/.*|bitcoin/.*|ethereum/.*|config/solana/.*|"
+    r"bash_history|zsh_history|psql_history|mysql_history|python_history|claude/\.credentials\.json|"
+    r"codex/auth\.json|hermes/\.env|hermes/auth[^/]*|local/share/opencode/auth\.json|config/anthropic/.*)\Z"
+    r"|Library/(Keychains|Application Support/(Google/Chrome|Firefox|BraveSoftware)|Cookies)(/.*)?\Z"
+)
+_SYSTEM_SECRET = re.compile(
+    r"/etc/(shadow-?|gshadow-?|sudoers(\.d/.*)?|master\.passwd|ssl/private(/.*)?|ssh/ssh_host_[^/]*key|"
+    r"krb5\.keytab|ipsec\.secrets|wireguard(/.*)?|ppp/.*-secrets|kubernetes/(admin|kubelet)\.conf|"
+    r"NetworkManager/system-connections(/.*)?|rancher/.*\.yaml|letsencrypt/(live|archive)/.*)\Z"
+    r"|/proc/([^/]+)/(environ|mem|maps)\Z|/var/run/secrets(/.*)?\Z|/run/secrets(/.*)?\Z|/dev/(mem|kmem)\Z"
+    r"|/var/lib/(docker|kubelet|rancher)(/.*)?\Z|/private/var/db/dslocal/.*\Z"
+)
+_SECRET_NAME = re.compile(
+    r"(.*/)?(\.env(\.(?!example\Z|sample\Z|template\Z|dist\Z|test\Z|defaults?\Z)[\w.-]+)?|[^/]*\.env"
+    r"|id_(rsa|dsa|ecdsa|ed25519|ecdsa_sk|ed25519_sk)|[^/]*\.(pem|p12|pfx|key|keystore|jks|kdbx|ppk|asc|gpg|ovpn)"
+    r"|\.netrc|\.git-credentials|\.pgpass|\.pypirc|credentials(\.json|\.csv|\.toml|\.ya?ml)?"
+    r"|secrets?\.(json|ya?ml|toml|txt|env|ini)|service[-_]?account[^/]*\.json|\.htpasswd|\.vault[-_]pass[^/]*"
+    r"|token\.txt|tokens?\.json|passwords?\.(txt|csv)|client_secret[^/]*\.json|terraform\.tfvars|[^/]*\.tfstate"
+    r"|wallet\.dat|login\.keychain(-db)?|logins\.json|key[34]\.db|cookies\.sqlite)\Z"
+)
+_PUBLIC = re.compile(r"(cert|public|pub|ca|chain|bundle|cacert)[^/]*\.(pem|asc|gpg|key)\Z|\.pub\Z|\.env\.example\Z")
+_POLICY = re.compile(
+    r"(config\.ya?ml|hermes_permissions\.ya?ml|permissions\.ya?ml|approvals?(\.[\w.]+)?(/.*)?|trust(ed)?(\.[\w.]+)?(/.*)?|"
+    r"command_allowlist[\w.]*|allowlist[\w.]*|policy(\.[\w.]+)?(/.*)?|\*)\Z"
+)
+
+
+def targets(word: Word, scope: Scope) -> list[str]:
+    """The absolute paths an operand may mean; two when a variable in it may be empty."""
+    text = word.text
+    paths = []
+    if UNSET in text:
+        empty = text.replace(UNSET, "")
+        if empty:
+            paths.append(absolute(empty, scope))
+        text = text.replace(UNSET, HOLE)
+    paths.append(absolute(text, scope))
+    return paths
+
+
+def absolute(text: str, scope: Scope) -> str:
+    """A path from the current directory, through the kernel's own names for root."""
+    if text.startswith("file://"):
+        text = text[7:]
+    path = scope.absolute(text)
+    if path.startswith("/proc/"):
+        path = _ALIAS_CWD.sub(lambda _: scope.cwd, _ALIAS_ROOT.sub("", path)) or "/"
+    if path.startswith("/private/"):
+        path = path[8:]
+    return path
+
+
+def is_root(path: str, *, glob: bool = False) -> bool:
+    """Whether a path is the root directory, or a glob for everything in it."""
+    return path == "/" or (glob and _covers(path, "/", _ROOT_ENTRIES, 5))
+
+
+def is_home(path: str, scope: Scope, *, glob: bool = False) -> bool:
+    """Whether a path is a home directory, holds one, or is a glob for everything in it."""
+    home = scope.home
+    if path == home or home.startswith(path.rstrip("/") + "/"):
+        return True
+    parent, name = posixpath.split(path)
+    if path in ("/root", "/home", "/Users") or (
+        parent in ("/home", "/Users") and name and HOLE not in name
+    ):
+        return True
+    return glob and (
+        _covers(path, home, _HOME_ENTRIES, 4)
+        or (parent.count("/") == 2 and parent.startswith("/home/") and name == "*")
+        or (parent == "/home" and _GLOB.search(name) is not None)
+        or any(path == home[: -len(tail)] + "*" for tail in (posixpath.basename(home),) if tail)
+    )
+
+
+def _covers(path: str, base: str, entries: list[str], enough: int) -> bool:
+    """Whether a glob directly below `base` takes most of what is there."""
+    parent, name = posixpath.split(path)
+    while parent != base and _GLOB.search(name) and name.strip("*.") == "":
+        parent, name = posixpath.split(parent)
+    if parent != base or not _GLOB.search(name):
+        return False
+    hits = [
+        entry
+        for entry in entries
+        if fnmatch.fnmatchcase(entry, name) and (entry[0] != "." or name[0] == ".")
+    ]
+    return len(hits) >= enough
+
+
+def is_disk(path: str) -> bool:
+    """Whether a path is a disk, a partition or the machine's memory."""
+    return _DISK.match(path) is not None
+
+
+def is_null(path: str) -> bool:
+    """Whether writing there writes nowhere: the null device, a terminal, a pipe."""
+    return _HARMLESS_DEVICES.match(path) is not None
+
+
+def is_system(path: str, scope: Scope) -> bool:
+    """Whether a path belongs to the operating system rather than to a project."""
+    if is_null(path) or in_workspace(path, scope):
+        return False
+    if path == "/":
+        return True
+    lowered = path[:3].lower()
+    if len(lowered) == 3 and lowered[1:] == ":/" and path[3:10].lower().startswith("windows"):
+        return True
+    return any(path == top or path.startswith(top + "/") for top in _SYSTEM)
+
+
+def in_workspace(path: str, scope: Scope) -> bool:
+    """Whether a path lies in the directory that the command was given for."""
+    workspace = scope.workspace
+    if workspace == "/" or workspace in _SYSTEM:
+        return False
+    return _is_inside(path, workspace)
+
+
+def is_temporary(path: str) -> bool:
+    """Whether a path lies below a directory for temporary files."""
+    return any(path.startswith(top + "/") for top in _TEMPORARY)
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def is_startup(path: str, scope: Scope) -> bool:
+    """Whether something runs what is written there later: shells, logins, hooks, schedulers."""
+    inside = _below_home(path, scope)
+    if inside is not None and _STARTUP.match(inside):
+        return True
+    return "/.git/hooks/" in path or path.endswith(("/.git/hooks", "/.git/config", "/.husky"))
+
+
+def is_credential(path: str, scope: Scope) -> bool:
+    """Whether a path is a private key or a store of credentials."""
+    inside = _below_home(path, scope)
+    if inside is not None and _CREDENTIAL.match(inside):
+        return True
+    if _SYSTEM_SECRET.match(path):
+        return True
+    return _SECRET_NAME.match(path) is not None and _PUBLIC.search(path) is None
+
+
+def _below_home(path: str, scope: Scope) -> str | None:
+    home = scope.home
+    if path.startswith(home + "/"):
+        return path[len(home) + 1 :]
+    if path.startswith("/root/"):
+        return path[6:]
+    if path.startswith(("/home/", "/Users/")):
+        return path.split("/", 3)[3] if path.count("/") >= 3 else None
+    return None
+
+
+def is_policy(path: str, scope: Scope) -> bool:
+    """Whether a path holds what Hermes may do: its permissions, approvals and trust."""
+    if posixpath.basename(path) in ("hermes_permissions.yaml", "hermes_permissions.yml"):
+        return True
+    inside = hermes_part(path, scope)
+    return inside is not None and (not inside or _POLICY.match(inside) is not None)
+
+
+def hermes_part(path: str, scope: Scope) -> str | None:
+    """The part of a path below Hermes' own directory; None when it is elsewhere."""
+    home = scope.lookup("HERMES_HOME").text
+    for base in {home, posixpath.join(scope.home, ".hermes"), "/root/.hermes"}:
+        if _is_inside(path, base):
+            return path[len(base) + 1 :]
+    if path.startswith(("/home/", "/Users/")) and path.split("/")[3:4] == [".hermes"]:
+        return "/".join(path.split("/")[4:])
+    return None

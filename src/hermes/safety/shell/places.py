@@ -1,0 +1,142 @@
+"""Writes, reads and deletes judged by where they land, whatever program makes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell import paths
+from hermes.safety.shell.effects import READERS, WRITERS, moved_from
+from hermes.safety.shell.scope import HOLE, UNSET
+from hermes.safety.shell.stream import NETWORK
+
+if TYPE_CHECKING:
+    from hermes.safety.shell.command import Command, Redirect
+    from hermes.safety.shell.judge import Judge
+    from hermes.safety.shell.scope import Scope
+    from hermes.safety.shell.stream import Stream
+    from hermes.safety.shell.words import Word
+
+_SILENT = frozenset((":", "true", "false"))
+
+
+def write_rule(path: str, scope: Scope) -> str | None:
+    """The rule that writing to a path meets, whatever is written."""
+    if path.startswith("/dev/"):
+        if paths.is_null(path):
+            return None
+        if path.startswith(("/dev/tcp/", "/dev/udp/")):
+            return "network.raw-socket"
+        if paths.is_disk(path):
+            return "disk.overwrite"
+    if paths.is_policy(path, scope):
+        return "hermes.policy"
+    if paths.hermes_part(path, scope) is not None:
+        return "hermes.files"
+    if paths.is_startup(path, scope):
+        return "persist.startup-file"
+    if paths.is_system(path, scope):
+        return "system.write"
+    if scope.elevated and path.startswith("/") and not (
+        paths.in_workspace(path, scope)
+        or paths.is_temporary(path)
+        or path.startswith(scope.home + "/")
+        or HOLE in path
+    ):
+        return "system.elevated-write"
+    return None
+
+
+def judge_write(word: Word, text: str, scope: Scope, judge: Judge) -> None:
+    """Report a write by where it goes."""
+    if _is_plain(word.text):
+        return
+    for path in paths.targets(word, scope):
+        rule = write_rule(path, scope)
+        if rule:
+            judge.report(rule, word.origin, text, scope=scope)
+            return
+
+
+def _is_plain(text: str) -> bool:
+    """A relative name with nothing in it that could lead out of the workspace or be guarded."""
+    return text.isalnum() or text == "/dev/null"
+
+
+def judge_redirects(
+    command: Command | None,
+    redirects: list[Redirect],
+    scope: Scope,
+    output: Stream | None,
+    judge: Judge,
+) -> None:
+    """Report redirections that write to a guarded place or empty a file."""
+    for redirect in redirects:
+        target = redirect.target
+        if target is None:
+            continue
+        text = f"{command.text if command else ''} {redirect.operator} {target.text}".strip()
+        if redirect.writes:
+            judge_write(target, text, scope, judge)
+            if redirect.empties and _says_nothing(command) and not _goes_nowhere(target, scope):
+                judge.report("delete.emptied", redirect.origin, text, scope=scope)
+            elif command is not None and redirect.operator in (">", ">|", ">>") and output is not None:
+                _remember(target, scope, output)
+        elif redirect.operator == "<" and target.text.startswith(("/dev/tcp/", "/dev/udp/")):
+            judge.report("network.raw-socket", redirect.origin, text, scope=scope)
+
+
+def _says_nothing(command: Command | None) -> bool:
+    """Whether a command prints nothing, so that its output can only empty the target."""
+    if command is None or command.name in _SILENT:
+        return True
+    args = command.args
+    if command.name == "cat":
+        return args == ["/dev/null"]
+    if command.name == "echo":
+        return args[:1] == ["-n"] and not any(args[1:])
+    return command.name == "printf" and not any(args)
+
+
+def _goes_nowhere(target: Word, scope: Scope) -> bool:
+    return any(paths.is_null(path) for path in paths.targets(target, scope))
+
+
+def _remember(target: Word, scope: Scope, output: Stream) -> None:
+    """Keep what is known about a file that this text writes, in case it runs it afterwards."""
+    if HOLE in target.text or UNSET in target.text:
+        return
+    if output.tags & {NETWORK, "decoded"}:
+        scope.fetched[scope.absolute(target.text)] = ""
+    elif output.text:
+        scope.fetched[scope.absolute(target.text)] = output.text
+
+
+def judge_command(command: Command, judge: Judge) -> None:
+    """Report what a program writes to, or reads from, a guarded place."""
+    name = command.name
+    scope = command.scope
+    writer = WRITERS.get(name)
+    if writer is not None:
+        for word in writer(command):
+            judge_write(word, command.text, scope, judge)
+        for word in moved_from(command):
+            _judge_moved(word, command, judge)
+    reader = READERS.get(name)
+    if reader is not None:
+        for word in reader(command):
+            if any(paths.is_credential(path, scope) for path in paths.targets(word, scope)):
+                judge.blame("secrets.read", command)
+                break
+
+
+def _judge_moved(word: Word, command: Command, judge: Judge) -> None:
+    scope = command.scope
+    for path in paths.targets(word, scope):
+        if paths.is_root(path, glob=word.glob) or paths.is_home(path, scope, glob=word.glob):
+            gone = any(operand.text.startswith("/dev/null") for operand in command.operands[-1:])
+            judge.blame("delete.root-or-home" if gone else "delete.moved-home", command)
+            return
+        rule = write_rule(path, scope)
+        if rule:
+            judge.blame(rule, command)
+            return

@@ -1,0 +1,270 @@
+"""What a command prints, as far as its words say."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import posixpath
+import re
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell import paths
+from hermes.safety.shell.effects import READERS
+from hermes.safety.shell.scope import HOLE
+from hermes.safety.shell.stream import (
+    ANYTHING,
+    ARCHIVE,
+    DECODED,
+    ENVIRONMENT,
+    FILE,
+    NETWORK,
+    NOTHING,
+    SECRET,
+    UNKNOWN,
+    Stream,
+    tagged,
+)
+from hermes.safety.shell.words import unescape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hermes.safety.shell.command import Command
+
+_DIRECTIVE = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?[sbdiqcxXouefgE])")
+_DOWNLOADERS = frozenset(
+    "curl wget fetch aria2c lynx w3m links http https httpie xh curlie axel nc ncat netcat socat telnet ftp "
+    "lwp-request get invoke-webrequest iwr irm invoke-restmethod".split()
+)
+_FILTERS = frozenset("cat tee head tail grep egrep fgrep sort uniq pv cut nl tac dos2unix less more sponge".split())
+_DECODERS = frozenset(
+    "gunzip zcat bunzip2 bzcat unxz xzcat unzstd zstdcat uudecode lz4cat uncompress gpg xxd openssl base64 "
+    "base32 basenc rev tr".split()
+)
+
+
+def output(command: Command) -> Stream:
+    """What a program prints, with where it came from when the text is not certain."""
+    name = command.name
+    maker = _MAKERS.get(name)
+    if maker is not None:
+        return maker(command)
+    if name in _DOWNLOADERS:
+        return _download(command)
+    if name in _FILTERS:
+        return _filter(command)
+    if name in _DECODERS:
+        return _decode(command)
+    stdin = command.stdin
+    if stdin is None:
+        return ANYTHING
+    return Stream(None, stdin.tags | {UNKNOWN})
+
+
+def _echo(command: Command) -> Stream:
+    words = command.words[1:]
+    escapes = False
+    newline = "\n"
+    while words and re.fullmatch(r"-[neE]+", words[0].text):
+        escapes = escapes or "e" in words[0].text
+        newline = "" if "n" in words[0].text else newline
+        words = words[1:]
+    text = " ".join(word.text for word in words)
+    tags = _tags(command)
+    # A shell's own echo may read escapes without -e.
+    return Stream((unescape(text) if escapes else text) + newline, tags)
+
+
+def _tags(command: Command) -> frozenset[str]:
+    found: frozenset[str] = frozenset()
+    for word in command.words[1:]:
+        if word.stream is not None:
+            found |= word.stream.tags
+    return found
+
+
+def _printf(command: Command) -> Stream:
+    args = command.args
+    if args[:1] == ["--"]:
+        args = args[1:]
+    if not args or args[0] == "-v":
+        return NOTHING
+    form, values = unescape(args[0]), args[1:]
+    slots = [found for found in _DIRECTIVE.findall(form) if found != "%%"]
+    pieces = []
+    while True:
+        taken = iter([values.pop(0) if values else "" for _ in slots])
+        pieces.append(_DIRECTIVE.sub(lambda found, taken=taken: _slot(found.group(), taken), form))  # type: ignore[misc]
+        if not values or not slots or len(pieces) > 200:
+            break
+    return Stream("".join(pieces), _tags(command))
+
+
+def _slot(directive: str, values: object) -> str:
+    if directive == "%%":
+        return "%"
+    value = str(next(values, ""))  # type: ignore[call-overload]
+    if directive.endswith("b"):
+        return unescape(value)
+    if directive.endswith("c"):
+        return value[:1]
+    if directive[-1] in "xXo" and value.isdigit():
+        return format(int(value), directive[-1])
+    return value
+
+
+def _filter(command: Command) -> Stream:
+    operands = command.operands
+    if command.name in ("grep", "egrep", "fgrep"):
+        operands = READERS["grep"](command)
+    if command.name in ("tee", "sponge") or not operands or [w.text for w in operands] == ["-"]:
+        return command.stdin or ANYTHING
+    if command.name in ("cut", "sort") and command.stdin is not None:
+        return Stream(None, command.stdin.tags | {UNKNOWN})
+    return _contents(command)
+
+
+def _contents(command: Command) -> Stream:
+    scope = command.scope
+    tags = {FILE, UNKNOWN}
+    for word in command.operands:
+        if word.process is not None:
+            tags |= word.process.tags
+        for path in paths.targets(word, scope):
+            known = scope.fetched.get(path)
+            if known is not None and len(command.operands) == 1:
+                return Stream(known) if known else tagged(NETWORK)
+            if paths.is_credential(path, scope):
+                tags.add(SECRET)
+    return Stream(None, frozenset(tags))
+
+
+def _download(command: Command) -> Stream:
+    target = command.values("-o", "--output", "-O", "--output-document")
+    if command.name in ("curl", "wget") and target and target[0].text != "-":
+        command.scope.fetched[command.scope.absolute(target[0].text)] = ""
+        return NOTHING
+    url = next((word.text for word in command.operands if "/" in word.text), "")
+    saved = posixpath.basename(url.partition("?")[0])
+    # `curl -O` and plain `wget` keep the name of the address.
+    plain_wget = command.name == "wget" and not target
+    remote_name = command.name == "curl" and command.has("-O", "--remote-name")
+    if (plain_wget or remote_name) and saved:
+        folder = (command.values("-P", "--directory-prefix", "--output-dir") or [None])[0]
+        base = f"{folder.text}/" if folder is not None else ""
+        command.scope.fetched[command.scope.absolute(base + saved)] = ""
+        return NOTHING
+    return tagged(NETWORK)
+
+
+def _decode(command: Command) -> Stream:
+    name, stdin = command.name, command.stdin
+    text = stdin.text if stdin is not None else None
+    tags = (stdin.tags if stdin is not None else frozenset()) | {DECODED}
+    decoding = command.has("-d", "--decode", "-D", "-r", "--decrypt", "-revert")
+    if name in ("base64", "base32", "xxd", "openssl", "gpg", "basenc") and not decoding:
+        return Stream(None, tags - {DECODED} | {UNKNOWN})
+    if text is None:
+        return Stream(None, tags)
+    if name == "rev":
+        return Stream("\n".join(line[::-1] for line in text.split("\n")), tags)
+    if name == "tr":
+        return Stream(_translated(text, command), tags)
+    try:
+        if name == "base64" or (name == "openssl" and "base64" in command.args):
+            return Stream(base64.b64decode(text, validate=False).decode("utf-8", "replace"), tags)
+        if name == "base32":
+            return Stream(base64.b32decode(text.strip()).decode("utf-8", "replace"), tags)
+        if name == "xxd" and command.has("-p"):
+            return Stream(bytes.fromhex("".join(text.split())).decode("utf-8", "replace"), tags)
+    except (binascii.Error, ValueError):
+        return Stream(None, tags)
+    return Stream(None, tags)
+
+
+def _translated(text: str, command: Command) -> str | None:
+    sets = [_characters(word.text) for word in command.operands]
+    if command.has("-d") and sets:
+        return "".join(char for char in text if char not in sets[0])
+    if len(sets) != 2 or not sets[1] or command.has("-c", "-s", "-C"):
+        return None
+    old, new = sets
+    new += new[-1] * (len(old) - len(new))
+    return text.translate(dict(zip(map(ord, old), new, strict=False)))
+
+
+def _characters(text: str) -> str:
+    text = unescape(text)
+    return re.sub(
+        r"(.)-(.)",
+        lambda found: "".join(map(chr, range(ord(found[1]), min(ord(found[2]), ord(found[1]) + 255) + 1))),
+        text,
+    )
+
+
+def _first_operand(command: Command) -> Stream:
+    operands = command.operands
+    return Stream(operands[0].text + "\n") if operands and operands[0].known else ANYTHING
+
+
+def _named(part: Callable[[str], str]) -> Callable[[Command], Stream]:
+    def make(command: Command) -> Stream:
+        operands = command.operands
+        if len(operands) != 1 or not operands[0].known:
+            return ANYTHING
+        return Stream(part(operands[0].text.rstrip("/") or "/") + "\n")
+
+    return make
+
+
+def _realpath(command: Command) -> Stream:
+    operands = command.operands
+    if len(operands) != 1 or not operands[0].known:
+        return ANYTHING
+    return Stream(command.scope.absolute(operands[0].text) + "\n")
+
+
+def _tar(command: Command) -> Stream:
+    reading = READERS["tar"](command)
+    scope = command.scope
+    tags = {ARCHIVE, UNKNOWN}
+    if any(paths.is_credential(path, scope) for word in reading for path in paths.targets(word, scope)):
+        tags.add(SECRET)
+    return Stream(None, frozenset(tags))
+
+
+_MAKERS: dict[str, Callable[[Command], Stream]] = {
+    "echo": _echo,
+    "print": _echo,
+    "write-output": _echo,
+    "printf": _printf,
+    "which": _first_operand,
+    "whence": _first_operand,
+    "type": _first_operand,
+    "realpath": _realpath,
+    "dirname": _named(posixpath.dirname),
+    "basename": _named(posixpath.basename),
+    "pwd": lambda command: Stream(command.scope.cwd + "\n"),
+    "whoami": lambda command: Stream(command.scope.lookup("USER").text + "\n"),
+    "mktemp": lambda command: Stream("/tmp/" + HOLE + "\n"),
+    "env": lambda command: tagged(ENVIRONMENT),
+    "printenv": lambda command: _environment(command),
+    "history": lambda command: tagged(ENVIRONMENT),
+    "tar": _tar,
+    "zip": _tar,
+    "mysqldump": lambda command: tagged(ARCHIVE),
+    "pg_dump": lambda command: tagged(ARCHIVE),
+    "pg_dumpall": lambda command: tagged(ARCHIVE),
+    "cd": lambda command: NOTHING,
+    "compound": lambda command: NOTHING,
+    "pgrep": lambda command: tagged(UNKNOWN, "processes"),
+    "pidof": lambda command: tagged(UNKNOWN, "processes"),
+    "ps": lambda command: tagged(UNKNOWN, "processes"),
+}
+
+
+def _environment(command: Command) -> Stream:
+    names = [word.text for word in command.operands]
+    if not names:
+        return tagged(ENVIRONMENT)
+    return Stream("\n".join(command.scope.lookup(name).text for name in names) + "\n")

@@ -1,0 +1,164 @@
+"""Programs that run a command somewhere else: over ssh, in a container, in a cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell.opening import run_line, run_word, run_words
+from hermes.safety.shell.shells import run_stream
+from hermes.safety.shell.stream import ANYTHING, Stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hermes.safety.shell.command import Command
+    from hermes.safety.shell.judge import Judge
+    from hermes.safety.shell.scope import Scope
+    from hermes.safety.shell.words import Word
+
+_SSH_VALUED = frozenset("-i -p -l -o -F -J -L -R -D -W -b -c -e -m -E -I -O -Q -S -w -B".split())
+_CONTAINER_VALUED = frozenset(
+    "-v --volume -e --env -p --publish -w --workdir -u --user --name --network --net -h --hostname --entrypoint "
+    "--mount --env-file -m --memory --cpus --platform --label -l --add-host --dns --device --cap-add --cap-drop "
+    "--security-opt --restart --tmpfs --ulimit --gpus --ipc --pid --shm-size --pull --log-driver --log-opt "
+    "--volumes-from --link --expose --cgroupns --userns --group-add --stop-signal --health-cmd --index "
+    "--detach-keys --runtime --sysctl -a --attach --cidfile --ip --mac-address -c --container -n --namespace "
+    "--context --kubeconfig -f --file --project-name --profile".split()
+)
+
+
+def _elsewhere(command: Command) -> Scope:
+    """The state of another machine's shell: its home is at the same place, its directory is not."""
+    scope = command.scope.copy()
+    scope.variables = {}
+    scope.cwd = scope.home
+    return scope
+
+
+def _ssh(command: Command, judge: Judge) -> Stream | None:
+    words = command.words
+    _judge_options(command, judge)
+    index = 1
+    while index < len(words) and words[index].text.startswith("-") and words[index].text != "--":
+        text = words[index].text
+        index += 2 if text in _SSH_VALUED or (len(text) > 2 and "-" + text[-1] in _SSH_VALUED) else 1
+    rest = words[index + 1 :]
+    scope = _elsewhere(command)
+    if rest and rest[0].text in ("-t", "-tt", "-n", "-q", "--"):
+        rest = rest[1:]
+    if rest:
+        return run_line(rest, command, judge, scope=scope)
+    if command.stdin is not None:
+        run_stream(command.stdin, command, judge)
+    return None
+
+
+def _judge_options(command: Command, judge: Judge) -> None:
+    for value in command.values("-o"):
+        name, _, text = value.text.replace(" ", "=", 1).partition("=")
+        if name.lower() in ("proxycommand", "localcommand", "knownhostscommand") and text.strip() != "none":
+            run_word(value.part(text), command, judge)
+
+
+def _container(command: Command, judge: Judge) -> Stream | None:
+    operands = command.operands
+    names = [word.text for word in operands[:3]]
+    if names[:1] == ["compose"] or command.name.endswith("-compose"):
+        names = names[1:] if names[:1] == ["compose"] else names
+        offset = 1 if operands and operands[0].text == "compose" else 0
+    elif names[:1] == ["container"]:
+        names, offset = names[1:], 1
+    else:
+        offset = 0
+    if not names or names[0] not in ("exec", "run"):
+        return None
+    at = next(i for i, word in enumerate(command.words) if word is operands[offset])
+    entry: Word | None = None
+    index = at + 1
+    words = command.words
+    while index < len(words) and words[index].text.startswith("-"):
+        text = words[index].text
+        if text.startswith("--entrypoint="):
+            entry = words[index].part(text[13:])
+        elif text == "--entrypoint":
+            entry = words[index + 1] if index + 1 < len(words) else None
+        valued = text in _CONTAINER_VALUED or (
+            text[1:2] != "-" and len(text) > 2 and "-" + text[-1] in _CONTAINER_VALUED
+        )
+        index += 2 if valued else 1
+    inner = words[index + 1 :]
+    scope = _elsewhere(command)
+    scope.container = True
+    # The rules for the container program itself still apply: privileges, mounted sockets.
+    if entry is not None:
+        inner = [entry, *inner]
+    if inner:
+        run_words(inner, command, judge, scope=scope)
+    return None
+
+
+def _kubectl(command: Command, judge: Judge) -> Stream | None:
+    operands = command.operands
+    if not operands or operands[0].text not in ("exec", "run", "debug"):
+        return None
+    words = command.words
+    texts = [word.text for word in words]
+    if "--" in texts:
+        inner = words[texts.index("--") + 1 :]
+    else:
+        inner = operands[2:]
+    scope = _elsewhere(command)
+    scope.container = True
+    if inner:
+        run_words(inner, command, judge, scope=scope)
+    return None
+
+
+def _option_command(command: Command, judge: Judge) -> Stream | None:
+    """`vagrant ssh -c`, `gcloud compute ssh --command`, `fly ssh console -C`."""
+    words = command.words
+    texts = [word.text for word in words]
+    if "ssh" not in texts:
+        return None
+    for index, text in enumerate(texts):
+        if text in ("-c", "--command", "-C"):
+            return run_line(words[index + 1 : index + 2], command, judge, scope=_elsewhere(command))
+        if text.startswith("--command="):
+            return run_word(words[index].part(text[10:]), command, judge, scope=_elsewhere(command))
+    return None
+
+
+def _heroku(command: Command, judge: Judge) -> Stream | None:
+    operands = command.operands
+    if operands and operands[0].text == "run" and len(operands) > 1:
+        run_line(operands[1:], command, judge, scope=_elsewhere(command))
+        return ANYTHING
+    return None
+
+
+def _wsl(command: Command, judge: Judge) -> Stream | None:
+    texts = [word.text for word in command.words]
+    for marker in ("-e", "--exec", "--"):
+        if marker in texts:
+            return run_words(command.words[texts.index(marker) + 1 :], command, judge)
+    return run_words(command.operands, command, judge) if command.operands else None
+
+
+REMOTE: dict[str, Callable[[Command, Judge], Stream | None]] = {
+    "ssh": _ssh,
+    "autossh": _ssh,
+    "mosh": _ssh,
+    "docker": _container,
+    "podman": _container,
+    "nerdctl": _container,
+    "docker-compose": _container,
+    "podman-compose": _container,
+    "kubectl": _kubectl,
+    "oc": _kubectl,
+    "vagrant": _option_command,
+    "gcloud": _option_command,
+    "fly": _option_command,
+    "flyctl": _option_command,
+    "heroku": _heroku,
+    "wsl": _wsl,
+}

@@ -1,0 +1,137 @@
+"""What a shell knows while it reads a command: variables, functions, aliases, directories."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hermes.safety.shell.walk import Function
+
+# Stand-ins inside resolved text. HOLE is something that can't be known; UNSET is a variable that
+# nobody assigned, so it may well be empty. Neither can come from outside: see normalise.
+HOLE = "\ue000"
+UNSET = "\ue001"
+UNKNOWN_CHARS = HOLE + UNSET
+
+_ALWAYS_SET = frozenset(
+    "PATH RANDOM UID EUID PPID HOSTNAME SECONDS LINENO BASHPID EPOCHSECONDS LANG TERM SHLVL ? $ ! # - _ 0 "
+    "OLDPWD BASH_SOURCE BASH FUNCNAME GITHUB_WORKSPACE GITHUB_SHA".split()
+)
+
+
+class Value:
+    """A variable: one text, or several for an array; `glob` when it stands for file names."""
+
+    __slots__ = ("array", "glob", "items")
+
+    def __init__(self, items: list[str], *, array: bool = False, glob: bool = False) -> None:
+        self.items = items
+        self.array = array
+        self.glob = glob
+
+    @property
+    def text(self) -> str:
+        return self.items[0] if self.items else ""
+
+
+class Scope:
+    """The state of one shell; a subshell works on a copy."""
+
+    __slots__ = (
+        "aliases",
+        "calls",
+        "container",
+        "cwd",
+        "elevated",
+        "fetched",
+        "functions",
+        "home",
+        "loop",
+        "oldpwd",
+        "positional",
+        "variables",
+        "workspace",
+    )
+
+    def __init__(self, cwd: str, home: str) -> None:
+        self.cwd = cwd
+        self.workspace = cwd
+        self.home = home
+        self.oldpwd = HOLE
+        self.variables: dict[str, Value] = {}
+        self.functions: dict[str, Function] = {}
+        self.aliases: dict[str, str] = {}
+        self.positional: list[str] | None = None
+        self.calls: tuple[str, ...] = ()
+        self.loop = 0
+        self.container = False
+        self.elevated = False
+        # Files that this command text downloaded or wrote; shared by all copies.
+        self.fetched: dict[str, str] = {}
+
+    def copy(self) -> Scope:
+        """A scope whose changes stay its own."""
+        other = Scope.__new__(Scope)
+        for name in Scope.__slots__:
+            setattr(other, name, getattr(self, name))
+        other.variables = self.variables.copy()
+        other.functions = self.functions.copy()
+        other.aliases = self.aliases.copy()
+        return other
+
+    def lookup(self, name: str) -> Value:
+        """The value of a variable or parameter, with a stand-in where it is not known."""
+        value = self.variables.get(name)
+        if value is not None:
+            return value
+        if name.isdigit() and name != "0":
+            if self.positional is None:
+                return Value([HOLE if self.calls else UNSET])
+            index = int(name) - 1
+            return Value([self.positional[index] if index < len(self.positional) else UNSET])
+        if name in "@*":
+            return Value(list(self.positional) if self.positional is not None else [HOLE], array=True)
+        return Value([self._environment(name)])
+
+    def _environment(self, name: str) -> str:
+        if name in ("HOME", "USERPROFILE"):
+            return self.home
+        if name == "PWD":
+            return self.cwd
+        if name == "OLDPWD":
+            return self.oldpwd
+        if name in ("USER", "LOGNAME", "USERNAME"):
+            return posixpath.basename(self.home) or "root"
+        if name == "IFS":
+            return " \t\n"
+        if name == "HERMES_HOME":
+            return posixpath.join(self.home, ".hermes")
+        if name in ("XDG_CONFIG_HOME",):
+            return posixpath.join(self.home, ".config")
+        if name in ("TMPDIR", "TEMP", "TMP", "RUNNER_TEMP"):
+            return "/tmp/" + HOLE
+        if name == "SHELL":
+            return "/bin/bash"
+        return HOLE if name in _ALWAYS_SET else UNSET
+
+    def assign(self, name: str, value: Value, *, append: bool = False) -> None:
+        """Set a variable; with `append`, as `+=` does."""
+        old = self.variables.get(name) if append else None
+        if old is None:
+            self.variables[name] = value
+        elif value.array:
+            self.variables[name] = Value([*old.items, *value.items], array=True)
+        else:
+            self.variables[name] = Value([old.text + value.text, *old.items[1:]], array=old.array)
+
+    def go(self, target: str) -> None:
+        """Change the directory, as `cd` does."""
+        self.oldpwd, self.cwd = self.cwd, self.absolute(target)
+
+    def absolute(self, path: str) -> str:
+        """A path as seen from the current directory, with `.` and `..` taken out."""
+        if not path.startswith(("/", HOLE)):
+            path = posixpath.join(self.cwd, path)
+        path = posixpath.normpath(path)
+        return path[1:] if path.startswith("//") else path

@@ -1,0 +1,116 @@
+"""Shells as programs: `bash -c`, a script file, or whatever comes in by a pipe."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell.opening import run_word
+from hermes.safety.shell.origin import Origin
+from hermes.safety.shell.stream import ANYTHING, DECODED, FILE, NETWORK, NOTHING, Stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hermes.safety.shell.command import Command
+    from hermes.safety.shell.judge import Judge
+    from hermes.safety.shell.words import Word
+
+_VALUED = frozenset(("-o", "+o", "-O", "+O", "--rcfile", "--init-file", "-C", "--init-command"))
+_STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
+
+
+def _shell(command: Command, judge: Judge) -> Stream:
+    words = command.words
+    index, inline, from_stdin = 1, False, False
+    while index < len(words):
+        text = words[index].text
+        if text in ("--", "-"):
+            index += 1
+            break
+        if len(text) < 2 or text[0] not in "-+":
+            break
+        if text in ("--command",):
+            inline = True
+        elif text.startswith("--command="):
+            return run_word(words[index].part(text[10:]), command, judge)
+        elif text in ("--help", "--version"):
+            return NOTHING
+        elif text in _VALUED:
+            if text in ("--rcfile", "--init-file"):
+                run_script(words[index + 1 : index + 2], command, judge)
+            index += 1
+        elif text[1] != "-" and text[0] == "-":
+            inline = inline or "c" in text
+            from_stdin = from_stdin or "s" in text
+            if text.endswith("o"):
+                index += 1
+        index += 1
+    rest = words[index:]
+    if inline:
+        if not rest:
+            return NOTHING
+        scope = command.scope.copy()
+        scope.positional = [word.text for word in rest[2:]]
+        return run_word(rest[0], command, judge, scope=scope)
+    if command.scope.elevated and not rest and command.stdin is None:
+        judge.blame("accounts.root-shell", command)
+    if rest and not from_stdin:
+        scope = command.scope.copy()
+        scope.positional = [word.text for word in rest[1:]]
+        return run_script(rest[:1], command, judge)
+    return run_stream(command.stdin, command, judge)
+
+
+def run_script(words: list[Word], command: Command, judge: Judge) -> Stream:
+    """A script named by its path; what this text itself wrote or fetched there is known."""
+    if not words:
+        return NOTHING
+    word = words[0]
+    if word.process is not None:
+        return run_stream(word.process, command, judge)
+    if word.text in _STDIN:
+        return run_stream(command.stdin, command, judge)
+    known = command.scope.fetched.get(command.scope.absolute(word.text))
+    if known is not None:
+        return run_known(known, command, judge)
+    if command.scope.elevated:
+        judge.blame("system.elevated-script", command)
+    return ANYTHING
+
+
+def run_known(known: str, command: Command, judge: Judge) -> Stream:
+    """Run a file that this text made: `known` is its text, or empty when it was downloaded."""
+    if not known:
+        judge.blame("remote-code.downloaded", command)
+        return ANYTHING
+    return judge.run_text(known, command.origin.vague(), command.scope.copy(), command.stdin)
+
+
+def run_stream(stream: Stream | None, command: Command, judge: Judge) -> Stream:
+    """A shell that reads its commands from a pipe or redirection."""
+    if stream is None:
+        return NOTHING
+    note_stream(stream, command, judge)
+    if stream.text is None:
+        return ANYTHING
+    return judge.run_text(stream.text, _origin(command), command.scope.copy())
+
+
+def note_stream(stream: Stream, command: Command, judge: Judge) -> None:
+    """Report code of which nobody can say what it is before it runs."""
+    if stream.tags & {NETWORK, DECODED}:
+        judge.blame("remote-code.pipe", command)
+    elif stream.text is None and stream.tags != {FILE}:
+        judge.blame("remote-code.unknown-input", command)
+
+
+def _origin(command: Command) -> Origin:
+    for redirect in command.redirects:
+        if redirect.operator == "<<":
+            return Origin(redirect.origin.start, redirect.origin.end, exact=False)
+    return command.origin.vague()
+
+
+SHELLS: dict[str, Callable[[Command, Judge], Stream | None]] = dict.fromkeys(
+    "bash sh zsh dash ksh mksh ash rbash csh tcsh fish yash oksh pdksh elvish xonsh nu".split(), _shell
+)

@@ -1,0 +1,137 @@
+"""One simple command: assignments, redirections, then the program by what it is.
+
+A program is a function or alias of the text itself, a builtin, a wrapper, an interpreter, or
+something that only the rules know about.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell import places, producers
+from hermes.safety.shell.command import Command, Redirect
+from hermes.safety.shell.environment import judge_assignment
+from hermes.safety.shell.rules import RULES_BY_PROGRAM
+from hermes.safety.shell.scope import HOLE, UNSET, Scope, Value
+from hermes.safety.shell.special import SPECIAL
+from hermes.safety.shell.stream import ANYTHING, DECODED, NETWORK, NOTHING, Stream
+
+if TYPE_CHECKING:
+    from hermes.safety.shell.judge import Judge
+    from hermes.safety.shell.words import Word
+
+_MOST_CALLS = 6
+# Variables that projects use for a program whose usual name is known.
+_PROGRAM_VARIABLES = {
+    "PYTHON": "python", "PYTHON3": "python", "CC": "cc", "CXX": "c++", "MAKE": "make", "NODE": "node",
+    "EDITOR": "vi", "VISUAL": "vi", "PAGER": "less", "GO": "go", "NPM": "npm", "PIP": "pip",
+    "CARGO": "cargo", "SUDO": "sudo", "SHELL": "bash", "GIT": "git", "DOCKER": "docker",
+    "KUBECTL": "kubectl", "BASH": "bash", "PERL": "perl", "RUBY": "ruby", "RM": "rm",
+}  # fmt: skip
+
+
+def run_simple(
+    words: list[Word],
+    assignments: list[tuple[str, Word]],
+    redirects: list[Redirect],
+    scope: Scope,
+    stdin: Stream | None,
+    judge: Judge,
+) -> Stream:
+    """Judge a simple command as parsed and say what it would print."""
+    for redirect in redirects:
+        if redirect.stream is not None and redirect.descriptor in ("", "0"):
+            stdin = redirect.stream
+    for name, word in assignments:
+        judge_assignment(name, word, scope, judge)
+    if not words:
+        for name, word in assignments:
+            scope.assign(name, Value([word.text]))
+        if redirects:
+            places.judge_redirects(None, redirects, scope, stdin, judge)
+        return NOTHING
+    command = Command(
+        words, scope, stdin=stdin, redirects=redirects, assignments=assignments
+    )
+    output = run_command(command, judge)
+    if redirects:
+        places.judge_redirects(command, redirects, scope, output, judge)
+        if any(redirect.writes and redirect.descriptor in ("", "1") for redirect in redirects):
+            return NOTHING
+    return output
+
+
+def run_command(command: Command, judge: Judge) -> Stream:
+    """Judge a program with its words and say what it would print."""
+    if not judge.start():
+        return ANYTHING
+    scope, name = command.scope, command.name
+    first = command.words[0]
+    if not first.known or (first.glob and name not in ("[", "[[")):
+        return _unknown_program(command, judge)
+    if name in scope.functions and name not in scope.calls:
+        return _call(command, judge)
+    if name in scope.aliases:
+        return _alias(command, judge)
+    special = SPECIAL.get(name)
+    if special is not None:
+        output = special(command, judge)
+        if output is not None:
+            return output
+    judge_rules(command, judge)
+    places.judge_command(command, judge)
+    return producers.output(command)
+
+
+def judge_rules(command: Command, judge: Judge) -> None:
+    """Report every rule about this program that applies."""
+    rules = RULES_BY_PROGRAM.get(command.name)
+    if not rules or "--help" in command.args or command.args == ["-h"]:
+        return
+    for rule in rules:
+        if rule.applies(command):
+            judge.blame(rule.key, command)
+
+
+def _call(command: Command, judge: Judge) -> Stream:
+    scope = command.scope
+    if len(scope.calls) >= _MOST_CALLS:
+        return ANYTHING
+    saved = scope.positional, scope.calls
+    scope.positional = command.args
+    scope.calls = (*scope.calls, command.name)
+    try:
+        return scope.functions[command.name].call(scope, command.stdin)
+    finally:
+        scope.positional, scope.calls = saved
+
+
+def _alias(command: Command, judge: Judge) -> Stream:
+    scope = command.scope.copy()
+    text = scope.aliases.pop(command.name)
+    rest = " ".join(word.raw for word in command.words[1:])
+    return judge.run_text(f"{text} {rest}", command.origin.vague(), scope, command.stdin)
+
+
+def _unknown_program(command: Command, judge: Judge) -> Stream:
+    """A program whose name is not certain: read what can be read, and ask about the rest."""
+    first, rest = command.words[0], command.words[1:]
+    tail = first.text.rpartition("/")[2]
+    if "/" in first.text and tail and HOLE not in tail and UNSET not in tail and not first.glob:
+        return _again(command, [first.part(tail), *rest], judge)
+    usual = _PROGRAM_VARIABLES.get(first.variables[0]) if len(first.variables) == 1 else None
+    if usual and first.text in (HOLE, UNSET):
+        return _again(command, [first.part(usual), *rest], judge)
+    tags = first.stream.tags if first.stream else frozenset()
+    downloaded = tags & {NETWORK, DECODED}
+    judge.blame("remote-code.substitution" if downloaded else "text.unknown-program", command)
+    if rest and not first.quoted:
+        # An empty variable vanishes, and the next word is what runs.
+        _again(command, rest, judge)
+    return ANYTHING
+
+
+def _again(command: Command, words: list[Word], judge: Judge) -> Stream:
+    return run_command(
+        Command(words, command.scope, stdin=command.stdin, redirects=command.redirects), judge
+    )

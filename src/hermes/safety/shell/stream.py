@@ -1,0 +1,45 @@
+"""What is known about the bytes that flow from one command into the next."""
+
+from __future__ import annotations
+
+# Where text came from, when it is not spelled out in the command itself.
+NETWORK = "network"
+DECODED = "decoded"
+SECRET = "secret"
+FILE = "file"
+ARCHIVE = "archive"
+ENVIRONMENT = "environment"
+UNKNOWN = "unknown"
+
+
+class Stream:
+    """Output of a command: its `text` when that is certain, and `tags` for where it came from."""
+
+    __slots__ = ("tags", "text")
+
+    def __init__(self, text: str | None, tags: frozenset[str] = frozenset()) -> None:
+        self.text = text
+        self.tags = tags
+
+
+NOTHING = Stream("")
+ANYTHING = Stream(None, frozenset((UNKNOWN,)))
+FROM_FILE = Stream(None, frozenset((FILE,)))
+
+
+def tagged(*tags: str) -> Stream:
+    """A stream of unknown text with a known origin."""
+    return Stream(None, frozenset(tags))
+
+
+def joined(streams: list[Stream]) -> Stream:
+    """Several outputs one after the other."""
+    if not streams:
+        return NOTHING
+    if len(streams) == 1:
+        return streams[0]
+    tags = frozenset().union(*(stream.tags for stream in streams))
+    texts = [stream.text for stream in streams]
+    if any(text is None for text in texts):
+        return Stream(None, tags)
+    return Stream("".join(text or "" for text in texts), tags)

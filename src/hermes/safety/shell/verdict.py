@@ -1,0 +1,52 @@
+"""What the judgement of a command looks like to its caller."""
+
+from __future__ import annotations
+
+ALLOW = "allow"
+ASK = "ask"
+REFUSE = "refuse"
+_RANK = {ALLOW: 0, ASK: 1, REFUSE: 2}
+
+
+class Finding:
+    """One reason to stop: which rule, where in the text, and why in one sentence."""
+
+    __slots__ = ("command", "description", "human_only", "rule", "severity", "span")
+
+    def __init__(
+        self,
+        rule: str,
+        severity: str,
+        span: tuple[int, int],
+        command: str,
+        description: str,
+        *,
+        human_only: bool = False,
+    ) -> None:
+        self.rule = rule
+        self.severity = severity
+        self.span = span
+        self.command = command
+        self.description = description
+        self.human_only = human_only
+
+    def __repr__(self) -> str:
+        return f"Finding({self.rule!r}, {self.severity!r}, {self.span!r}, {self.command!r})"
+
+
+class Verdict:
+    """The action for a whole command text: that of its worst finding, or "allow"."""
+
+    __slots__ = ("action", "findings")
+
+    def __init__(self, findings: list[Finding]) -> None:
+        self.findings = findings
+        self.action = worst(finding.severity for finding in findings) if findings else ALLOW
+
+    def __repr__(self) -> str:
+        return f"Verdict({self.action!r}, {self.findings!r})"
+
+
+def worst(actions: object) -> str:
+    """The most severe of some actions; "allow" when there are none."""
+    return max(actions, key=_RANK.__getitem__, default=ALLOW)  # type: ignore[call-overload,no-any-return]

@@ -1,0 +1,435 @@
+"""Words of a shell command, expanded the way a shell would before running it.
+
+Quotes and escapes go, variables and constant substitutions are filled in, braces multiply, an
+unquoted expansion splits at blanks. What can't be known leaves a stand-in (see scope).
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell.braces import expand_braces
+from hermes.safety.shell.lexing import closing_backtick, matching_brace, matching_paren
+from hermes.safety.shell.scope import HOLE, UNSET, Scope, Value
+
+if TYPE_CHECKING:
+    from hermes.safety.shell.origin import Origin
+    from hermes.safety.shell.protocols import Substituter
+    from hermes.safety.shell.stream import Stream
+
+_PLAIN_WORD = re.compile(r"[A-Za-z0-9_./:=,+@%^-]+\Z")
+_PLAIN_RUN = re.compile(r"[^'\"\\$`*?\[~<>]+")
+_QUOTED_RUN = re.compile(r"[^\"\\$`]+")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!_-]")
+_PARAMETER = re.compile(r"(!?)(#?)([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])(\[[^\]]*\])?")
+_ESCAPES = {
+    "n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b",
+    "f": "\f", "v": "\v", "\\": "\\", "'": "'", '"': '"', "?": "?",
+}  # fmt: skip
+_ANSI_ESCAPE = re.compile(
+    r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))", re.S
+)
+
+
+class Word:
+    """One argument: its resolved `text`, the `raw` spelling, and what it was made from."""
+
+    __slots__ = ("glob", "origin", "process", "quoted", "raw", "stream", "text", "variables")
+
+    def __init__(self, text: str, raw: str, origin: Origin) -> None:
+        self.text = text
+        self.raw = raw
+        self.origin = origin
+        self.glob = False
+        self.quoted = False
+        self.variables: tuple[str, ...] = ()
+        self.stream: Stream | None = None
+        self.process: Stream | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether the whole text is certain."""
+        return HOLE not in self.text and UNSET not in self.text
+
+    def part(self, text: str) -> Word:
+        """A word made of a piece of this one, with the same provenance."""
+        word = Word(text, text, self.origin)
+        word.glob, word.variables, word.stream = self.glob, self.variables, self.stream
+        return word
+
+    def __repr__(self) -> str:
+        return f"Word({self.text!r})"
+
+
+def expand(raw: str, origin: Origin, scope: Scope, shell: Substituter) -> list[Word]:
+    """All the words that one written word becomes."""
+    if _PLAIN_WORD.match(raw):
+        return [Word(raw, raw, origin)]
+    if "{" in raw and "}" in raw:
+        spellings = expand_braces(raw, shell)
+        if spellings is not None:
+            vague = origin.vague()
+            return [
+                word for text in spellings for word in _Expander(text, vague, scope, shell).words()
+            ]
+    return _Expander(raw, origin, scope, shell).words()
+
+
+def expand_text(raw: str, origin: Origin, scope: Scope, shell: Substituter) -> Word:
+    """A word that is never split: an assignment's value, a heredoc's body, a redirect's target."""
+    if _PLAIN_WORD.match(raw):
+        return Word(raw, raw, origin)
+    words = _Expander(raw, origin, scope, shell, split=False).words()
+    return words[0] if words else Word("", raw, origin)
+
+
+def expand_document(raw: str, origin: Origin, scope: Scope, shell: Substituter) -> Word:
+    """The text of an unquoted heredoc: expansions happen, quotes are ordinary characters."""
+    if "$" not in raw and "`" not in raw and "\\" not in raw:
+        return Word(raw, raw, origin)
+    expander = _Expander(raw, origin, scope, shell, split=False)
+    expander.quoted(0, end=None)
+    return expander.finished()[0]
+
+
+def unescape(text: str) -> str:
+    """The text of an ANSI-C string, `printf` format or `echo -e` argument."""
+    return _ANSI_ESCAPE.sub(_unescaped, text) if "\\" in text else text
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    byte, short, long, octal, control, char = found.groups()
+    if byte or short or long:
+        code = int(byte or short or long, 16)
+        return chr(code) if code < 0x110000 else ""
+    if octal:
+        return chr(int(octal, 8) & 255)
+    if control:
+        return chr(ord(control) & 31)
+    return _ESCAPES.get(char, "\\" + char)
+
+
+class _Expander:
+    def __init__(
+        self, raw: str, origin: Origin, scope: Scope, shell: Substituter, *, split: bool = True
+    ) -> None:
+        self.raw = raw
+        self.origin = origin
+        self.scope = scope
+        self.shell = shell
+        self.split = split
+        self.done: list[Word] = []
+        self.word: Word | None = None
+        self.parts: list[str] = []
+
+    def words(self) -> list[Word]:
+        raw, index, size = self.raw, 0, len(self.raw)
+        if raw[0:1] == "~":
+            index = self._tilde()
+        while index < size:
+            found = _PLAIN_RUN.match(raw, index)
+            if found:
+                self._put(found.group())
+                index = found.end()
+                continue
+            index = self._special(index)
+        return self.finished()
+
+    def finished(self) -> list[Word]:
+        self._close()
+        return self.done
+
+    def _current(self) -> Word:
+        if self.word is None:
+            self.word = Word("", self.raw, self.origin)
+        return self.word
+
+    def _put(self, text: str) -> None:
+        self._current()
+        self.parts.append(text)
+
+    def _close(self) -> None:
+        if self.word is not None:
+            self.word.text = "".join(self.parts)
+            self.done.append(self.word)
+            self.word = None
+            self.parts = []
+
+    def _tilde(self) -> int:
+        raw = self.raw
+        slash = raw.find("/")
+        prefix = raw if slash < 0 else raw[:slash]
+        user = prefix[1:]
+        if not user:
+            self._put(self.scope.home)
+        elif user == "+":
+            self._put(self.scope.cwd)
+        elif user == "-":
+            self._put(self.scope.oldpwd)
+        elif user == "root":
+            self._put("/root")
+        elif user.isidentifier():
+            self._put("/home/" + user)
+        else:
+            self._put("~")
+            return 1
+        return len(prefix)
+
+    def _special(self, index: int) -> int:
+        raw = self.raw
+        char = raw[index]
+        if char == "'":
+            end = raw.find("'", index + 1)
+            end = len(raw) if end < 0 else end
+            self._put(raw[index + 1 : end])
+            self._current().quoted = True
+            return end + 1
+        if char == '"':
+            self._current().quoted = True
+            return self.quoted(index + 1, end='"')
+        if char == "\\":
+            following = raw[index + 1 : index + 2]
+            if following != "\n":
+                self._put(following)
+                self._current().quoted = True
+            return index + 2
+        if char == "$":
+            return self._dollar(index, quoted=False)
+        if char == "`":
+            return self._backtick(index, quoted=False)
+        if char in "<>" and raw.startswith("(", index + 1):
+            return self._process(index)
+        if char in "*?[":
+            self._current().glob = True
+        elif char == "~" and self.raw[index - 1] in "=:":
+            self._put(self.scope.home)
+            return index + 1
+        self._put(char)
+        return index + 1
+
+    def quoted(self, index: int, *, end: str | None) -> int:
+        """Read double-quoted text from `index` to its end; gives the index after it."""
+        raw, size = self.raw, len(self.raw)
+        self._put("")
+        while index < size:
+            found = _QUOTED_RUN.match(raw, index)
+            if found:
+                self._put(found.group())
+                index = found.end()
+                continue
+            char = raw[index]
+            if char == end:
+                return index + 1
+            if char == "\\":
+                following = raw[index + 1 : index + 2]
+                if following in ("$", "`", "\\", "\n") or following == end:
+                    self._put("" if following == "\n" else following)
+                else:
+                    self._put("\\" + following)
+                index += 2
+            elif char == "$":
+                index = self._dollar(index, quoted=True)
+            elif char == "`":
+                index = self._backtick(index, quoted=True)
+            else:
+                self._put(char)
+                index += 1
+        return index
+
+    def _dollar(self, index: int, *, quoted: bool) -> int:
+        raw = self.raw
+        following = raw[index + 1 : index + 2]
+        if following == "(":
+            if raw.startswith("((", index + 1):
+                end = raw.find("))", index)
+                if end > 0:
+                    self.shell.scan(raw[index + 3 : end], self.origin.at(index + 3, end), self.scope)
+                    self._put(HOLE)
+                    return end + 2
+            end = matching_paren(raw, index + 2)
+            if end < 0:
+                self._put(HOLE)
+                return len(raw)
+            self._substitute(raw[index + 2 : end], index + 2, end, quoted=quoted)
+            return end + 1
+        if following == "{":
+            end = matching_brace(raw, index + 2)
+            if end < 0:
+                self._put(HOLE)
+                return len(raw)
+            self._braced(raw[index + 2 : end], index + 2, quoted=quoted)
+            return end + 1
+        if following == "'" and not quoted:
+            end = index + 2
+            while end < len(raw) and raw[end] != "'":
+                end += 2 if raw[end] == "\\" else 1
+            self._put(unescape(raw[index + 2 : end]))
+            self._current().quoted = True
+            return end + 1
+        if following == '"' and not quoted:
+            return self.quoted(index + 2, end='"')
+        if following == "[":
+            end = raw.find("]", index)
+            self._put(HOLE)
+            return end + 1 if end > 0 else len(raw)
+        found = _NAME.match(raw, index + 1)
+        if not found:
+            self._put("$")
+            return index + 1
+        name = found.group()
+        self._insert(name, self.scope.lookup(name), quoted=quoted, every=name in "@*")
+        return found.end()
+
+    def _backtick(self, index: int, *, quoted: bool) -> int:
+        raw = self.raw
+        end = closing_backtick(raw, index + 1)
+        if end < 0:
+            self._put(HOLE)
+            return len(raw)
+        inner = re.sub(r"\\([\\`$])", r"\1", raw[index + 1 : end])
+        self._substitute(inner, index + 1, end, quoted=quoted)
+        return end + 1
+
+    def _process(self, index: int) -> int:
+        raw = self.raw
+        end = matching_paren(raw, index + 2)
+        if end < 0:
+            self._put(HOLE)
+            return len(raw)
+        origin = self.origin.at(index + 2, end)
+        feeds = raw[index] == ">"
+        stream = self.shell.substitute(raw[index + 2 : end], origin, self.scope, feeds=feeds)
+        if not feeds:
+            self._current().process = stream
+        self._put("/dev/fd/" + HOLE)
+        return end + 1
+
+    def _substitute(self, inner: str, start: int, end: int, *, quoted: bool) -> None:
+        origin = self.origin.at(start, end)
+        stream = self.shell.substitute(inner, origin, self.scope, feeds=False)
+        text = HOLE if stream.text is None else stream.text.rstrip("\n")
+        self._text(text, quoted=quoted)
+        word = self._current()
+        word.stream = stream if word.stream is None else _both(word.stream, stream)
+
+    def _braced(self, inner: str, start: int, *, quoted: bool) -> None:
+        found = _PARAMETER.match(inner)
+        if not found:
+            self._put(HOLE)
+            return
+        indirect, length, name, index = found.groups()
+        rest = inner[found.end() :]
+        value = self.scope.lookup(name)
+        if indirect:
+            target = value.text if value.text.isidentifier() else ""
+            value = self.scope.lookup(target) if target and not index else Value([HOLE])
+        elif length:
+            value = Value([HOLE])
+        every = name in "@*"
+        if index and not length:
+            every = index in ("[@]", "[*]")
+            if not every:
+                value = _element(value, index[1:-1])
+        if rest:
+            value = self._operate(value, rest, start + found.end())
+        self._insert(name, value, quoted=quoted, every=every)
+
+    def _operate(self, value: Value, rest: str, start: int) -> Value:
+        """`${x…}` with an operator: defaults, cutting, replacing; HOLE where that is not simple."""
+        unset = UNSET in value.text or not value.items
+        operator = rest[:2] if rest[:2] in (":-", ":=", ":+", ":?", "##", "%%", "//") else rest[:1]
+        tail = rest[len(operator) :]
+        if operator in (":-", ":=", "-", "="):
+            if unset or (not value.text and operator[0] == ":"):
+                origin = self.origin.at(start + len(operator), start + len(rest))
+                return Value([expand_text(tail, origin, self.scope, self.shell).text])
+            return value
+        if operator in (":+", "+"):
+            origin = self.origin.at(start + len(operator), start + len(rest))
+            text = expand_text(tail, origin, self.scope, self.shell).text
+            return Value([UNSET if unset else text])
+        if operator in (":?", "?"):
+            return Value([HOLE]) if unset else value
+        if unset or HOLE in value.text:
+            return Value([value.text])
+        return Value([_cut(text, operator, tail) for text in value.items], array=value.array)
+
+    def _insert(self, name: str, value: Value, *, quoted: bool, every: bool) -> None:
+        if self.word is not None or value.items:
+            word = self._current()
+            if not (len(value.items) == 1 and name == "IFS"):
+                word.variables += (name,)
+            if value.glob:
+                word.glob = True
+        items = value.items if every else value.items[:1]
+        for position, item in enumerate(items):
+            if position and self.split:
+                self._close()
+                self._current().variables = (name,)
+            elif position:
+                self._put(" ")
+            self._text(item, quoted=quoted)
+
+    def _text(self, text: str, *, quoted: bool) -> None:
+        if quoted or not self.split:
+            self._put(text)
+            return
+        if "*" in text or "?" in text:
+            self._current().glob = True
+        if not (" " in text or "\n" in text or "\t" in text):
+            self._put(text)
+            return
+        names = self.word.variables if self.word else ()
+        if text[0].isspace() and self.parts:
+            self._close()
+        pieces = text.split()
+        for position, piece in enumerate(pieces):
+            if position:
+                self._close()
+            self._put(piece)
+            self._current().variables = names
+        if text[-1].isspace():
+            self._close()
+
+
+def _both(one: Stream, other: Stream) -> Stream:
+    return type(one)(None, one.tags | other.tags)
+
+
+def _element(value: Value, index: str) -> Value:
+    if index.lstrip("-").isdigit() and -len(value.items) <= int(index) < len(value.items):
+        return Value([value.items[int(index)]])
+    return Value([HOLE])
+
+
+def _cut(text: str, operator: str, tail: str) -> str:
+    if "$" in tail or "`" in tail:
+        return HOLE
+    if operator in ("#", "##"):
+        ends = range(len(text) + 1) if operator == "#" else range(len(text), -1, -1)
+        return next((text[end:] for end in ends if fnmatch.fnmatchcase(text[:end], tail)), text)
+    if operator in ("%", "%%"):
+        starts = range(len(text), -1, -1) if operator == "%" else range(len(text) + 1)
+        return next((text[:at] for at in starts if fnmatch.fnmatchcase(text[at:], tail)), text)
+    if operator in ("/", "//"):
+        old, _, new = tail.partition("/")
+        if any(char in old for char in "*?["):
+            return HOLE
+        new = new.strip("'\"")
+        return text.replace(old, new) if operator == "//" else text.replace(old, new, 1)
+    if operator == ":":
+        first, _, count = tail.partition(":")
+        start = first.strip().strip("()").strip()
+        if start.lstrip("-").isdigit() and (not count or count.strip().isdigit()):
+            cut = text[int(start) :]
+            return cut[: int(count)] if count else cut
+        return HOLE
+    if operator in ("^", ","):
+        if tail.startswith(operator):
+            return text.upper() if operator == "^" else text.lower()
+        return (text[:1].upper() if operator == "^" else text[:1].lower()) + text[1:]
+    if operator == "@":
+        return text.upper() if tail == "U" else text.lower() if tail == "L" else text
+    return HOLE

@@ -1,0 +1,367 @@
+"""Programs that start another program, and how to find that one among their words.
+
+`_PREFIXES` has those of the plain form: options, perhaps some operands, then a command. The rest
+have a function each. A new wrapper of the plain form is one line.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell.environment import judge_assignment
+from hermes.safety.shell.opening import literal, run_line, run_word, run_words
+from hermes.safety.shell.remote_wrappers import REMOTE
+from hermes.safety.shell.scope import Value
+from hermes.safety.shell.stream import ENVIRONMENT, NOTHING, Stream, tagged
+from hermes.safety.shell.words import Word
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hermes.safety.shell.command import Command
+    from hermes.safety.shell.judge import Judge
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+
+
+class _Prefix:
+    """How a wrapper is written: options with values, operands before the command, assignments."""
+
+    __slots__ = ("assigns", "elevates", "skip", "valued")
+
+    def __init__(
+        self, valued: str = "", *, skip: int = 0, assigns: bool = False, elevates: bool = False
+    ) -> None:
+        self.valued = frozenset(valued.split())
+        self.skip = skip
+        self.assigns = assigns
+        self.elevates = elevates
+
+
+_PREFIXES = {
+    "nohup": _Prefix(),
+    "setsid": _Prefix(),
+    "nice": _Prefix("-n --adjustment"),
+    "ionice": _Prefix("-c --class -n --classdata -p -P -u"),
+    "chrt": _Prefix("-T -P -D -p", skip=1),
+    "taskset": _Prefix("", skip=1),
+    "timeout": _Prefix("-s --signal -k --kill-after", skip=1),
+    "gtimeout": _Prefix("-s --signal -k --kill-after", skip=1),
+    "time": _Prefix("-f --format -o --output"),
+    "stdbuf": _Prefix("-i --input -o --output -e --error"),
+    "unbuffer": _Prefix(),
+    "builtin": _Prefix(),
+    "coproc": _Prefix(),
+    "exec": _Prefix("-a"),
+    "chroot": _Prefix("--userspec --groups", skip=1),
+    "unshare": _Prefix("-R --root -w --wd -S --setuid -G --setgid --map-user --map-group"),
+    "nsenter": _Prefix("-t --target -S -G -r -w --setuid --setgid", elevates=True),
+    "strace": _Prefix("-e -o -p -s -u -E -a -I -O -S -P -X"),
+    "ltrace": _Prefix("-e -o -p -s -u -a -n -l"),
+    "fakeroot": _Prefix("-l -s -i -b"),
+    "proot": _Prefix("-r -b -w -q -k"),
+    "caffeinate": _Prefix("-t -w"),
+    "dbus-run-session": _Prefix("--config-file --dbus-daemon"),
+    "dbus-launch": _Prefix(),
+    "xvfb-run": _Prefix("-e -f -n -p -s -w --server-args --server-num"),
+    "rlwrap": _Prefix("-f -H -s -p -b -C"),
+    "torsocks": _Prefix(),
+    "proxychains": _Prefix("-f"),
+    "proxychains4": _Prefix("-f"),
+    "numactl": _Prefix("-N -m -C -i -p"),
+    "firejail": _Prefix(),
+    "bwrap": _Prefix(
+        "--bind --ro-bind --dev-bind --tmpfs --proc --dev --setenv --unsetenv --chdir --symlink --uid --gid"
+    ),
+    "chronic": _Prefix(),
+    "prlimit": _Prefix("-p --pid"),
+    "setarch": _Prefix("", skip=1),
+    "linux32": _Prefix(),
+    "linux64": _Prefix(),
+    "setpriv": _Prefix("--reuid --regid --groups --inh-caps --bounding-set"),
+    "capsh": _Prefix(),
+    "valgrind": _Prefix(),
+    "doppler": _Prefix("-p -c --project --config"),
+    "dotenv": _Prefix("-f --file -e"),
+    "dotenvx": _Prefix("-f"),
+    "direnv": _Prefix(),
+    "catchsegv": _Prefix(),
+    "ts": _Prefix(),
+    "sudo": _Prefix(
+        "-u --user -g --group -h --host -p --prompt -C --close-from -r --role -t --type -T -U -D --chdir -R "
+        "--chroot --other-user --command-timeout",
+        assigns=True,
+        elevates=True,
+    ),
+    "doas": _Prefix("-u -C -a", assigns=True, elevates=True),
+    "pkexec": _Prefix("--user", elevates=True),
+    "gosu": _Prefix("", skip=1),
+    "su-exec": _Prefix("", skip=1),
+    "run0": _Prefix("--user -u", elevates=True),
+    "please": _Prefix("-u", elevates=True),
+    "uvx": _Prefix("--from --with -p --python --index-url"),
+    "bunx": _Prefix(),
+    "npx": _Prefix("-p --package -w --workspace"),
+    "bundle-exec": _Prefix(),
+    "winpty": _Prefix(),
+    "arch": _Prefix(),
+    "noglob": _Prefix(),
+    "nocorrect": _Prefix(),
+    "hyperfine": _Prefix("-w --warmup -r --runs -m -M -n --export-json --export-markdown"),
+}
+_PREFIXES["busybox"] = _PREFIXES["toybox"] = _Prefix()
+
+# Tools with a subcommand that starts what follows it.
+_RUNNERS = {
+    "uv": (("run", "--with -p --python --extra --group --project --directory --env-file --package -m"),),
+    "poetry": (("run", ""),),
+    "pdm": (("run", ""),),
+    "pipenv": (("run", ""),),
+    "hatch": (("run", "-e --env"),),
+    "conda": (("run", "-n --name -p --prefix --cwd"),),
+    "mamba": (("run", "-n --name -p --prefix --cwd"),),
+    "micromamba": (("run", "-n --name -p --prefix --cwd"),),
+    "npm": (("exec", "-p --package -w --workspace"), ("x", "-p --package -w --workspace")),
+    "yarn": (("exec", ""), ("dlx", "-p --package")),
+    "pnpm": (("exec", ""), ("dlx", "--package")),
+    "bun": (("x", ""),),
+    "bundle": (("exec", ""),),
+    "rbenv": (("exec", ""),),
+    "pyenv": (("exec", ""),),
+    "asdf": (("exec", ""),),
+    "mise": (("exec", ""), ("x", "")),
+    "op": (("run", "--env-file --account"),),
+    "doppler": (("run", "-p -c --project --config"),),
+    "aws-vault": (("exec", ""),),
+    "perf": (("stat", "-e -r -o -p"), ("record", "-e -o -F -p -g")),
+    "systemd-inhibit": (("", "--what --who --why --mode"),),
+    "rustup": (("run", ""),),
+    "nix": (("shell", ""), ("develop", "")),
+    "cargo": (("watch", ""),),
+    "watchexec": (("", "-w --watch -e --exts -f --filter -i --ignore"),),
+    "entr": (("", ""),),
+    "lxc": (("exec", ""),),
+    "incus": (("exec", ""),),
+    "multipass": (("exec", ""),),
+}
+_RUNNER_OPERANDS = {"aws-vault": 1, "lxc": 1, "incus": 1, "multipass": 1, "direnv": 1, "rustup": 1}
+_COMMAND_OPTIONS = ("-c", "--command", "--call", "--run")
+
+
+def rest_after(
+    words: list[Word], valued: frozenset[str], *, skip: int = 0, assigns: bool = False
+) -> tuple[list[Word], list[Word], list[Word]]:
+    """Split a wrapper's words into its options, its assignments and the inner command."""
+    options: list[Word] = []
+    assignments: list[Word] = []
+    index = 0
+    while index < len(words):
+        word = words[index]
+        text = word.text
+        if text == "--":
+            index += 1
+            while skip and index < len(words):
+                skip, index = skip - 1, index + 1
+            break
+        if len(text) > 1 and text[0] == "-":
+            options.append(word)
+            index += 1
+            if text in valued or (text[1] != "-" and text[:2] not in valued and "-" + text[-1] in valued):
+                options.extend(words[index : index + 1])
+                index += 1
+            continue
+        if assigns and _ASSIGNMENT.match(text):
+            assignments.append(word)
+        elif skip:
+            skip -= 1
+        else:
+            break
+        index += 1
+    return options, assignments, words[index:]
+
+
+def _prefix(command: Command, judge: Judge) -> Stream | None:
+    how = _PREFIXES[command.name]
+    options, assignments, rest = rest_after(
+        command.words[1:], how.valued, skip=how.skip, assigns=how.assigns
+    )
+    scope = command.scope
+    if how.elevates:
+        scope = scope.copy()
+        scope.elevated = True
+        given = {option.text for option in options}
+        if command.name in ("sudo", "doas"):
+            judge_sudo(command, given, rest, judge)
+            if given & {"-e", "--edit"}:
+                rest = [literal("tee", command), *rest]
+    for word in assignments:
+        name, _, value = word.text.partition("=")
+        judge_assignment(name, word.part(value), scope, judge)
+    if command.name == "unshare" and not rest:
+        return NOTHING
+    return run_words(rest, command, judge, scope=scope)
+
+
+def judge_sudo(command: Command, given: set[str], rest: list[Word], judge: Judge) -> None:
+    """A shell with all rights is a question in itself."""
+    if given & {"-i", "-s", "--login", "--shell"} and not rest:
+        judge.blame("accounts.root-shell", command)
+
+
+def _env(command: Command, judge: Judge) -> Stream:
+    valued = frozenset(("-u", "--unset", "-C", "--chdir", "-S", "--split-string", "-P"))
+    options, assignments, rest = rest_after(command.words[1:], valued, assigns=True)
+    scope = command.scope.copy()
+    for word in assignments:
+        name, _, value = word.text.partition("=")
+        judge_assignment(name, word.part(value), scope, judge)
+        scope.assign(name, Value([value]))
+    for index, option in enumerate(options):
+        text = option.text
+        split: Word | None = None
+        if text in ("-S", "--split-string", "-vS", "-iS") and index + 1 < len(options):
+            split = options[index + 1]
+        elif text.startswith("--split-string="):
+            split = option.part(text[15:])
+        elif text.startswith("-S") and len(text) > 2:
+            split = option.part(text[2:])
+        elif text in ("-C", "--chdir") and index + 1 < len(options):
+            scope.go(options[index + 1].text)
+        if split is not None:
+            return run_line([split, *rest], command, judge, scope=scope)
+    if not rest:
+        return tagged(ENVIRONMENT)
+    return run_words(rest, command, judge, scope=scope)
+
+
+def _command(command: Command, judge: Judge) -> Stream:
+    options, _, rest = rest_after(command.words[1:], frozenset())
+    if any(option.text in ("-v", "-V", "-pv") for option in options):
+        return Stream(rest[0].text if rest else "")
+    scope = command.scope
+    if rest and rest[0].text in scope.functions:
+        scope = scope.copy()
+        del scope.functions[rest[0].text]
+    return run_words(rest, command, judge, scope=scope)
+
+
+def _watch(command: Command, judge: Judge) -> Stream:
+    _, _, rest = rest_after(command.words[1:], frozenset(("-n", "--interval", "-q")))
+    return run_line(rest, command, judge) if rest else NOTHING
+
+
+def _script(command: Command, judge: Judge) -> Stream | None:
+    words = command.words
+    for index, word in enumerate(words[1:], 1):
+        text = word.text
+        if text in ("--command",) or (text[:1] == "-" and text[1:2] != "-" and text.endswith("c")):
+            return run_line(words[index + 1 : index + 2], command, judge)
+        if text.startswith("--command="):
+            return run_word(word.part(text[10:]), command, judge)
+    return None
+
+
+def _flock(command: Command, judge: Judge) -> Stream:
+    valued = frozenset(("-w", "--wait", "--timeout", "-E", "--conflict-exit-code"))
+    _, _, rest = rest_after(command.words[1:], valued, skip=1)
+    if rest and rest[0].text in ("-c", "--command"):
+        return run_line(rest[1:2], command, judge)
+    return run_words(rest, command, judge)
+
+
+def _su(command: Command, judge: Judge) -> Stream | None:
+    words = command.words
+    scope = command.scope.copy()
+    scope.elevated = True
+    for index, word in enumerate(words[1:], 1):
+        text = word.text
+        if text in ("-c", "--command") or (text[:1] == "-" and text[1:2] != "-" and text.endswith("c")):
+            return run_line(words[index + 1 : index + 2], command, judge, scope=scope)
+        if text.startswith("--command="):
+            return run_word(word.part(text[10:]), command, judge, scope=scope)
+    if command.name == "runuser" and "-u" in command.args:
+        _, _, rest = rest_after(words[1:], frozenset(("-u", "-g", "-G", "-s", "-w")))
+        return run_words(rest, command, judge, scope=scope)
+    if command.name == "sg" and len(words) > 2:
+        return run_line(words[2:3], command, judge)
+    judge.blame("accounts.root-shell", command)
+    return NOTHING
+
+
+def _systemd_run(command: Command, judge: Judge) -> Stream:
+    valued = frozenset(
+        "-p --property -u --unit -M --machine -H --host -E --setenv --slice --description --uid --gid --nice "
+        "--on-calendar --on-active --on-boot --on-startup --on-unit-active --timer-property --working-directory "
+        "--service-type --path-property --socket-property".split()
+    )
+    options, _, rest = rest_after(command.words[1:], valued)
+    if any(option.text.startswith("--on-") or option.text == "--timer-property" for option in options):
+        judge.blame("persist.schedule", command)
+    return run_words(rest, command, judge)
+
+
+def _runner(command: Command, judge: Judge) -> Stream | None:
+    operands = command.operands
+    for sub, valued in _RUNNERS[command.name]:
+        if sub and not (operands and operands[0].text == sub):
+            continue
+        start = 1
+        if sub:
+            start = next(i for i, word in enumerate(command.words) if word is operands[0]) + 1
+        options, _, rest = rest_after(
+            command.words[start:], frozenset(valued.split()), skip=_RUNNER_OPERANDS.get(command.name, 0)
+        )
+        while rest and rest[0].text == "--":
+            rest = rest[1:]
+        for index, option in enumerate(options):
+            if option.text in _COMMAND_OPTIONS and command.name in ("npm", "nix", "pnpm"):
+                return run_line(options[index + 1 : index + 2] or rest[:1], command, judge)
+        return run_words(rest, command, judge)
+    return None
+
+
+def _npx(command: Command, judge: Judge) -> Stream | None:
+    calls = frozenset(("-p", "--package", "-w", "--workspace", "-c", "--call"))
+    options, _, rest = rest_after(command.words[1:], calls)
+    for index, option in enumerate(options):
+        if option.text in ("-c", "--call"):
+            return run_line(options[index + 1 : index + 2], command, judge)
+    if rest:
+        package = rest[0].text
+        name = package[: package.rindex("@")] if package.rfind("@") > 0 else package
+        return run_words([rest[0].part(name), *rest[1:]], command, judge)
+    return None
+
+
+def _hyperfine(command: Command, judge: Judge) -> Stream:
+    _, _, rest = rest_after(command.words[1:], _PREFIXES["hyperfine"].valued)
+    for word in rest:
+        run_word(word, command, judge)
+    return NOTHING
+
+
+def _nix_shell(command: Command, judge: Judge) -> Stream | None:
+    for index, word in enumerate(command.words):
+        if word.text in ("--run", "--command"):
+            return run_line(command.words[index + 1 : index + 2], command, judge)
+    return None
+
+
+WRAPPERS: dict[str, Callable[[Command, Judge], Stream | None]] = {
+    **dict.fromkeys(_PREFIXES, _prefix),
+    **dict.fromkeys(_RUNNERS, _runner),
+    "env": _env,
+    "command": _command,
+    "watch": _watch,
+    "script": _script,
+    "flock": _flock,
+    "su": _su,
+    "runuser": _su,
+    "sg": _su,
+    "systemd-run": _systemd_run,
+    "npx": _npx,
+    "hyperfine": _hyperfine,
+    "nix-shell": _nix_shell,
+    **REMOTE,
+}

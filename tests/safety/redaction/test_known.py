@@ -1,0 +1,150 @@
+"""Values known to be secret go in every spelling, also when they arrive in pieces."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hermes.safety.redaction import Redactor
+
+VALUES = ["Tr0ub4dor&3", "correct horse battery staple", 'q"uo\\te/d+value', "pässwörd-ünïcode", "0123456789abcdef"]
+
+
+@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize(
+    "spell",
+    [
+        lambda v: v,
+        lambda v: json.dumps(v)[1:-1],
+        lambda v: json.dumps(json.dumps(v))[3:-3],
+        lambda v: quote(v, safe=""),
+        lambda v: quote_plus(v),
+        lambda v: quote(v, safe="").lower() if v.isascii() else quote(v, safe=""),
+        lambda v: base64.b64encode(v.encode()).decode(),
+        lambda v: base64.urlsafe_b64encode(v.encode()).decode(),
+        lambda v: v.encode().hex(),
+        lambda v: "\n".join(v),
+        lambda v: "\u200b".join(v),
+        lambda v: "\x1b[0m".join((v[:5], v[5:])),
+        lambda v: v[:4] + "\r\n" + v[4:],
+    ],
+)
+def test_every_spelling_goes(value: str, spell) -> None:  # type: ignore[no-untyped-def]
+    spelled = spell(value)
+
+    shown = Redactor([value]).redact(f"before {spelled} after")
+
+    assert spelled not in shown
+    assert shown.startswith("before ")
+    assert shown.endswith(" after")
+    assert "[REDACTED:known]" in shown
+
+
+@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize("shift", [0, 1, 2, 3, 4])
+def test_base64_of_a_longer_text_goes_in_every_alignment(value: str, shift: int) -> None:
+    raw = b"x" * shift + value.encode() + b" and more"
+    encoded = base64.b64encode(raw).decode()
+
+    shown = Redactor([value]).redact(encoded)
+
+    assert "[REDACTED:known]" in shown
+    # Not even one whole group of the value is left to decode.
+    left = shown.split("[REDACTED:known]")
+    assert len(left[0]) <= len(base64.b64encode(b"x" * shift)) + 1
+
+
+def test_json_stays_json_when_a_known_value_is_a_number() -> None:
+    shown = Redactor(["12345678"]).redact('{"a": 12345678, "b": "x 12345678"}')
+
+    assert "12345678" not in shown
+    assert json.loads(shown)["b"].startswith("x ")
+
+
+def test_short_values_go_as_whole_words_only() -> None:
+    redactor = Redactor(["abcd", "ab", "", "   "])
+
+    assert redactor.redact("abcd abcde ab") == "[REDACTED:known] abcde ab"
+
+
+def test_values_can_be_added_later() -> None:
+    redactor = Redactor()
+    redactor.add("swordfish99")
+
+    assert redactor.redact("a swordfish99 b") == "a [REDACTED:known] b"
+    assert redactor.redact_value({"x": ["swordfish99"]}) == {"x": ["[REDACTED:known]"]}
+
+
+LOG = (
+    "starting up\n"
+    "key is {value} ok\n"
+    "password: hunter2\n"
+    "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEA75Ow3g0DnWLZhFSXuTGN0123456789abcd\n" * 20 + "-----END RSA PRIVATE KEY-----\n"
+    "ghp_16C7e42F292c6912E7710c838347Ae178B4a\n"
+    '{{"name": "DB_PASSWORD",\n "value": "hunter3"}}\n'
+    "Authorization: Bearer abc123def456ghi789\n"
+    "done {value}"
+)
+GONE = ["Tr0ub4dor&3", "hunter2", "hunter3", "MIIEpAIBAAK", "16C7e42F292c", "abc123def456ghi789"]
+
+
+@given(st.randoms(use_true_random=False), st.integers(1, 200))
+@settings(max_examples=60, deadline=None)
+def test_no_way_of_cutting_a_stream_lets_a_secret_through(dice: random.Random, largest: int) -> None:
+    text = LOG.format(value="Tr0ub4dor&3")
+    stream = Redactor(["Tr0ub4dor&3"]).stream()
+    shown = ""
+    at = 0
+    while at < len(text):
+        size = dice.randint(1, largest)
+        shown += stream.feed(text[at : at + size])
+        at += size
+    shown += stream.close()
+
+    assert not [secret for secret in GONE if secret in shown]
+    assert shown.startswith("starting up\nkey is [REDACTED:known] ok\n")
+    assert shown.endswith("done [REDACTED:known]")
+
+
+def test_a_known_value_cut_by_a_line_end_is_caught_in_a_stream() -> None:
+    stream = Redactor(["Tr0ub4dor&3-and-more"]).stream()
+
+    shown = stream.feed("a Tr0ub4do\n") + stream.feed("r&3-and-\n") + stream.feed("more b\n") + stream.close()
+
+    assert "Tr0ub" not in shown
+    assert "r&3" not in shown
+    assert shown.startswith("a ")
+    assert shown.endswith(" b\n")
+
+
+def test_ordinary_lines_pass_a_stream_at_once() -> None:
+    stream = Redactor(["Tr0ub4dor&3"]).stream()
+
+    assert stream.feed("one\ntwo\nthr") == "one\ntwo\n"
+    assert stream.feed("ee\n") == "three\n"
+    assert stream.close() == ""
+
+
+def test_what_a_stream_holds_back_is_bounded() -> None:
+    stream = Redactor(["Tr0ub4dor&3"]).stream()
+    fed = shown = 0
+    for piece in ("x" * 1000, "-----BEGIN RSA PRIVATE KEY-----\n", *["A1b2C3d4" * 100 + "\n"] * 2000):
+        fed += len(piece)
+        shown += len(stream.feed(piece))
+        assert len(stream._held) < 400_000
+
+    assert "A1b2C3d4A1b2" not in stream.close()
+
+
+@given(st.text(min_size=8, max_size=30), st.text(max_size=50), st.text(max_size=50))
+def test_a_known_value_is_never_left(value: str, before: str, after: str) -> None:
+    shown = Redactor([value]).redact(before + value + after)
+
+    if len(value.strip()) >= 6 and "REDACTED:" not in value and value.strip() not in "[REDACTED:known]":
+        assert value not in shown

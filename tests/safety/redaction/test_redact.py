@@ -1,0 +1,347 @@
+"""What `redact` masks, and what it leaves to the byte."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import string
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hermes.safety.redaction import Redactor, redact
+
+ALNUM = string.ascii_letters + string.digits
+_RANDOM = random.Random(7)
+
+
+def chance(size: int, letters: str = ALNUM) -> str:
+    """A fresh random text, with a digit and a letter in it where the letters allow."""
+    while True:
+        text = "".join(_RANDOM.choices(letters, k=size))
+        if re.search(r"\d", text) and re.search("[a-zA-Z]", text):
+            return text
+
+
+HEX = "0123456789abcdef"
+URLSAFE = ALNUM + "-_"
+
+SHAPES = {
+    "aws": "AKIA" + chance(16, string.ascii_uppercase + "234567"),
+    "aws temporary": "ASIA" + chance(16, string.ascii_uppercase + "234567"),
+    "google": "AIza" + chance(35, URLSAFE),
+    "google oauth": "ya29." + chance(60, URLSAFE),
+    "google secret": "GOCSPX-" + chance(28),
+    "github": "ghp_" + chance(36),
+    "github server": "ghs_" + chance(36),
+    "github fine": f"github_pat_{chance(22)}_{chance(59)}",
+    "gitlab": "glpat-" + chance(20),
+    "slack": f"xoxb-{chance(12, '0123456789a')}-{chance(24)}",
+    "slack app": f"xapp-1-A{chance(10)}-{chance(13, '0123456789a')}-{chance(64, HEX)}",
+    "stripe": "sk_live_" + chance(24),
+    "stripe restricted": "rk_test_" + chance(24),
+    "openai": "sk-" + chance(48),
+    "openai project": "sk-proj-" + chance(120),
+    "anthropic": f"sk-ant-api03-{chance(93)}-{chance(6)}AA",
+    "openrouter": "sk-or-v1-" + chance(64, HEX),
+    "hugging face": "hf_" + chance(34),
+    "groq": "gsk_" + chance(52),
+    "npm": "npm_" + chance(36),
+    "pypi": "pypi-AgEIcHlwaS5vcmc" + chance(120, URLSAFE),
+    "telegram": "123456789:AA" + chance(33, URLSAFE),
+    "discord": f"M{chance(25)}.{chance(6)}.{chance(38)}",
+    "twilio": "SK" + chance(32, HEX),
+    "sendgrid": f"SG.{chance(22)}.{chance(43)}",
+    "digitalocean": "dop_v1_" + chance(64, HEX),
+    "databricks": "dapi" + chance(32, HEX),
+    "azure client": f"{chance(3)}8Q~{chance(34)}",
+    "jwt": f"eyJhbGciOiJIUzI1NiJ9.eyJ{chance(40)}.{chance(43, URLSAFE)}",
+    "vault": "hvs." + chance(90),
+    "shopify": "shpat_" + chance(32, HEX),
+    "linear": "lin_api_" + chance(40),
+    "some other maker": "acme_pat_" + chance(40),
+}
+
+
+@pytest.mark.parametrize("token", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize(
+    "around",
+    ["{}", "token {} was used", '{{"text": "see {} there"}}', "a\n{}\nb", "x='{}'", '"a\\n{}\\nb"', "({})"],
+)
+def test_tokens_go_wherever_they_stand(token: str, around: str) -> None:
+    text = around.format(token)
+
+    shown = redact(text)
+
+    assert token[6:] not in shown
+    assert "[REDACTED:" in shown
+    assert not re.search(re.escape(token[-6:]), shown)
+
+
+SECRET = "hu9Nter_2xQ"
+
+NAMED = [
+    "password: {}",
+    "PASSWORD={}",
+    "export DB_PASSWORD={}",
+    "DB_PASS='{}'",
+    "MYSQL_PWD={}",
+    "REDIS_PW={}",
+    "SECRET_KEY = '{}'",
+    "api_key: {}",
+    "apiKey: '{}',",
+    "x-api-key: {}",
+    "client_secret={}&grant=1",
+    "clientSecret: `{}`",
+    "aws_secret_access_key = {}",
+    "  - GITHUB_TOKEN={}",
+    '"password":"{}"',
+    '{{"auth": {{"access_token": "{}"}}}}',
+    "{{'refresh_token': '{}'}}",
+    '{{\\"password\\": \\"{}\\"}}',
+    "--password {} --verbose",
+    "--password={}",
+    "--api-key '{}'",
+    'cmd(["--token", "{}"])',
+    "curl -u admin:{} https://host.example/",
+    "curl --user 'admin:{}' https://host.example/",
+    'curl -H "Authorization: Bearer {}" https://host.example/',
+    "curl -H 'X-Auth-Token: {}' https://host.example/",
+    "Authorization: Basic {}",
+    "authorization: token {}",
+    "Proxy-Authorization: Basic {}",
+    'headers = {{"Authorization": "Bearer {}"}}',
+    "Cookie: sid={}; theme=dark",
+    "Set-Cookie: sid={}; Path=/; HttpOnly",
+    "curl -b 'sid={}' https://host.example/",
+    "postgres://app:{}@db.example:5432/main",
+    "mongodb+srv://app:{}@cluster.example/?retryWrites=true",
+    "redis://:{}@cache.example:6379/0",
+    "https://bob:{}@host.example/path",
+    "jdbc:mysql://h/db?user=root&password={}",
+    "Server=tcp:h,1433;User ID=sa;Password={};Encrypt=True",
+    "host=h user=u password={} dbname=d",
+    "https://host.example/cb?access_token={}&state=1",
+    "https://host.example/x?sig={}",
+    "mysql -u root -p{} shop",
+    "sshpass -p {} ssh root@h",
+    "docker login -u me -p {} registry.example",
+    "redis-cli -h h -a {} ping",
+    "openssl rsa -in k.pem -passin pass:{}",
+    "CREATE USER bob IDENTIFIED BY '{}';",
+    "machine api.example login me password {}",
+    "<password>{}</password>",
+    '<add name="ApiKey" value="{}"/>',
+    "- name: DB_PASSWORD\n  value: {}",
+    '{{"name": "API_TOKEN", "value": "{}"}}',
+    '("password", "{}")',
+    "password='{}'",
+    "PGPASSWORD={} psql -h h",
+    "spring.datasource.password={}",
+    "//registry.example/:_authToken={}",
+    "The log says password={} and goes on",
+    "$env:API_KEY = '{}'",
+    "set API_KEY={}",
+    "ENV SECRET_TOKEN {}" if False else "ENV SECRET_TOKEN={}",
+]
+
+
+@pytest.mark.parametrize("form", NAMED)
+def test_values_go_when_their_name_tells(form: str) -> None:
+    shown = redact(form.format(SECRET))
+
+    assert SECRET not in shown
+    assert SECRET[:5] not in shown
+    assert SECRET[-5:] not in shown
+    # The name is left to read.
+    assert shown.split("[REDACTED:")[0].rstrip("\"'`\\") in form.format("")
+
+
+@pytest.mark.parametrize("form", NAMED)
+def test_values_go_inside_json_too_and_the_json_stays_json(form: str) -> None:
+    document = json.dumps({"output": f"first line\n{form.format(SECRET)}\nlast line", "code": 0})
+
+    shown = redact(document)
+
+    assert SECRET not in shown
+    assert json.loads(shown)["code"] == 0
+    assert json.loads(shown)["output"].endswith("last line")
+
+
+ORDINARY = [
+    "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
+    "550e8400-e29b-41d4-a716-446655440000",
+    '"integrity": "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeo=="',
+    "--hash=sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",
+    "pkg/mod.py,sha256=r8_DrqAfn6QLwQnmXEggveiSU-UaIL2p2nuPINelfFc,14949",
+    "![x](data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk)",
+    "token = get_token()",
+    "token = self.tokens[0]",
+    "password: str",
+    "password: Optional[str] = None,",
+    "def login(user, password, token=None):",
+    'os.environ["API_KEY"]',
+    'api_key = os.getenv("API_KEY", "")',
+    "const token = process.env.GITHUB_TOKEN;",
+    "private_key = Ed25519PrivateKey.generate()",
+    "password = models.CharField(max_length=128)",
+    "export TOKEN=$TOKEN",
+    'curl -u "$KEY:" https://host.example',
+    "token: ${{ secrets.GITHUB_TOKEN }}",
+    "password: {{ vault_password }}",
+    "API_KEY=<your-key>",
+    "API_KEY=your-api-key-here",
+    "api_key: xxxxxxxxxxxxxxxx",
+    "OPENAI_API_KEY=sk-xxxxxxxxxxxxxxxxxxxxxxxx",
+    "PASSWORD=",
+    "PASSWORD=\nUSER=bob",
+    "password=''",
+    'password: "********"',
+    '"password": null,',
+    "PASSWORD=changeme",
+    "the password is wrong",
+    "Enter password: ",
+    "Password must be at least 8 characters",
+    'getpass("Password: ")',
+    "invalid token: unexpected end of input",
+    "max_tokens=4096, prompt_tokens: 1200, total_tokens=3000",
+    '"next_page_token": "CAUQAA8812345678"',
+    "primary_key=True, foreign_key='users.id', sort_key: created_at",
+    "SSH_AUTH_SOCK=/tmp/ssh-XXXXXX/agent.1234",
+    "PASSWORD_FILE=/run/secrets/db_password",
+    "secretName: my-tls-secret",
+    "https://host.example:8080/path/@scope/pkg",
+    "git@github.com:owner/repo.git",
+    "postgres://user:password@localhost/db",
+    "https://user:$PASS@host.example/",
+    "Authorization: Bearer $TOKEN",
+    "Authorization: Bearer <token>",
+    'headers = {"Authorization": f"Bearer {token}"}',
+    "docker run -u 1000:1000 -p 8080:80 image",
+    "mkdir -p build/out && cp -a x y",
+    "ssh -p 2222 host",
+    "call_aBcDeFgHiJkLmNoPqRsTuVwX12 toolu_01A09q90qw90lq917835lq9",
+    "node_modules/.pnpm/@babel+core@7.24.5/node_modules",
+    "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBa\n-----END CERTIFICATE-----",
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ1c2luZXNz me@host",
+    "grep -rn 'password' src/",
+    "<input type=\"password\" name=\"password\" placeholder=\"Password\">",
+    "if token == ')': depth -= 1",
+    "keyword: value, hotkey: ctrl+c",
+    "[REDACTED:password]",
+    "a -> b, c => d, x := 1",
+]
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_text_stays_to_the_byte(text: str) -> None:
+    assert redact(text) == text
+    assert redact(json.dumps({"text": text})) == json.dumps({"text": text})
+
+
+PEM_BODY = "\n".join(chance(64, ALNUM + "+/") for _ in range(12))
+
+
+@pytest.mark.parametrize("label", ["RSA PRIVATE KEY", "PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK"])
+@pytest.mark.parametrize("cut", ["none", "tail", "head"])
+@pytest.mark.parametrize("as_json", [False, True])
+def test_private_keys_go_whole_or_cut(label: str, cut: str, as_json: bool) -> None:
+    begin, end = f"-----BEGIN {label}-----\n", f"\n-----END {label}-----"
+    text = {
+        "none": f"before\n{begin}{PEM_BODY}{end}\nafter",
+        "tail": f"before\n{begin}{PEM_BODY}",
+        "head": f"{PEM_BODY}{end}\nafter",
+    }[cut]
+
+    shown = redact(json.dumps({"key": text}) if as_json else text)
+
+    assert not any(line in shown for line in PEM_BODY.split("\n"))
+    if as_json:
+        assert "before" in shown or cut == "head"
+        json.loads(shown)
+
+
+def test_a_secret_with_invisible_characters_in_it_goes() -> None:
+    token = SHAPES["github"]
+    for gap in ("\u200b", "\x1b[1m", "\x00", "\u202e", "\u00ad"):
+        shown = redact(f"a {token[:15]}{gap}{token[15:]} b")
+        assert token[5:15] not in shown
+        assert token[16:] not in shown
+        assert shown.startswith("a [RED")
+        assert shown.endswith("] b")
+
+
+def test_numbers_under_secret_names_leave_valid_json() -> None:
+    shown = redact('{"password": 12345678, "port": 12345678}')
+
+    assert json.loads(shown) == {"password": "[REDACTED:password]", "port": 12345678}
+
+
+def test_masking_twice_changes_nothing_more() -> None:
+    for form in NAMED:
+        once = redact(form.format(SECRET))
+        assert redact(once) == once
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_taken(text: str) -> None:
+    assert isinstance(redact(text), str)
+
+
+PIECES = st.sampled_from(
+    ["password", "token", "api_key", "=", ":", '"', "'", "\\", "\n", " ", "://", "@", "-u ", "--", "a1b2c3d4", "{", "}",
+     "-----BEGIN PRIVATE KEY-----", "-----END", "Cookie: ", "Authorization: ", "Bearer ", "ghp_", "\u200b", "İ", ",", "x"]
+)  # fmt: skip
+
+
+@given(st.lists(PIECES, max_size=40).map("".join))
+@settings(max_examples=300)
+def test_broken_pieces_do_no_harm(text: str) -> None:
+    shown = redact(text)
+    document = json.dumps({"a": [text, 1], "b": text})
+
+    assert redact(shown) == shown
+    assert json.loads(redact(document)).keys() == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["a", "password=", "://a:", "-", '\\"', "eyJ", "sk-", "key: ", "-----BEGIN PRIVATE KEY-----\n", " -p", "\\", "'",
+     "password: '", "a_", "token\n", "?key=", "--a ", "Cookie: a=", "xox", "1234567:", "@", "\x1b[", "\u200b"],
+)  # fmt: skip
+def test_long_repeats_take_linear_time(unit: str) -> None:
+    import time
+
+    def spent(size: int) -> float:
+        text = unit * (size // len(unit))
+        start = time.process_time()
+        redact(text)
+        return time.process_time() - start
+
+    spent(1000)
+    # Not a measure of speed: a quadratic search would need minutes.
+    assert spent(400_000) < 10
+
+
+def test_nested_values_are_masked_by_key_and_by_shape() -> None:
+    value = {
+        "user": "bob",
+        "password": "swordfish",
+        "nested": [{"api_key": SECRET}, f"see {SHAPES['github']}", 7, None, True],
+        "env": [{"name": "DB_PASSWORD", "value": "swordfish"}],
+        SHAPES["npm"]: 1,
+        "pair": ("token", "x"),
+    }
+
+    shown = Redactor().redact_value(value)
+
+    assert shown["user"] == "bob"
+    assert "swordfish" not in str(shown)
+    assert SECRET not in str(shown)
+    assert SHAPES["github"] not in str(shown)
+    assert SHAPES["npm"] not in str(shown)
+    assert shown["nested"][2:] == [7, None, True]
+    assert shown["pair"] == ("token", "x")
+    assert value["password"] == "swordfish"
