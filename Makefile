@@ -3,15 +3,17 @@
 # make bench   measure; prints a table, writes benchmarks/results.json
 
 PYTHON := .venv/bin/python
+# make test TESTS=tests/core runs a part of them.
+TESTS ?= tests
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: test check lint bench clean
 
 test: .venv/.dev
-	$(PYTHON) -m pytest -n 2 --dist loadgroup
+	$(PYTHON) -m pytest -n 2 --dist loadgroup $(TESTS)
 
 check: lint
-	$(PYTHON) -m pytest -n 2 --dist loadgroup
+	$(PYTHON) -m pytest -n 2 --dist loadgroup $(TESTS)
 
 lint: .venv/.dev
 	$(PYTHON) -m ruff check .

@@ -35,11 +35,11 @@ from hermes.core.errors import (
 from hermes.core.registry import ToolRegistry, registry
 from hermes.core.requirements import needs, require
 from hermes.core.result import ToolResult, tool_error, tool_result
-from hermes.core.toolsets import create_custom_toolset, resolve_toolset, toolsets
 
 if TYPE_CHECKING:
     from hermes.core.arguments import coerce_tool_args
     from hermes.core.replace import replace_text
+    from hermes.core.toolsets import create_custom_toolset, resolve_toolset
 
 __all__ = [
     "ApprovalRequest",
@@ -70,18 +70,21 @@ __all__ = [
     "tool",
     "tool_error",
     "tool_result",
-    "toolsets",
 ]
 
 
+# What start-up does not need, each with its module.
+_LATER = {
+    "coerce_tool_args": "arguments",
+    "create_custom_toolset": "toolsets",
+    "replace_text": "replace",
+    "resolve_toolset": "toolsets",
+}
+
+
 def __getattr__(name: str) -> object:
-    # The two that start-up never needs.
-    if name == "coerce_tool_args":
-        from hermes.core.arguments import coerce_tool_args
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
 
-        return coerce_tool_args
-    if name == "replace_text":
-        from hermes.core.replace import replace_text
-
-        return replace_text
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"hermes.core.{_LATER[name]}"), name)

@@ -18,7 +18,15 @@ def home_path(*parts: str) -> str:
 
 def make_private(folder: str) -> str:
     """The folder, made if need be, with nobody but its owner allowed in."""
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    above = os.path.dirname(folder)
+    if above != folder and not os.path.isdir(above):
+        # `makedirs` would give the parents the usual mode, and the home itself is one of them.
+        make_private(above)
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        if not os.path.isdir(folder):
+            raise
     return folder
 
 

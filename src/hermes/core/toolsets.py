@@ -140,16 +140,16 @@ def _nearest(name: str, known: Iterable[str]) -> str | None:
     return next(iter(difflib.get_close_matches(name, list(known), 1, 0.5)), None)
 
 
-toolsets = Toolsets(registry)
+shared_toolsets = Toolsets(registry)
 
 
 def create_custom_toolset(
     name: str, description: str, tools: Iterable[str] = (), includes: Iterable[str] = ()
 ) -> Toolset:
     """Make a toolset at run time, beside those that Hermes ships."""
-    return toolsets.create(name, description, tools, includes)
+    return shared_toolsets.create(name, description, tools, includes)
 
 
 def resolve_toolset(name: str) -> list[str]:
     """The tools of a toolset of the shared registry, sorted."""
-    return toolsets.resolve(name)
+    return shared_toolsets.resolve(name)

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hermes.core.config import Config
-from hermes.core.home import hermes_home
+from hermes.core.home import hermes_home, home_path
 from hermes.core.registry import registry as shared_registry
-from hermes.core.toolsets import Toolsets
-from hermes.core.toolsets import toolsets as shared_toolsets
 
 if TYPE_CHECKING:
     from typing import Any
 
     from hermes.core.context import Approver
     from hermes.core.registry import ToolRegistry
+    from hermes.core.toolsets import Toolsets
     from hermes.runtime.artifacts import ArtifactStore
     from hermes.runtime.audit import AuditLog
     from hermes.runtime.deferral import Offer
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from hermes.runtime.yaml_tools import YamlTools
 
 
+# How often a running program looks whether somebody registered the first YAML tool.
+LOOK_SECONDS = 0.25
+
+
 class App:
     """One program's Hermes: settings, tools, and the runtime that carries out their calls."""
 
@@ -43,6 +47,7 @@ class App:
         self.project = project or os.getcwd()
         self.approver: Approver | None = None
         self._loaded = False
+        self._look_again = 0.0
 
     @cached_property
     def home(self) -> str:
@@ -60,12 +65,28 @@ class App:
         if not self._loaded:
             self._loaded = True
             self.discovery  # noqa: B018 - made by being asked for
-            self.yaml_tools.load()
-            if self.config.get("plugins.enabled"):
+            if self.config.get("plugins.enabled") and self._has_plugins():
                 self.plugins.load()
-        else:
-            self.yaml_tools.refresh()
+        self.refresh()
         return self._registry
+
+    def refresh(self) -> None:
+        """Take in what changed on disk: files of YAML tools."""
+        if "yaml_tools" in self.__dict__:
+            self.yaml_tools.refresh()
+        elif time.monotonic() > self._look_again:
+            # Most people have none, and looking costs less than loading what reads them.
+            self._look_again = time.monotonic() + LOOK_SECONDS
+            if os.path.exists(home_path("yaml_tools", "registered.json")):
+                self.yaml_tools.load()
+
+    def _has_plugins(self) -> bool:
+        from hermes.runtime.entry_points import entry_points
+
+        folders = (home_path("plugins"), os.path.join(self.project, ".hermes", "plugins"))
+        return any(map(os.path.isdir, folders)) or bool(
+            entry_points("hermes.plugins", self.manifest)
+        )
 
     @cached_property
     def manifest(self) -> Manifest:
@@ -90,6 +111,8 @@ class App:
     @cached_property
     def toolsets(self) -> Toolsets:
         """The groups that tools come in."""
+        from hermes.core.toolsets import Toolsets, shared_toolsets
+
         own = self._registry is not shared_registry
         return Toolsets(self._registry) if own else shared_toolsets
 
@@ -158,7 +181,7 @@ class App:
             audit=self.audit,
         )
         runtime.services["app"] = self
-        runtime.before_resolve = self.yaml_tools.refresh
+        runtime.before_resolve = self.refresh
         return runtime
 
     def offer(self, enabled: list[str] | None = None, disabled: list[str] | None = None) -> Offer:

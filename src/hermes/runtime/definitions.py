@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
+from hermes.core.log import Log
 from hermes.core.toolset_table import declared_tools
 from hermes.core.toolsets import UnknownToolsetError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Definition = dict[str, Any]
 
-log = logging.getLogger("hermes.definitions")
+log = Log("hermes.definitions")
 
 
 class Definitions:

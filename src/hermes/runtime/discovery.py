@@ -7,11 +7,11 @@ adding a file. A module that can't be imported hides its own tools and nobody el
 
 from __future__ import annotations
 
-import logging
 import os
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
+from hermes.core.log import Log
 from hermes.core.registry import registry as shared_registry
 from hermes.runtime.manifest import Manifest, digest
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hermes.core.entry import ToolEntry
     from hermes.core.registry import ToolRegistry
 
-log = logging.getLogger("hermes.discovery")
+log = Log("hermes.discovery")
 
 
 class Discovery:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from typing import TYPE_CHECKING
+
+from hermes.core.log import Log
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
         "tools_changed",
     ]
 
-log = logging.getLogger("hermes.events")
+log = Log("hermes.events")
 
 
 class Event:

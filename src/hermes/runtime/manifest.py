@@ -7,7 +7,6 @@ is a cache: damaged, missing, or written by several processes at once, it heals 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -57,7 +56,7 @@ class Manifest:
         """The manifest of the tool modules in `folder`; an empty one when it can't be used."""
         import json
 
-        place = hashlib.sha256(folder.encode()).hexdigest()[:12]
+        place = digest(folder.encode())
         manifest = cls(home_path("cache", f"tools-{place}.json"))
         try:
             with open(manifest.path, encoding="utf-8") as file:
@@ -109,7 +108,10 @@ class Manifest:
 
 def digest(text: bytes) -> str:
     """What identifies a module's text."""
-    return hashlib.sha256(text).hexdigest()
+    from importlib.util import source_hash
+
+    # What Python itself keys compiled files by; a cache needs no more.
+    return source_hash(text).hex()
 
 
 def _key() -> str:

@@ -10,7 +10,6 @@ No handler is reached by another way. Front doors add who is asking and how to a
 from __future__ import annotations
 
 import itertools
-import logging
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from hermes.core.context import ApprovalRequest, Cancellation, CancelledError, T
 from hermes.core.entry import DEFAULT_RESULT_SIZE, ToolCall, ToolOutcome
 from hermes.core.errors import ArgumentError, HermesError, ToolError
 from hermes.core.jsontext import to_json
+from hermes.core.log import Log
 from hermes.core.registry import registry as shared_registry
 from hermes.runtime import answers, needs
 from hermes.runtime.audit import AuditLine
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     Stages = Generator[needs.Need, Any, ToolOutcome]
 
-log = logging.getLogger("hermes.runtime")
+log = Log("hermes.runtime")
 
 _ids = itertools.count(1)
 _clock = time.perf_counter

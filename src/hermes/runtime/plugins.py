@@ -9,15 +9,16 @@ missing is known of each; a broken one hurts no other.
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import RegistrationError
 from hermes.core.home import home_path
+from hermes.core.log import Log
 from hermes.core.registry import registry as shared_registry
 from hermes.runtime.discovery import registrations
+from hermes.runtime.entry_points import entry_points
 from hermes.runtime.trust import TrustStore
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from hermes.runtime.hooks import Hooks
     from hermes.runtime.manifest import Manifest
 
-log = logging.getLogger("hermes.plugins")
+log = Log("hermes.plugins")
 
 PACKAGE = "hermes_plugins"
 GROUP = "hermes.plugins"
@@ -132,7 +133,7 @@ class Plugins:
         disabled: Iterable[str] = (),
         project: str | None = None,
         trust: TrustStore | None = None,
-        manifest: Manifest | None = None,
+        manifest: Manifest,
     ) -> None:
         self.registry = registry
         self.toolsets = toolsets
@@ -189,24 +190,9 @@ class Plugins:
             yield plugin, _importer(f"{PACKAGE}.{name}", start, entry.is_dir())
 
     def _in_packages(self) -> Iterator[tuple[Plugin, Callable[[], ModuleType]]]:
-        for name, target in self._entry_points():
+        for name, target in entry_points(GROUP, self._manifest):
             module = target.partition(":")[0]
             yield Plugin(name, "package", target), _package_importer(module)
-
-    def _entry_points(self) -> list[tuple[str, str]]:
-        """The entry points of installed packages; found anew when an installation changed."""
-        state = [(path, _changed(path)) for path in sys.path if os.path.isdir(path)]
-        key = repr(state)
-        known = self._manifest.extra.get(GROUP) if self._manifest else None
-        if isinstance(known, dict) and known.get("key") == key:
-            return [(name, target) for name, target in known["found"]]
-        from importlib.metadata import entry_points
-
-        found = sorted((point.name, point.value) for point in entry_points(group=GROUP))
-        if self._manifest:
-            self._manifest.note(GROUP, {"key": key, "found": found})
-            self._manifest.save()
-        return found
 
     def _load(self, plugin: Plugin, load: Callable[[], ModuleType]) -> None:
         with self.registry.collecting() as refused, _owned(plugin.name):
@@ -323,10 +309,6 @@ def _package_importer(module: str) -> Callable[[], ModuleType]:
         return import_module(module)
 
     return load
-
-
-def _changed(path: str) -> int:
-    return os.stat(path).st_mtime_ns
 
 
 def _same(one: str, other: str) -> bool:

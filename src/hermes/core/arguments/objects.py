@@ -56,7 +56,9 @@ class ObjectCoercer:
         return new
 
     def _by_pattern(self, key: str, item: Any, run: Run) -> Any:
-        matched = [made for pattern, made in self._patterns if pattern.search(key)]
+        matched = [
+            made for pattern, made in self._patterns if isinstance(key, str) and pattern.search(key)
+        ]
         if not matched and key not in self._named:
             matched = [self._others]
         for made in matched:

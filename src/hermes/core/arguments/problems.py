@@ -14,7 +14,7 @@ from hermes.core.arguments.values import excerpt, kind, plain, shorten
 from hermes.core.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from hermes.core.arguments.schema import Document
 
@@ -113,7 +113,7 @@ class _Explainer:
 
     def lines(self, error: Any) -> list[str]:
         """The lines for one error; an error of a union may have several."""
-        path = list(error.instance_path)
+        path, value = self._find(error)
         name = error.kind.name
         facts = error.kind.as_dict()
         if name == "required":
@@ -126,30 +126,30 @@ class _Explainer:
             inner = _expected(facts["error"])
             return [f"{show_path(path)}: a key has the wrong form; expected {inner}"]
         if name in ("anyOf", "oneOf"):
-            return self._union_lines(path, facts["context"])
-        return [self._wrong_line(path, _expected(error))]
+            return self._union_lines(path, value, facts["context"])
+        return [self._wrong_line(path, value, _expected(error))]
 
-    def _union_lines(self, path: Path, branches: list[list[Any]]) -> list[str]:
+    def _union_lines(self, path: Path, value: Any, branches: list[list[Any]]) -> list[str]:
         if all(not errors for errors in branches):
-            return [self._wrong_line(path, "a value for exactly one of the alternatives")]
+            return [self._wrong_line(path, value, "a value for exactly one of the alternatives")]
         # The branches that only object to something inside the value are the ones meant.
         near = [
             errors
             for errors in branches
             if errors
-            and not any(e.kind.name == "type" and list(e.instance_path) == path for e in errors)
+            and not any(e.kind.name == "type" and len(e.instance_path) == len(path) for e in errors)
         ]
-        if len(near) == 1 and len(branches) > 1 and self._at(path, kind) in ("object", "array"):
+        if len(near) == 1 and len(branches) > 1 and kind(value) in ("object", "array"):
             return [line for error in near[0] for line in self.lines(error)]
         expected = dict.fromkeys(_branch_expected(errors, path) for errors in branches if errors)
-        return [self._wrong_line(path, " or ".join(expected))]
+        return [self._wrong_line(path, value, " or ".join(expected))]
 
-    def _wrong_line(self, path: Path, expected: str) -> str:
+    def _wrong_line(self, path: Path, value: Any, expected: str) -> str:
         field = show_path(path)
         self._wrong[field] = None
-        received = self._at(path, lambda value: f"{excerpt(value)} ({kind(value)})")
+        received = f"{excerpt(value)} ({kind(value)})"
         line = f"{field}: expected {shorten(expected, 240)}, received {received}"
-        remark = self._at(path, self._remark)
+        remark = self._remark(value)
         return f"{line}; {remark}" if remark else line
 
     def _unknown_line(self, path: Path, key: str, error: Any) -> str:
@@ -169,14 +169,22 @@ class _Explainer:
         owner = self._document.resolve("#" + child("", *error.schema_path[:-1]))
         return list(owner[0].get("properties", ())) if owner and isinstance(owner[0], dict) else []
 
-    def _at(self, path: Path, ask: Callable[[Any], Any]) -> Any:
+    def _find(self, error: Any) -> tuple[Path, Any]:
+        """Where an error is and what stands there, as it was sent."""
         found: Any = self._value
-        for step in path:
+        path: Path = []
+        for step in [*error.instance_path, None]:
+            if isinstance(found, dict) and "" in found:
+                # The validator leaves empty names out of its paths.
+                return list(error.instance_path), error.instance
+            if step is None:
+                break
             if isinstance(found, dict) and step not in found:
-                # Keys with lone surrogates were renamed for the validator.
-                step = next((key for key in found if plain(key, encodable=True) == step), step)
+                # Lone surrogates have stand-ins, and digits have become numbers.
+                step = next(key for key in found if _is_spelled(key, step))
+            path.append(step)
             found = found[step]
-        return ask(found)
+        return path, found
 
     def _remark(self, value: Any) -> str:
         return next((text for about, text in self._remarks if about is value), "")
@@ -193,6 +201,12 @@ def show_path(path: Path) -> str:
         else:
             text += f"[{excerpt(step, 40)}]"
     return shorten(text, 120) or _ROOT
+
+
+def _is_spelled(key: str, step: str | int) -> bool:
+    if isinstance(step, int):
+        return key.removeprefix("+").isdecimal() and int(key) == step
+    return bool(plain(key, encodable=True) == step)
 
 
 def _article(name: str) -> str:
@@ -213,7 +227,7 @@ def _expected(error: Any) -> str:
 
 
 def _branch_expected(errors: list[Any], path: Path) -> str:
-    own = [error for error in errors if list(error.instance_path) == path]
+    own = [error for error in errors if len(error.instance_path) == len(path)]
     types = [error for error in own if error.kind.name == "type"]
     first = (types or own or errors)[0]
     if first.kind.name == "required":

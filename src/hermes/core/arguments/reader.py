@@ -9,7 +9,7 @@ from __future__ import annotations
 import marshal
 from typing import TYPE_CHECKING, Any
 
-from hermes.core.arguments.values import plain, unusable
+from hermes.core.arguments.values import has_other_keys, plain, unusable
 from hermes.core.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -107,6 +107,8 @@ class ArgumentReader:
         for candidate in (complete, coerced):
             if document.check(candidate):
                 return candidate
+        if has_other_keys(complete):
+            raise _unusable("a key is not a string")
         # Inside containers the validator takes a subclass of float for no number at all.
         strict: dict[str, Any] = plain(complete)
         if document.check(strict):

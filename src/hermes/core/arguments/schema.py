@@ -15,6 +15,8 @@ from hermes.core.arguments.values import kind, plain, shorten
 from hermes.core.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from jsonschema_rs import Validator
 
 Schema = dict[str, Any] | bool
@@ -47,18 +49,21 @@ _ROOT = "urn:hermes:arguments"
 class Document:
     """One schema, compiled: `is_valid` and `errors` for the whole, `part` for pieces of it."""
 
-    __slots__ = ("_registry", "_validator", "has_defaults", "is_valid", "root")
+    __slots__ = ("_compiled", "_registry", "_validator", "has_defaults", "is_valid", "root")
 
     def __init__(self, schema: object) -> None:
         copy = _copy(schema)
-        self._validator, self.root = _compile(copy)
+        self._validator, self.root, self._compiled = _compile(copy)
         self._registry: Any = None
-        self.is_valid = self._validator.is_valid
+        self.is_valid: Callable[[Any], bool] = self._validator.is_valid
+        if self._compiled is not self.root:
+            # Names with lone surrogates are compiled as stand-ins, so values need them as well.
+            self.is_valid = lambda value: self._validator.is_valid(plain(value, encodable=True))
         self.has_defaults = _has_defaults(self.root)
 
     def check(self, value: Any) -> bool:
         """Whether a value is valid, also where the validator itself can't look at it."""
-        return _check(self._validator, value)
+        return _check(self.is_valid, value)
 
     def errors(self, value: Any) -> Any:
         """The validator's errors, one after the other, for a value of plain JSON types."""
@@ -70,14 +75,15 @@ class Document:
 
         if self._registry is None:
             draft = getattr(jsonschema_rs, type(self._validator).__name__.removesuffix("Validator"))
-            self._registry = jsonschema_rs.Registry([(_ROOT, self.root)], draft=draft)
+            self._registry = jsonschema_rs.Registry([(_ROOT, self._compiled)], draft=draft)
         return Part(
             type(self._validator)(
-                {"$ref": f"{_ROOT}#{quote(pointer, safe='/~$')}"},
+                {"$ref": f"{_ROOT}#{quote(plain(pointer, encodable=True), safe='/~$')}"},
                 registry=self._registry,
                 validate_formats=False,
                 offline=True,
-            )
+            ),
+            encoding=self._compiled is not self.root,
         )
 
     def resolve(self, reference: object) -> tuple[Schema, str] | None:
@@ -125,14 +131,15 @@ class Document:
 class Part:
     """The validator for one piece of a schema."""
 
-    __slots__ = ("_validator",)
+    __slots__ = ("_encoding", "_is_valid")
 
-    def __init__(self, validator: Validator) -> None:
-        self._validator = validator
+    def __init__(self, validator: Validator, *, encoding: bool) -> None:
+        self._is_valid = validator.is_valid
+        self._encoding = encoding
 
     def check(self, value: Any) -> bool:
         """Whether a value is valid for this piece."""
-        return _check(self._validator, value)
+        return _check(self._is_valid, plain(value, encodable=True) if self._encoding else value)
 
 
 def child(pointer: str, *steps: str | int) -> str:
@@ -142,13 +149,13 @@ def child(pointer: str, *steps: str | int) -> str:
     return pointer
 
 
-def _check(validator: Validator, value: Any) -> bool:
+def _check(is_valid: Callable[[Any], bool], value: Any) -> bool:
     try:
-        return validator.is_valid(value)
+        return is_valid(value)
     except ValueError:
         # Lone surrogates and subclasses of the JSON types are JSON all the same.
         try:
-            return validator.is_valid(plain(value, encodable=True))
+            return is_valid(plain(value, encodable=True))
         except (ValueError, RecursionError):
             return False
 
@@ -167,7 +174,8 @@ def _copy(schema: Any) -> Any:
         raise _invalid(str(error)) from None
 
 
-def _compile(schema: Any) -> tuple[Validator, Any]:
+def _compile(schema: Any) -> tuple[Validator, Any, Any]:
+    """The validator, the schema as rewritten, and the schema as the validator could take it."""
     import jsonschema_rs
 
     try:
@@ -175,15 +183,15 @@ def _compile(schema: Any) -> tuple[Validator, Any]:
         if isinstance(schema, dict) and "$schema" in schema:
             try:
                 declared = jsonschema_rs.validator_for(schema, validate_formats=False, offline=True)
-                return declared, schema
+                return declared, schema, schema
             except ValueError:
                 schema = {key: value for key, value in schema.items() if key != "$schema"}
         schema = _rewrite(schema, modern=True)
         try:
-            return _modern(schema), schema
+            return _modern(schema), schema, schema
         except ValueError:
-            schema = plain(schema, encodable=True)
-            return _modern(schema), schema
+            encodable = plain(schema, encodable=True)
+            return _modern(encodable), schema, encodable
     except jsonschema_rs.ValidationError as error:
         where = "/".join(map(str, error.instance_path))
         raise _invalid(f"{error.message} (at #/{where})") from None

@@ -89,6 +89,15 @@ def _unusable_inside(arguments: dict[str, Any]) -> str | None:
     return f"nested more than {MAX_DEPTH} levels deep"
 
 
+def has_other_keys(value: Any) -> bool:
+    """Whether an object somewhere in a value has keys that are no strings."""
+    if isinstance(value, dict):
+        return not all(isinstance(key, str) for key in value) or any(
+            map(has_other_keys, value.values())
+        )
+    return isinstance(value, list | tuple) and any(map(has_other_keys, value))
+
+
 def plain(value: Any, *, encodable: bool = False) -> Any:
     """A copy made of the plain JSON types only; with `encodable`, also without lone surrogates.
 

@@ -7,6 +7,10 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _OPENERS = ("//", "/*", "<!--", "{/*", "#", "--", ";", "%", "*", "'", "rem ")
 _CLOSERS = ("*/}", "*/", "-->", "}")
 _DOTS = ("...", "…")
@@ -26,12 +30,19 @@ _COMMON = _words(
 )
 
 
-def elisions(text: str) -> list[str]:
-    """The lines of a text that stand for something left out, without their indentation."""
+def elisions(text: str, *, before: Sequence[str] = (), after: Sequence[str] = ()) -> list[str]:
+    """The lines of a text that stand for something left out, without their indentation.
+
+    `before` and `after` are the lines around it, which tell whether `...` is a body of its own.
+    """
     if not any(dots in text for dots in _DOTS) and not _mentions(text):
         return []
-    lines = text.splitlines()
-    return [line.strip() for index, line in enumerate(lines) if _elides(lines, index)]
+    own = text.splitlines()
+    above = [line for line in before[-20:] if line.strip()][-1:]
+    below = [line for line in after[:20] if line.strip()][:1]
+    lines = [*above, *own, *below]
+    places = range(len(above), len(above) + len(own))
+    return [lines[index].strip() for index in places if _elides(lines, index)]
 
 
 def _mentions(text: str) -> bool:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from hermes.core.errors import EditError
 from hermes.core.replace.elision import elisions
-from hermes.core.replace.folding import is_word
 from hermes.core.replace.indentation import ShiftError
 from hermes.core.replace.matching import (
     EXACT,
     Match,
     exact_positions,
     find_lines,
-    find_pieces,
+    find_matches,
+    whole_words,
 )
+from hermes.core.replace.nearest import nearest
 from hermes.core.replace.refusals import AlreadyAppliedError, ambiguous, elided, not_found
-from hermes.core.replace.source import BOM, Source, unified
+from hermes.core.replace.source import BOM, Source
 from hermes.core.replace.spelling import readings
 from hermes.core.replace.transfer import rewritten
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _NAMES = ("exact", "line-endings", "typography", "trailing-whitespace", "indentation",
           "typography", "whitespace")  # fmt: skip
+_UNMISTAKABLE = 40  # of them are no coincidence anywhere
 _TELLING = 6  # letters and signs that have to be there before a repetition is no coincidence
 
 
@@ -57,20 +59,13 @@ def replace_text(text: str, old: str, new: str, *, replace_all: bool = False) ->
         raise EditError("old is empty", hint="Send the text that is to be replaced.")
     if old == new:
         raise EditError("old and new are the same: nothing to change", hint="Send another new.")
-    left_out = [line for line in elisions(new) if line not in elisions(old)]
-    if left_out:
-        raise elided(left_out, "new")
     positions = exact_positions(text, old)
     if positions:
         return _exact(text, old, new, positions, replace_all=replace_all)
     source = Source(text)
     found = _found(source, old, new)
     if found is None:
-        line = _applied_at(source, new)
-        if line is not None:
-            raise AlreadyAppliedError(line)
-        left_out = elisions(old)
-        raise elided(left_out, "old") if left_out else not_found(source, unified(old).split("\n"))
+        raise _refusal(source, old, new)
     strategy, matches, read_old, read_new = found
     return _replaced(source, matches, read_old, read_new, strategy, replace_all=replace_all)
 
@@ -78,46 +73,45 @@ def replace_text(text: str, old: str, new: str, *, replace_all: bool = False) ->
 def _exact(
     text: str, old: str, new: str, positions: list[int], *, replace_all: bool
 ) -> Replacement:
-    if len(positions) > 1 and not replace_all:
-        raise ambiguous(Source(text), [(start, start + len(old)) for start in positions])
-    if "\r" in text or "\r" in new:
+    if not replace_all:
+        overlapping = text.find(old, positions[0] + 1)  # "aba" is in "ababa" twice
+        if overlapping >= 0 and overlapping < positions[0] + len(old):
+            positions.insert(1, overlapping)
+        if len(positions) > 1:
+            raise ambiguous(Source(text), [(start, start + len(old)) for start in positions])
+    if "\r" in text or "\r" in new or elisions(new):
         source = Source(text)
-        matches = [Match(source, p, p + len(old), grade=EXACT) for p in _apart(positions, old)]
+        # A line end is one thing, even where old starts with its second half.
+        halves = {p for p in positions if text[p] == "\n" and text[p - 1 : p] == "\r"}
+        matches = [Match(source, p - (p in halves), p + len(old), grade=EXACT) for p in positions]
         return _replaced(source, matches, old, new, "exact", replace_all=replace_all)
-    spans = [(start, start + len(old)) for start in _apart(positions, old)]
+    spans = [(start, start + len(old)) for start in positions]
     if not replace_all:
         _refuse_repetition(text, spans[0], new)
     return Replacement(_spliced(text, spans, [new] * len(spans)), strategy="exact", spans=spans)
-
-
-def _apart(positions: list[int], old: str) -> list[int]:
-    """Those of the places that do not overlap, from the left."""
-    apart: list[int] = []
-    for position in positions:
-        if not apart or position >= apart[-1] + len(old):
-            apart.append(position)
-    return apart
 
 
 def _found(source: Source, old: str, new: str) -> tuple[str, list[Match], str, str] | None:
     """How the old text can be found, with the texts as they were read for it."""
     if old.startswith(BOM):
         old, new = old.removeprefix(BOM), new.removeprefix(BOM)
-    matches = _matches(source, old, new)
+    matches = find_matches(source, old, new)
     if matches:
         return _NAMES[matches[0].grade], matches, old, new
-    trimmed = _without_blank_edges(old, new)
+    trimmed = _without_blank_edges(source.lines_of(old), source.lines_of(new))
     if trimmed is not None:
         matches = find_lines(source, trimmed[0].split("\n"), trimmed[1].split("\n"))
         if matches:
             return "whitespace", matches, *trimmed
     results: dict[tuple[str, int], tuple[str, list[Match], str, str]] = {}
-    for name, read_old, read_new in readings(unified(old), unified(new)):
+    for name, read_old, read_new in readings(_lined(source, old), _lined(source, new)):
         if name == "line-numbers":
             fresh = (read_new or "").split("\n")
             matches = find_lines(source, read_old.split("\n"), fresh)
         else:
-            matches = _whole_words(source, read_old) or _matches(source, read_old, read_new or "")
+            matches = _whole_words(source, read_old) or find_matches(
+                source, read_old, read_new or ""
+            )
         if not matches:
             continue
         if read_new is None:
@@ -136,28 +130,20 @@ def _found(source: Source, old: str, new: str) -> tuple[str, list[Match], str, s
     return next(iter(results.values()), None)
 
 
-def _matches(source: Source, old: str, new: str) -> list[Match]:
-    return find_pieces(source, old) or find_lines(
-        source, unified(old).split("\n"), unified(new).split("\n")
-    )
-
-
 def _whole_words(source: Source, old: str) -> list[Match]:
     return [
         Match(source, start, start + len(old), grade=EXACT)
         for start in exact_positions(source.text, old)
-        if _word_ends(source.text, start, start + len(old))
+        if whole_words(source.text, start, start + len(old))
     ]
 
 
-def _word_ends(text: str, start: int, end: int) -> bool:
-    before = start > 0 and is_word(text[start - 1]) and is_word(text[start])
-    return not before and not (end < len(text) and is_word(text[end]) and is_word(text[end - 1]))
+def _lined(source: Source, text: str) -> str:
+    return "\n".join(source.lines_of(text))
 
 
-def _without_blank_edges(old: str, new: str) -> tuple[str, str] | None:
+def _without_blank_edges(before: list[str], after: list[str]) -> tuple[str, str] | None:
     """Both texts without the blank lines around them, where they have the same ones."""
-    before, after = unified(old).split("\n"), unified(new).split("\n")
     changed = False
     while len(before) > 1 and len(after) > 1 and not before[0].strip() and not after[0].strip():
         del before[0], after[0]
@@ -179,7 +165,8 @@ def _replaced(
     for match in matches:
         if spans and match.start < spans[-1][1]:
             continue
-        before, after = unified(old).split("\n"), unified(new).split("\n")
+        before, after = source.lines_of(old), source.lines_of(new)
+        _refuse_elisions(source, match, old, after)
         if match.shift is not None:
             _keep_last_ending(match, before, after)
         try:
@@ -237,9 +224,47 @@ def _refuse_repetition(text: str, span: tuple[int, int], piece: str) -> None:
         raise AlreadyAppliedError(text.count("\n", 0, start) + 1)
 
 
-def _applied_at(source: Source, new: str) -> int | None:
-    """The line of the new text, if the file has it and it can't be there by chance."""
-    if len("".join(new.split())) < _TELLING:
+def _refuse_elisions(source: Source, match: Match, old: str, new: list[str]) -> None:
+    """Refuse a new text that leaves something out, judged by what will stand around it."""
+    first, last = source.line_at(match.start), source.line_at(match.end)
+    indent = source.text[source.starts[first] : match.start]
+    lines = [indent + new[0], *new[1:]] if not indent.strip() else new
+    known = {line.strip() for line in source.lines_of(old)}
+    left_out = [
+        line
+        for line in elisions(
+            "\n".join(lines), before=source.contents[:first], after=source.contents[last + 1 :]
+        )
+        if line not in known
+    ]
+    if left_out:
+        raise elided(left_out, "new")
+
+
+def _refusal(source: Source, old: str, new: str) -> EditError:
+    """Why the old text has no place: it is replaced already, it leaves text out, it differs."""
+    known = {line.strip() for line in source.lines_of(old)}
+    left_out = [line for line in elisions(new) if line not in known]
+    if left_out:
+        return elided(left_out, "new")
+    lines = source.lines_of(old)
+    start = nearest(source, lines)
+    applied = _applied_at(source, new, start, len(lines))
+    if applied is not None:
+        return AlreadyAppliedError(applied)
+    left_out = elisions(old)
+    return elided(left_out, "old") if left_out else not_found(source, lines, start)
+
+
+def _applied_at(source: Source, new: str, start: int | None, length: int) -> int | None:
+    """The line of the new text, if it stands alone and about where the old text would be."""
+    size = len("".join(new.split()))
+    if size < _TELLING:
         return None
-    matches = _whole_words(source, new) or _matches(source, new, new)
-    return source.line_at(matches[0].start) + 1 if matches else None
+    matches = _whole_words(source, new) or find_matches(source, new, new)
+    if len(matches) != 1:
+        return None
+    line = source.line_at(matches[0].start)
+    last = source.line_at(matches[0].end)
+    near = start is not None and start - 2 <= last and line <= start + length + 2
+    return line + 1 if near or size >= _UNMISTAKABLE else None

@@ -16,6 +16,7 @@ _TABLE: dict[int, str] = {ord(char): plain for plain, chars in _SAME.items() for
 _TABLE.update({code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)})  # full width
 # Next to these, a space more or less changes nothing; elsewhere it may glue or part words.
 _LOOSE = frozenset("=,;()[]{}+<>")
+_SHORT = 500  # from here on, a search for each character that occurs is faster than a table
 _ALONE = frozenset("()[]{},;:'\"`")
 _QUOTES = frozenset("'\"`")
 
@@ -24,7 +25,12 @@ def fold(text: str) -> str:
     """A text in plain typography and composed characters; line endings stay."""
     if text.isascii():
         return text
-    return unicodedata.normalize("NFC", text).translate(_TABLE)
+    text = unicodedata.normalize("NFC", text)
+    if len(text) < _SHORT:
+        return text.translate(_TABLE)
+    for code in {ord(character) for character in set(text)} & _TABLE.keys():
+        text = text.replace(chr(code), _TABLE[code])
+    return text
 
 
 def fold_mapped(text: str) -> tuple[str, list[int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hermes.core.replace.folding import fold, fold_mapped, is_word, joins, same_tokens, token_spans
 from hermes.core.replace.indentation import Shift, find_shift
-from hermes.core.replace.source import split_lines, unified
+from hermes.core.replace.source import split_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ class Match:
         self.end = end
         self.grade = grade
         self.shift = shift
-        self.segments, separators = split_lines(source.text[start:end], source.text)
+        self.segments, separators = split_lines(source.text[start:end], returns=source.returns)
         self.separators = separators[:-1]
 
 
 def exact_positions(text: str, old: str) -> list[int]:
-    """Where the old text starts, to the letter; places that overlap are places too."""
+    """Where the old text starts, to the letter, without overlap."""
     positions: list[int] = []
     position = text.find(old)
     while position >= 0:
@@ -45,60 +45,71 @@ def exact_positions(text: str, old: str) -> list[int]:
         # A letter whose accent is a character of its own is another letter.
         if after >= len(text) or not (joins(text[after]) and old[-1].isalnum()):
             positions.append(position)
-        position = text.find(old, position + 1)
+        position = text.find(old, after)
     return positions
 
 
-def find_pieces(source: Source, old: str) -> list[Match]:
-    """Matches that differ in line endings or typography alone, at the ends of words."""
-    text = source.text[source.starts[0] :]
-    plain, wanted = unified(text), unified(old)
-    if plain is not text or wanted is not old:
-        found = [_at(source, source.contents, place, wanted) for place in _places(plain, wanted)]
-        if found:
-            return [
-                Match(source, start, end, grade=ENDINGS)
-                for start, end in (span for span in found if span)
-            ]
-    if text.isascii() and old.isascii():
+def find_matches(source: Source, old: str, new: str) -> list[Match]:
+    """The closest matches of a text that is not there to the letter; all of one grade."""
+    before, after = source.lines_of(old), source.lines_of(new)
+    matches = _other_endings(source, old, before) or find_lines(source, before, after)
+    if matches or (source.text.isascii() and old.isascii()):
+        return matches
+    return _other_typography(source, before) or find_lines(source, before, after, folded=True)
+
+
+def _other_endings(source: Source, old: str, lines: Sequence[str]) -> list[Match]:
+    if "\r" not in source.text and "\r" not in old:
         return []
-    wanted = fold(wanted)
+    wanted = "\n".join(lines)
+    text = "\n".join(source.contents)
+    spans = [_at(source, source.contents, place, wanted) for place in _places(text, wanted)]
+    return [Match(source, *span, grade=ENDINGS) for span in spans if span]
+
+
+def _other_typography(source: Source, lines: Sequence[str]) -> list[Match]:
+    """Pieces in other characters that say the same; they begin and end with whole words."""
+    wanted = fold("\n".join(lines))
     if not wanted.strip():
         return []
-    folded = fold(plain)
-    lines = folded.split("\n")
+    folded = "\n".join(source.folded)
     matches = []
     for place in _places(folded, wanted):
-        span = _at(source, lines, place, wanted, mapped=True)
-        if span and _whole_words(folded, place, len(wanted)):
+        span = _at(source, source.folded, place, wanted, mapped=True)
+        if span and whole_words(folded, place, place + len(wanted)):
             matches.append(Match(source, *span, grade=TYPOGRAPHY))
     return matches
 
 
-def find_lines(source: Source, old: Sequence[str], new: Sequence[str]) -> list[Match]:
-    """The closest matches of whole lines; `old` and `new` are lines, "" last for a line's end."""
+def find_lines(
+    source: Source, old: Sequence[str], new: Sequence[str], *, folded: bool = False
+) -> list[Match]:
+    """The closest matches of whole lines; `old` and `new` are lines, "" last for a line's end.
+
+    With `folded`, typography does not count.
+    """
     lines = list(old)
     tail = len(lines) > 1 and not lines[-1]
     if tail:
         lines.pop()
     if not any(line.strip() for line in lines):
         return []
-    folded = [fold(line) for line in lines]
-    contents = source.contents
-    plain = source.text.isascii()
-    folded_contents = contents if plain else fold("\n".join(contents)).split("\n")
+    wanted = [fold(line) for line in lines] if folded else lines
+    contents = source.folded if folded else source.contents
     tabs: bool | None = None
     matches: list[Match] = []
-    for start in _candidates(folded_contents, folded):
-        grade = TRAILING
-        for index, line in enumerate(lines):
+    for start in _candidates(contents, wanted):
+        grade = SPELLED if folded else TRAILING
+        for index, line in enumerate(wanted):
             content = contents[start + index]
             if content.rstrip() == line.rstrip():
                 continue
-            level = _grade(line, content, folded[index], folded_contents[start + index])
-            if level is None:
+            if content.strip() == line.strip():
+                grade = max(grade, INDENTATION)
+            elif same_tokens(line, content):
+                grade = SPACES
+            else:
                 break
-            grade = max(grade, level)
         else:
             if tabs is None:
                 tabs = _uses_tabs(contents)
@@ -107,14 +118,6 @@ def find_lines(source: Source, old: Sequence[str], new: Sequence[str]) -> list[M
                 matches.append(match)
     closest = min((match.grade for match in matches), default=EXACT)
     return [match for match in matches if match.grade == closest]
-
-
-def _grade(line: str, content: str, folded: str, folded_content: str) -> int | None:
-    if content.strip() == line.strip():
-        return INDENTATION
-    if folded_content.strip() == folded.strip():
-        return SPELLED
-    return SPACES if same_tokens(folded, folded_content) else None
 
 
 def _moved(
@@ -201,11 +204,10 @@ def _position(lines: Sequence[str], place: int) -> tuple[int, int]:
     return len(lines) - 1, len(lines[-1])
 
 
-def _whole_words(text: str, place: int, length: int) -> bool:
-    end = place + length
-    before = place > 0 and is_word(text[place - 1]) and is_word(text[place])
-    after = end < len(text) and is_word(text[end]) and is_word(text[end - 1])
-    return not before and not after
+def whole_words(text: str, start: int, end: int) -> bool:
+    """Whether a span neither begins nor ends inside a word."""
+    before = start > 0 and is_word(text[start - 1]) and is_word(text[start])
+    return not before and not (end < len(text) and is_word(text[end]) and is_word(text[end - 1]))
 
 
 def _uses_tabs(contents: Sequence[str]) -> bool:

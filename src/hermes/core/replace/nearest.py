@@ -5,31 +5,35 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 
-from hermes.core.replace.folding import fold, token_spans
+from hermes.core.replace.folding import token_spans
 from hermes.core.replace.transfer import differences
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hermes.core.replace.source import Source
+
 _FEATURES = 24  # words looked for in the whole text
 _COMMON = 200  # a word on more lines than this points nowhere
-_CLOSEST = 12  # places compared letter by letter
+_CLOSEST = 8  # places compared letter by letter
+_SAMPLE = 12  # lines of the old text that are compared
 _LONGEST = 300  # letters of a line that are compared
 _ENOUGH = 0.4  # of the letters have to agree
 _NAMES = {"\t": "a tab", " ": "a space", "\r": "a carriage return", "\n": "a line end"}
 
 
-def nearest(contents: Sequence[str], old: Sequence[str]) -> tuple[int, float] | None:
-    """The line where the most similar region starts, and how similar it is, from 0 to 1."""
-    votes = _votes(contents, old)
+def nearest(source: Source, old: Sequence[str]) -> int | None:
+    """The line where the region that resembles the old text most starts, if there is one."""
+    contents = source.contents
+    votes = _votes(source, old)
     places = sorted(votes, key=lambda place: (-votes[place], place))[:_CLOSEST]
     best: tuple[float, int] | None = None
     for place in places:
         score = _similarity(contents[place : place + len(old)], old)
         if best is None or score > best[0]:
             best = score, place
-    return (best[1], best[0]) if best and best[0] >= _ENOUGH else None
+    return best[1] if best and best[0] >= _ENOUGH else None
 
 
 def describe(content: str, line: str) -> str:
@@ -67,19 +71,20 @@ def _named(text: str) -> str:
             return f"{_NAMES[character]} (U+{ord(character):04X}){count}"
         if not character.isascii() or not character.isalnum():
             name = unicodedata.name(character, "an unnamed character")
-            return f"'{character}' (U+{ord(character):04X} {name}){count}"
+            return f"`{character}` (U+{ord(character):04X} {name}){count}"
     if len(text) <= 60 and not text.isascii():
         odd = ", ".join(
             f"U+{ord(c):04X} {unicodedata.name(c, '?')}"
             for c in dict.fromkeys(text)
             if not c.isascii()
         )
-        return f"'{visible(text)}' ({odd})"
-    return f"'{visible(text[:60])}'"
+        return f"`{visible(text)}` ({odd})"
+    return f"`{visible(text[:60])}`"
 
 
-def _votes(contents: Sequence[str], old: Sequence[str]) -> Counter[int]:
+def _votes(source: Source, old: Sequence[str]) -> Counter[int]:
     """Places by how many rare words and whole lines of the old text point to them."""
+    contents = source.contents
     last = max(len(contents) - len(old), 0)
     votes: Counter[int] = Counter()
     stripped: dict[str, list[int]] = {}
@@ -94,11 +99,21 @@ def _votes(contents: Sequence[str], old: Sequence[str]) -> Counter[int]:
             for index in places:
                 votes[min(max(index - offset, 0), last)] += 40 // (len(places) + 1) + 4
     for word, offset in _features(old):
-        hits = [index for index, content in enumerate(contents) if word in content]
+        hits = _lines_with(source, word)
         if len(hits) <= _COMMON:
             for index in hits:
                 votes[min(max(index - offset, 0), last)] += 12 // (len(hits) + 1) + 1
     return votes
+
+
+def _lines_with(source: Source, word: str) -> list[int]:
+    """The lines that have a word; one more than counts as common ends the search."""
+    hits: list[int] = []
+    place = source.text.find(word)
+    while place >= 0 and len(hits) <= _COMMON:
+        hits.append(source.line_at(place))
+        place = source.text.find(word, source.starts[hits[-1] + 1])
+    return hits
 
 
 def _features(old: Sequence[str]) -> list[tuple[str, int]]:
@@ -109,7 +124,7 @@ def _features(old: Sequence[str]) -> list[tuple[str, int]]:
             words.setdefault(line[start:end], offset)
     ranked = sorted(words.items(), key=lambda item: -len(item[0]))[:_FEATURES]
     pieces = {
-        fold(word)[at : at + 4]: offset
+        word[at : at + 4]: offset
         for word, offset in ranked[:6]
         if len(word) > 4
         for at in range(0, min(len(word) - 3, 12), 2)
@@ -121,7 +136,8 @@ def _similarity(contents: Sequence[str], old: Sequence[str]) -> float:
     from difflib import SequenceMatcher
 
     total = same = 0.0
-    for index, line in enumerate(old[:40]):
+    for index in range(0, len(old), len(old) // _SAMPLE + 1):
+        line = old[index]
         wanted = " ".join(line[:_LONGEST].split())
         found = " ".join(contents[index][:_LONGEST].split()) if index < len(contents) else ""
         weight = max(len(wanted), len(found))
@@ -130,6 +146,6 @@ def _similarity(contents: Sequence[str], old: Sequence[str]) -> float:
             same += weight
         elif wanted and found:
             matcher = SequenceMatcher(None, wanted, found, autojunk=False)
-            if matcher.quick_ratio() > 0.3:
+            if matcher.real_quick_ratio() > 0.3 and matcher.quick_ratio() > 0.3:
                 same += weight * matcher.ratio()
     return same / total if total else 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes.core.errors import EditError
-from hermes.core.replace.nearest import describe, nearest, visible
+from hermes.core.replace.nearest import describe, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _MOST_CANDIDATES = 40
 _FARTHEST = 12  # lines around a candidate that may tell it from the others
 _MOST_LINES = 30  # of a region that are shown
+_LONGEST = 500  # letters of a line that are shown
 _MOST_DIFFERENCES = 6
 
 
@@ -52,20 +53,16 @@ def ambiguous(source: Source, spans: Sequence[tuple[int, int]]) -> EditError:
     )
 
 
-def not_found(source: Source, old: Sequence[str]) -> EditError:
-    """The nearest region with its line numbers, and each difference by character."""
+def not_found(source: Source, old: Sequence[str], start: int | None) -> EditError:
+    """The nearest region, which starts at a line, and each difference by character."""
     lines = list(old)
     while len(lines) > 1 and not lines[-1].strip():
         lines.pop()
-    while len(lines) > 1 and not lines[0].strip():
-        lines.pop(0)
-    found = nearest(source.contents, lines) if any(line.strip() for line in lines) else None
-    if found is None:
+    if start is None:
         return EditError(
             "old was not found, and nothing in the file resembles it; nothing was changed",
             hint="Read the file again, and copy old from it.",
         )
-    start, _ = found
     region = source.contents[start : start + len(lines)]
     last = start + len(region)
     details: list[str] = []
@@ -74,7 +71,7 @@ def not_found(source: Source, old: Sequence[str]) -> EditError:
             details.append(f"line {start + offset + 1}, {describe(content[:600], line[:600])}")
     where = f"line {start + 1}" if last == start + 1 else f"lines {start + 1}-{last}"
     first = details[0] if details else "it ends before old does"
-    shown = [f"{start + n + 1}|{visible(line)}" for n, line in enumerate(region[:_MOST_LINES])]
+    shown = [f"{start + n + 1}|{line[:_LONGEST]}" for n, line in enumerate(region[:_MOST_LINES])]
     return EditError(
         f"old was not found; nothing was changed. Nearest text: {where}. Difference: {first}",
         hint="The nearest text in the file:\n"

@@ -97,7 +97,10 @@ def _parser(chosen: str, plugin: Command | None) -> Parser:
         formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("-V", "--version", action="version", version=f"hermes {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    # `prog` is given so that argparse need not format its help to find it.
+    commands = parser.add_subparsers(
+        metavar="COMMAND", required=True, parser_class=Parser, prog="hermes"
+    )
     for name, (module, help_line) in COMMANDS.items():
         command = commands.add_parser(name, help=help_line, description=help_line.capitalize())
         if name == chosen:

@@ -72,10 +72,10 @@ class HttpHandler:
 
         request = build_request(self._spec, self._parameters, arguments)
         redact = _redaction(context, request.secrets)
-        got = await send(request)
+        got = await send(request, redact)
         if 200 <= got.status < 300:
-            return answer(got.body, self._spec.response)
-        return failure(got.what, got.status, got.reason, got.body, redact)
+            return answer(got.status, got.body, self._spec.response, redact)
+        return failure(got.what, got.status, got.body, redact)
 
 
 class CommandHandler:

@@ -52,8 +52,10 @@ def read_json(text: str) -> tuple[bool, Any]:
         return False, None
 
 
-def answer(body: Body, spec: ResponseSpec) -> Any:
-    """What the tool gives back for a body."""
+def answer(status: int, body: Body, spec: ResponseSpec, redact: Callable[[str], str]) -> Any:
+    """What the tool gives back for an answer that says yes."""
+    if not body.content:
+        return {"status": status, "body": ""}
     text = body.text()
     if text is None:
         return ToolResult(
@@ -64,10 +66,10 @@ def answer(body: Body, spec: ResponseSpec) -> Any:
     if spec.path is None and spec.template is None:
         return value if is_json else text
     if not is_json:
-        what = f"{body.content_type or 'no content type'}, {len(body.content)} bytes"
         return ToolResult(
-            error=f"the answer is not JSON ({what}), so nothing can be picked from it",
-            body=text[:EXCERPT],
+            error="the answer is not JSON, so nothing can be picked from it",
+            content_type=body.content_type,
+            body=_excerpt(text, redact),
         )
     if spec.path is not None:
         found = spec.path.find(value)
@@ -84,21 +86,27 @@ def answer(body: Body, spec: ResponseSpec) -> Any:
     return value if spec.template is None else _rendered(spec.template, value)
 
 
-def failure(
-    what: str, status: int, reason: str, body: Body, redact: Callable[[str], str]
-) -> ToolResult:
+def failure(what: str, status: int, body: Body, redact: Callable[[str], str]) -> ToolResult:
     """The result for an answer that says no."""
+    from http import HTTPStatus
+
     text = body.text()
-    if text is None:
-        excerpt = f"({len(body.content)} bytes that are not text)"
-    else:
-        # Redacted before it is cut: half a secret would not be recognised.
-        excerpt = redact(text)
-        if len(excerpt) > EXCERPT:
-            excerpt = f"{excerpt[:EXCERPT]}… ({len(text) - EXCERPT} characters more)"
-    return ToolResult(
-        error=f"{what} answered {status} {reason}".rstrip(), status=status, body=excerpt
-    )
+    excerpt = f"({len(body.content)} bytes, not text)" if text is None else _excerpt(text, redact)
+    try:
+        # The usual words and not the server's, which could be anything.
+        words = HTTPStatus(status).phrase
+    except ValueError:
+        words = ""
+    error = f"{what} answered {status} {words}".rstrip()
+    return ToolResult(error=error, status=status, body=excerpt)
+
+
+def _excerpt(text: str, redact: Callable[[str], str]) -> str:
+    # Redacted before it is cut: half a secret would not be recognised.
+    text = redact(text)
+    if len(text) <= EXCERPT:
+        return text
+    return f"{text[:EXCERPT]}… ({len(text) - EXCERPT} characters more)"
 
 
 def _rendered(template: Template, value: Any) -> Any:

@@ -242,7 +242,8 @@ class YamlTools:
         except OSError as error:
             log.warning("no copy of %s could be kept: %s", file.path, error)
         if known is not None or file.problem is not None:
-            self._tell(f"{file.path} was loaded again: {', '.join(file.entries) or 'no tools'}")
+            names = ", ".join(file.entries) or "no tools"
+            self._tell(f"{file.path} was loaded again: {names}", level=logging.INFO)
         file.problem = None
 
     def _fall_back(self, file: _File, error: HermesError) -> None:
@@ -262,10 +263,10 @@ class YamlTools:
             reason = f"{reason}; its last good version stays in use"
         file.problem = self._tell(reason, file.problem)
 
-    def _tell(self, message: str, before: str | None = None) -> str:
+    def _tell(self, message: str, before: str | None = None, level: int = logging.WARNING) -> str:
         """Log and pass on a message, unless it is the one from before."""
         if message != before:
-            log.warning("%s", message)
+            log.log(level, "%s", message)
             if self._on_change is not None:
                 self._on_change(message)
         return message

@@ -47,8 +47,8 @@ def _ssh(command: Command, judge: Judge) -> Stream | None:
     if rest and rest[0].text in ("-t", "-tt", "-n", "-q", "--"):
         rest = rest[1:]
     if rest:
-        return run_line(rest, command, judge, scope=scope)
-    if command.stdin is not None:
+        run_line(rest, command, judge, scope=scope)
+    elif command.stdin is not None:
         run_stream(command.stdin, command, judge)
     return None
 

@@ -13,6 +13,7 @@ from hermes.safety.shell.command import Command, Redirect
 from hermes.safety.shell.environment import judge_assignment
 from hermes.safety.shell.rules import RULES_BY_PROGRAM
 from hermes.safety.shell.scope import HOLE, UNSET, Scope, Value
+from hermes.safety.shell.shells import run_known
 from hermes.safety.shell.special import SPECIAL
 from hermes.safety.shell.stream import ANYTHING, DECODED, NETWORK, NOTHING, Stream
 
@@ -73,6 +74,10 @@ def run_command(command: Command, judge: Judge) -> Stream:
         return _call(command, judge)
     if name in scope.aliases:
         return _alias(command, judge)
+    if "/" in first.text and scope.fetched:
+        known = scope.fetched.get(scope.absolute(first.text))
+        if known is not None:
+            return run_known(known, command, judge)
     special = SPECIAL.get(name)
     if special is not None:
         output = special(command, judge)

@@ -43,6 +43,7 @@ _HOME = re.compile(
 )
 _INTERPOLATED = re.compile(r"[#$]\{[^}]*\}|[$@]\w+(?:->)?(?:\{[^}]*\}|\[[^\]]*\])?")
 _HOME_MARK = "\ue0ff"
+_PART = re.compile(r"::|\?\.|\.|->")
 
 _DELETE_ONE = frozenset(
     "unlink unlinkSync delete remove safe_unlink rm rmSync rm_f removeSync removeFile del deleteSync".split()
@@ -96,7 +97,9 @@ class _Reader:
 
     def read(self) -> None:
         self._constants()
-        names = {token.rpartition(".")[2].rpartition(":")[2] for kind, token in self.tokens if kind == "name"}
+        names = {
+            part for kind, token in self.tokens if kind == "name" for part in _PART.split(token)
+        }
         self._whole(names)
         for index, (kind, token) in enumerate(self.tokens):
             if kind == "tick":
@@ -270,7 +273,7 @@ class _Reader:
 
 
 def _split(token: str) -> tuple[str, str]:
-    parts = re.split(r"::|\?\.|\.|->", token)
+    parts = _PART.split(token)
     return (parts[-2] if len(parts) > 1 else ""), parts[-1]
 
 

@@ -1,0 +1,34 @@
+"""The entry points of installed packages, looked up anew only when an installation changed.
+
+`importlib.metadata` costs more than the rest of a listing together, so its answer is remembered.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hermes.runtime.manifest import Manifest
+
+
+def entry_points(group: str, manifest: Manifest) -> list[tuple[str, str]]:
+    """Names and targets of a group's entry points, sorted."""
+    key = _installed()
+    known = manifest.extra.get(group)
+    if isinstance(known, dict) and known.get("key") == key:
+        return [(name, target) for name, target in known["found"]]
+    from importlib.metadata import entry_points as look_up
+
+    found = sorted((point.name, point.value) for point in look_up(group=group))
+    manifest.note(group, {"key": key, "found": found})
+    manifest.save()
+    return found
+
+
+def _installed() -> str:
+    """Changes when a package is added to or removed from any place that imports come from."""
+    # The first place is the script's own folder or the current one: nothing is installed there.
+    places = [place for place in sys.path[1:] if os.path.isdir(place)]
+    return repr([(place, os.stat(place).st_mtime_ns) for place in places])

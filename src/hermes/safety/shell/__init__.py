@@ -1,0 +1,27 @@
+"""What a shell command would really do, before it runs.
+
+`detect_dangerous_command` reads a command the way a shell would and says whether it may run, has
+to be asked about, or is refused. From the outside in:
+
+    normalise.py      look-alikes, hidden characters, terminal codes
+    lexing.py         heredocs and brackets, before the grammar sees them
+    walk.py           the syntax tree, statement by statement
+    words.py          quotes, variables, substitutions, braces: the real arguments
+    simple.py         one simple command: what it is and who judges it
+    builtins.py, shells.py, wrappers.py, remote_wrappers.py, finding_files.py
+                      programs that start others, opened
+    interpreters/     code of other languages inside a command
+    producers.py      what a command prints, for pipes and substitutions
+    effects.py, places.py, paths.py
+                      what is written or read, and where that is
+    rules/            the rules, as data with examples
+
+New here? Read judge.py, then walk.py, then rules/deletes.py.
+"""
+
+from __future__ import annotations
+
+from hermes.safety.shell.detect import detect_dangerous_command
+from hermes.safety.shell.verdict import Finding, Verdict
+
+__all__ = ["Finding", "Verdict", "detect_dangerous_command"]

@@ -1,0 +1,68 @@
+"""The entry: judge a command text, as given and as a normaliser would read it."""
+
+from __future__ import annotations
+
+import posixpath
+
+from hermes.safety.shell.normalise import is_plain, normalise
+from hermes.safety.shell.verdict import Finding, Verdict
+
+_LONGEST = 400_000
+_DEEPEST_BRACKETS = 400
+
+
+def detect_dangerous_command(
+    command: str, *, cwd: str | None = None, home: str | None = None
+) -> Verdict:
+    """Say whether a shell command may run: `.action` is "allow", "ask" or "refuse".
+
+    Args:
+        command: The text that a shell would be given.
+        cwd: Directory it would start in; a project somewhere in home when left out.
+        home: Home directory of the user; the one of this process when left out.
+    """
+    from hermes.safety.shell.judge import Judge
+    from hermes.safety.shell.origin import Origin
+    from hermes.safety.shell.scope import Scope
+
+    base = _home() if home is None else posixpath.normpath(home)
+    start = posixpath.normpath(cwd) if cwd else posixpath.join(base, "projects", "workspace")
+    judge = Judge(len(command))
+    if is_plain(command):
+        judge.run_text(command, Origin(0, len(command)), Scope(start, base))
+        return Verdict(judge.findings)
+    if "\0" in command:
+        judge.report("text.hidden-characters", Origin(0, len(command)), command[:200])
+    shown, where = normalise(command)
+    given = _as_given(command)
+    judge.run_text(given, Origin(0, len(command)), Scope(start, base))
+    if shown != given:
+        second = Judge(len(shown))
+        second.run_text(shown, Origin(0, len(shown)), Scope(start, base))
+        _merge(judge.findings, second.findings, where, len(command))
+    return Verdict(judge.findings)
+
+
+def _home() -> str:
+    import os
+
+    return os.path.expanduser("~")
+
+
+def _as_given(command: str) -> str:
+    """The text without what stands for unknown parts inside the judge, and without NUL."""
+    return "".join("?" if "\ue000" <= char <= "\ue0ff" else char for char in command if char != "\0")
+
+
+def _merge(findings: list[Finding], more: list[Finding], where: list[int], size: int) -> None:
+    """Add what only the normalised text shows, with its spans in the given text."""
+    known = {finding.rule for finding in findings}
+    for finding in more:
+        # Look-alikes of brackets in ordinary prose break the syntax; that alone is no reason.
+        if finding.rule in known or finding.rule in ("text.unreadable", "text.unknown-program"):
+            continue
+        start, end = finding.span
+        first = where[start] if start < len(where) else size
+        last = where[end - 1] + 1 if 0 < end <= len(where) else size
+        finding.span = (first, last)
+        findings.append(finding)

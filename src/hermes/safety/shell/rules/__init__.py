@@ -1,0 +1,53 @@
+"""The rules, as data: one module per family, each rule with examples that the tests run.
+
+    structure.py    text that can't be read, unknown programs, fork bombs
+    remote_code.py  code that nobody has read: downloads, decoders, injected libraries
+    deletes.py      data lost past one ordinary file
+    disks.py        devices and file systems
+    system.py       system files, permissions, accounts, services, power, processes, packages
+    network.py      firewalls, listeners, reverse shells
+    secrets.py      credentials read or sent
+    git.py          local work, remote state, configuration and hooks
+    infrastructure.py  containers, clusters, clouds, databases, registries
+    persistence.py  start-up files, schedulers, login keys
+    windows.py      PowerShell and cmd
+    hermes.py       Hermes' own files and switches, other agents without approvals
+"""
+
+from __future__ import annotations
+
+from hermes.safety.shell.rules import (
+    deletes,
+    disks,
+    git,
+    hermes,
+    infrastructure,
+    network,
+    persistence,
+    remote_code,
+    secrets,
+    structure,
+    system,
+    windows,
+)
+from hermes.safety.shell.rules.model import Rule
+
+FAMILIES = (
+    structure,
+    remote_code,
+    deletes,
+    disks,
+    system,
+    network,
+    secrets,
+    git,
+    infrastructure,
+    persistence,
+    windows,
+    hermes,
+)
+RULES: dict[str, Rule] = {rule.key: rule for family in FAMILIES for rule in family.RULES}
+RULES_BY_PROGRAM: dict[str, tuple[Rule, ...]] = {}
+for _rule in RULES.values():
+    for _program in _rule.programs:
+        RULES_BY_PROGRAM[_program] = (*RULES_BY_PROGRAM.get(_program, ()), _rule)

@@ -1,0 +1,155 @@
+"""Git: local work, remote state, configuration and hooks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell.paths import is_home, is_root
+from hermes.safety.shell.rules.model import Rule
+from hermes.safety.shell.verdict import REFUSE
+
+if TYPE_CHECKING:
+    from hermes.safety.shell.command import Command
+
+
+def _texts(command: Command) -> list[str]:
+    return [word.text for word in command.operands]
+
+
+def _discards(command: Command) -> bool:
+    texts = _texts(command)
+    sub = texts[0] if texts else ""
+    if sub == "reset":
+        return command.has("--hard", "--merge", "--keep")
+    if sub == "checkout":
+        if command.has("-b", "-B", "--orphan") and not command.has("-f", "--force"):
+            return command.has("-B")
+        if command.has("-f", "--force"):
+            return True
+        if command.has("-p", "--patch"):
+            return False
+        # `git checkout -- f`, `git checkout HEAD f`, `git checkout .`: the working copy is lost.
+        return "--" in command.args or texts[1:2] in (["."], ["*"]) or len(texts) > 2
+    if sub == "restore":
+        return not (command.has("--staged", "-S") and not command.has("--worktree", "-W")) and not command.has("-p", "--patch")
+    if sub == "switch":
+        return command.has("-f", "--force", "--discard-changes", "-C", "--force-create")
+    if sub == "stash":
+        return texts[1:2] in (["drop"], ["clear"])
+    if sub == "branch":
+        if command.has("-D", "-M", "-C") or (command.has("-d", "--delete", "-m", "--move") and command.has("-f", "--force")):
+            return True
+        return command.has("-f", "--force") and len(texts) > 1
+    if sub == "worktree":
+        return texts[1:2] == ["remove"] and command.has("-f", "--force")
+    if sub == "clean":
+        return command.has("-f", "--force", "-x", "-X", "-d") and not command.has("-n", "--dry-run")
+    if sub == "rm":
+        return not command.has("--cached", "-n", "--dry-run") and (
+            command.has("-r", "-f", "--force") or len(texts) > 2 or any(w.glob for w in command.operands)
+        )
+    if sub == "reflog":
+        return texts[1:2] in (["expire"], ["delete"])
+    if sub == "gc":
+        return any(flag.startswith("--prune") and "never" not in flag for flag in command.flags) or command.has("--aggressive") and command.has("--prune")
+    if sub == "tag":
+        return command.has("-d", "--delete") or (command.has("-f", "--force") and len(texts) > 1)
+    if sub in ("filter-branch", "filter-repo"):
+        return True
+    if sub == "update-ref":
+        return command.has("-d", "--delete") or len(texts) > 2
+    if sub == "prune":
+        return not command.has("-n", "--dry-run")
+    if sub == "submodule":
+        return texts[1:2] == ["deinit"] and command.has("-f", "--force")
+    if sub == "read-tree":
+        return command.has("--reset") or (command.has("-u") and command.has("-m"))
+    if sub == "checkout-index":
+        return command.has("-f", "--force")
+    if sub == "notes":
+        return texts[1:2] in (["remove"], ["prune"])
+    if sub == "replace":
+        return command.has("-d", "--delete")
+    if sub in ("cherry-pick", "merge", "rebase", "am", "revert"):
+        return False
+    return sub == "replay"
+
+
+def _rewrites_remote(command: Command) -> bool:
+    texts = _texts(command)
+    if texts[:1] == ["push"]:
+        if command.has("-n", "--dry-run"):
+            return False
+        if command.has("-f", "--force", "--force-with-lease", "--force-if-includes", "-d", "--delete", "--mirror", "--prune"):
+            return True
+        if any(flag.startswith("--force") for flag in command.flags):
+            return True
+        return any(text.startswith(("+", ":")) and len(text) > 1 for text in texts[1:])
+    return False
+
+
+def _cleans_home(command: Command) -> bool:
+    if _texts(command)[:1] != ["clean"] or command.has("-n", "--dry-run") or not command.has("-f", "--force"):
+        return False
+    if not command.has("-d"):
+        return False
+    cwd = command.scope.cwd
+    return is_root(cwd) or is_home(cwd, command.scope)
+
+
+def _plants(command: Command) -> bool:
+    texts = _texts(command)
+    if texts[:1] != ["config"]:
+        return False
+    names = [text.lower() for text in texts[1:] if "." in text]
+    reading = command.has("--get", "--get-all", "--list", "-l", "--get-regexp", "--unset", "--show-origin")
+    if reading or len([text for text in texts[1:] if text != "set"]) < 2:
+        return False
+    wide = command.has("--global", "--system")
+    for name in names[:1]:
+        if name in ("core.hookspath", "core.fsmonitor", "core.sshcommand", "core.gitproxy", "init.templatedir"):
+            return True
+        if wide and (
+            name.startswith(("alias.", "credential", "url.", "include", "filter.", "http.", "gpg", "diff.external", "uploadpack", "protocol."))
+            or name in ("core.pager", "core.editor", "core.askpass", "sequence.editor", "core.attributesfile")
+        ):
+            return not (name.startswith("alias.") and not any("!" in text for text in texts))
+    return False
+
+
+RULES = (
+    Rule(
+        "git.discards-work",
+        "It throws away uncommitted or unreferenced work.",
+        programs="git",
+        when=_discards,
+        matches=("git reset --hard", "git clean -fdx", "git checkout -- .", "git restore src", "git stash drop", "git branch -D x"),
+        passes=("git reset HEAD~1", "git clean -n", "git checkout -b x", "git restore --staged x", "git stash", "git branch -d x", "git checkout main"),
+    ),
+    Rule(
+        "delete.home-cleaned",
+        "It deletes everything in a home directory or the root that git does not track.",
+        programs="git",
+        when=_cleans_home,
+        severity=REFUSE,
+        human_only=True,
+        matches=("cd ~ && git clean -fdx", "git -C ~ clean -xdf", "cd / && git clean -ffd"),
+        passes=("git clean -fdx", "cd ~ && git clean -n", "cd ~ && git status"),
+    ),
+    Rule(
+        "git.rewrites-remote",
+        "It rewrites or deletes what others have on the server.",
+        programs="git",
+        when=_rewrites_remote,
+        matches=("git push --force", "git push -f origin main", "git push origin +main", "git push origin :old", "git push --force-with-lease", "git push origin --delete x"),
+        passes=("git push", "git push origin main", "git push -u origin x", "git push --tags", "git push --force --dry-run"),
+    ),
+    Rule(
+        "git.hooks",
+        "It makes git run a program of someone's choice from now on.",
+        programs="git",
+        when=_plants,
+        matches=("git config --global core.hooksPath /tmp/h", "git config core.fsmonitor /tmp/x", "git config --global alias.st '!sh /tmp/x'"),
+        passes=("git config user.name me", "git config --get core.hooksPath", "git config --global user.email a@b.c"),
+    ),
+)

@@ -1,0 +1,70 @@
+"""Later execution and later access: start-up files, schedulers, login keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell.rules.model import Rule
+
+if TYPE_CHECKING:
+    from hermes.safety.shell.command import Command
+
+
+def _schedules(command: Command) -> bool:
+    name = command.name
+    if name == "crontab":
+        return not command.has("-l")
+    if name in ("at", "batch"):
+        return not command.has("-l", "-V", "-c")
+    if name == "atrm":
+        return True
+    if name == "schtasks":
+        return any(arg.lower() in ("/create", "/change", "/delete") for arg in command.args)
+    return name in ("register-scheduledtask", "new-scheduledtask", "set-scheduledtask")
+
+
+def _adds_key(command: Command) -> bool:
+    if command.name == "gh":
+        return [word.text for word in command.operands[:2]] in (["ssh-key", "add"], ["gpg-key", "add"])
+    return not command.has("-n")
+
+
+RULES = (
+    Rule(
+        "persist.startup-file",
+        "It changes a file that runs at every login, shell start, commit or boot.",
+        matches=(
+            "echo x >> ~/.bashrc",
+            "tee -a ~/.zshrc",
+            "cp k ~/.ssh/authorized_keys",
+            "sed -i s/a/b/ ~/.profile",
+            "printf x > .git/hooks/pre-commit",
+            "cp a.desktop ~/.config/autostart/",
+        ),
+        passes=("cat ~/.bashrc", "source ~/.bashrc", "echo x >> bashrc.txt", "cp ~/.bashrc backup/"),
+    ),
+    Rule(
+        "persist.schedule",
+        "It schedules commands to run later, or removes scheduled ones.",
+        programs="crontab at batch atrm schtasks register-scheduledtask new-scheduledtask set-scheduledtask",
+        when=_schedules,
+        matches=("crontab new.txt", "crontab -r", "echo ls | at now + 1 hour", "crontab -e", "systemd-run --on-calendar=daily ls"),
+        passes=("crontab -l", "atq", "at -l", "systemctl list-timers"),
+    ),
+    Rule(
+        "persist.login-key",
+        "It gives a key access to a machine or account.",
+        programs="ssh-copy-id gh",
+        when=_adds_key,
+        matches=("ssh-copy-id host", "ssh-copy-id -i k.pub me@host", "gh ssh-key add k.pub"),
+        passes=("ssh-keygen -t ed25519 -f key", "gh ssh-key list", "ssh-add -l"),
+    ),
+    Rule(
+        "persist.lingering",
+        "It lets a user's services run without a login.",
+        programs="loginctl",
+        sub=("enable-linger",),
+        matches=("loginctl enable-linger", "loginctl enable-linger me", "sudo loginctl enable-linger me"),
+        passes=("loginctl list-sessions", "loginctl show-user me", "loginctl"),
+    ),
+)
