@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from hermes.core.errors import HermesError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Protocol
 
     class Approver(Protocol):
@@ -176,6 +176,7 @@ class ToolContext:
         "call_id",
         "cancellation",
         "front_door",
+        "profiles",
         "report",
         "services",
         "session_id",
@@ -193,6 +194,7 @@ class ToolContext:
         approver: Approver | None = None,
         cancellation: Cancellation | None = None,
         services: Mapping[str, Any] | None = None,
+        profiles: Sequence[Any] = (),
     ) -> None:
         self.task = task or Task("main")
         self.session_id = session_id
@@ -201,6 +203,8 @@ class ToolContext:
         self.approver = approver
         self.cancellation = cancellation or Cancellation()
         self.services = services or {}
+        # Rights of this session or sub-agent, on top of everybody's: they can only take away.
+        self.profiles = tuple(profiles)
         self.call_id = ""
         self.tool = ""
         self.report: Callable[[str, dict[str, Any]], None] | None = None
@@ -220,6 +224,7 @@ class ToolContext:
         twin.agent_path = self.agent_path
         twin.approver = self.approver
         twin.services = self.services
+        twin.profiles = self.profiles
         twin.cancellation = cancellation
         twin.call_id = call_id
         twin.tool = tool

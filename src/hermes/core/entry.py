@@ -32,6 +32,7 @@ class ToolEntry:
 
     __slots__ = (
         "_arguments",
+        "acts",
         "aliases",
         "check_fn",
         "concurrency",
@@ -79,6 +80,7 @@ class ToolEntry:
         permissions: Sequence[str] = (),
         effect: Effect = "execute",
         reads_when: Mapping[str, Sequence[Any]] | None = None,
+        acts: Mapping[str, str] | Callable[..., Any] | None = None,
         concurrency: Concurrency | None = None,
         locks: Sequence[str] = (),
         timeout_seconds: float | None = None,
@@ -111,6 +113,8 @@ class ToolEntry:
         self.permissions = tuple(permissions)
         self.effect: Effect = effect
         self.reads_when = dict(reads_when or {})
+        # Which parameters are paths, commands, addresses, for the gate: see `safety/acts.py`.
+        self.acts: Any = acts if callable(acts) else dict(acts or {})
         self.locks = tuple(locks)
         self.concurrency: Concurrency = concurrency or _concurrency(effect, self.locks)
         self.timeout_seconds = timeout_seconds

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
 
 _PREFIX = "art_"
 _DAY = 86_400
-# How many characters one page may have, and how long a matching line is shown.
+_DIGITS = 24
+_HEX = frozenset("0123456789abcdef")
+_WRITING_SECONDS = 3600
+# How many characters one page may have.
 PAGE = 20_000
-LINE = 400
 
 
 class ArtifactStore:
@@ -44,12 +47,12 @@ class ArtifactStore:
     def put(self, text: str) -> str:
         """Keep a text; the handle it can be read by. The same text has the same handle."""
         data = text.encode("utf-8", "surrogatepass")
-        handle = _PREFIX + hashlib.sha256(data).hexdigest()[:24]
+        handle = _PREFIX + hashlib.sha256(data).hexdigest()[:_DIGITS]
         path = self._path(handle)
         with self._lock:
             make_private(self._folder)
-            if os.path.exists(path):
-                os.utime(path)
+            if _holds(path, len(data)):
+                os.utime(path, follow_symlinks=False)
             else:
                 self._make_room(len(data))
                 write_private(path, data)
@@ -60,10 +63,11 @@ class ArtifactStore:
     ) -> dict[str, Any]:
         """One page of a text, from a character on; or the lines that match a pattern."""
         text = self._text(handle)
+        offset = max(0, offset)
         limit = max(1, min(limit, PAGE))
         if pattern is not None:
-            return self._matching(text, pattern, offset, limit)
-        piece = text[offset : offset + limit]
+            return self._matching(handle, text, pattern, offset, limit)
+        piece = _page(text[offset : offset + limit])
         answer: dict[str, Any] = {"text": piece, "offset": offset, "total_chars": len(text)}
         if offset + len(piece) < len(text):
             answer["next_offset"] = offset + len(piece)
@@ -71,45 +75,46 @@ class ArtifactStore:
             answer["note"] = f"offset {offset} is past the end"
         return answer
 
-    def _matching(self, text: str, pattern: str, offset: int, limit: int) -> dict[str, Any]:
+    def _matching(
+        self, handle: str, text: str, pattern: str, offset: int, limit: int
+    ) -> dict[str, Any]:
         import re
 
+        from hermes.runtime import line_search
+
         try:
-            wanted = re.compile(pattern)
-        except re.error as error:
+            return line_search.find(self._path(handle), text, pattern, offset, limit)
+        except (re.error, OverflowError, RecursionError) as error:
             raise ToolError(
-                f"pattern {pattern!r} is no regular expression: {error}",
+                f"pattern {pattern!r:.200} is no regular expression: {error}",
                 hint="Escape special characters with a backslash.",
             ) from None
-        matches: list[dict[str, Any]] = []
-        total = room = 0
-        for number, start, line in _lines(text):
-            if start < offset or not wanted.search(line):
-                continue
-            total += 1
-            if room < limit:
-                shown = line if len(line) <= LINE else line[:LINE] + "…"
-                matches.append({"line": number, "offset": start, "text": shown})
-                room += len(shown)
-        answer: dict[str, Any] = {"matches": matches, "total_matches": total}
-        if total > len(matches):
-            answer["next_offset"] = matches[-1]["offset"] + 1
-        if not total:
-            answer["note"] = f"no line of {len(text)} characters matches"
-        return answer
+        except line_search.SlowPatternError:
+            raise ToolError(
+                f"pattern {pattern!r:.200} was stopped after {line_search.SECONDS} s",
+                hint="Use a simpler one: plain words, and no repetition inside a repetition.",
+            ) from None
 
     def _text(self, handle: str) -> str:
-        if not handle.startswith(_PREFIX) or not handle[len(_PREFIX) :].isalnum():
+        digits = handle.removeprefix(_PREFIX)
+        if handle == digits or len(digits) != _DIGITS or not _HEX.issuperset(digits):
             raise ToolError(
                 f"{handle!r:.60} is no artifact handle", hint="It looks like art_3f9a…."
             )
         try:
-            with open(self._path(handle), "rb") as file:
+            # A link that somebody put there is not followed.
+            opened = os.open(self._path(handle), os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+            with os.fdopen(opened, "rb") as file:
                 return file.read().decode("utf-8", "surrogatepass")
         except FileNotFoundError:
             days = self._keep_seconds / _DAY
             raise ToolError(
                 f"artifact {handle} is not there (any more); they are kept for {days:g} days",
+                hint="Run the call that made it again.",
+            ) from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise ToolError(
+                f"artifact {handle} can't be read: {error}",
                 hint="Run the call that made it again.",
             ) from None
 
@@ -127,12 +132,13 @@ class ArtifactStore:
             raise OSError(f"{wanted} bytes are more than the artifact store may hold")
         files = sorted(self._files())
         total = sum(size for _, size, _ in files) + wanted
-        oldest = time.time() - self._keep_seconds
+        now = time.time()
         for modified, size, path in files:
-            if modified >= oldest and total <= self._max_bytes:
+            if modified >= now - self._keep_seconds and total <= self._max_bytes:
                 break
-            # Another process may have dropped it already.
-            if _unlink(path):
+            # What another process is just writing is not ours to drop.
+            in_the_making = path.endswith(".new") and modified > now - _WRITING_SECONDS
+            if not in_the_making and _unlink(path):
                 total -= size
 
     def _files(self) -> Iterator[tuple[float, int, str]]:
@@ -145,20 +151,32 @@ class ArtifactStore:
                 status = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue
-            yield status.st_mtime, status.st_size, entry.path
+            if not stat.S_ISDIR(status.st_mode):
+                yield status.st_mtime, status.st_size, entry.path
+
+
+def _holds(path: str, size: int) -> bool:
+    """Whether a file of ours is there, whole; a link is none of ours."""
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size == size
+
+
+def _page(text: str) -> str:
+    """As much of a text as fits into a page once it is written as JSON."""
+    from hermes.core.jsontext import to_json
+
+    while len(to_json(text)) > 2 * PAGE and len(text) > 1:
+        text = text[: len(text) // 2]
+    return text
 
 
 def _unlink(path: str) -> bool:
     try:
         os.unlink(path)
-    except FileNotFoundError:
+    except OSError:
+        # Another process has dropped it already, or it can't be dropped.
         return False
     return True
-
-
-def _lines(text: str) -> Iterator[tuple[int, int, str]]:
-    """Number, offset and content of each line."""
-    start = 0
-    for number, line in enumerate(text.split("\n"), 1):
-        yield number, start, line
-        start += len(line) + 1

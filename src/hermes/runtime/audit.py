@@ -109,6 +109,15 @@ class AuditLog:
             data = b"".join(self._chained(lines))
             os.write(file.fileno(), data)
             self._size = size + len(data)
+            self._note_head()
+
+    def _note_head(self) -> None:
+        """Keep the newest hash beside the log, in place: a rename each time would cost as much."""
+        handle = os.open(f"{self.path}.head", os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            os.write(handle, self._last.encode())
+        finally:
+            os.close(handle)
 
     def _chained(self, lines: list[tuple[AuditLine, str]]) -> Iterator[bytes]:
         """The lines as they are written, each with a hash that depends on all before it."""
@@ -139,6 +148,16 @@ def split_line(line: bytes) -> tuple[str, bytes]:
     return line[9:73].decode("ascii", "replace"), b"{" + line[75:]
 
 
+def lines(path: str) -> Iterator[dict[str, Any]]:
+    """The lines of a log, oldest first; one that is no JSON is shown as what it is."""
+    with open(path, "rb") as file:
+        for line in file:
+            try:
+                yield json.loads(line)
+            except ValueError:
+                yield {"status": "unreadable", "tool": line[:80].decode("utf-8", "replace")}
+
+
 def verify(path: str) -> tuple[int, str | None]:
     """How many lines hold, and what is wrong with the first that does not."""
     last, number = START, 0
@@ -148,7 +167,19 @@ def verify(path: str) -> tuple[int, str | None]:
             last = chained(last, body)
             if given != last:
                 return number - 1, f"line {number} does not follow from the lines before it"
+    noted = _noted(path)
+    if noted is not None and noted != last:
+        return number, "lines are missing at the end"
     return number, None
+
+
+def _noted(path: str) -> str | None:
+    """The hash of the newest line, as it was noted beside the log: shows a log cut short."""
+    try:
+        with open(f"{path}.head", encoding="ascii") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 def _last_hash(handle: int, size: int) -> str:

@@ -22,25 +22,37 @@ _SMALLEST = 40
 
 
 def fit(content: str, limit: int, artifacts: ArtifactStore | None) -> tuple[str, str | None]:
-    """`content` (JSON text) in at most `limit` characters, and the handle of the whole."""
+    """`content` (JSON text) in at most `limit` characters, and the handle of the whole.
+
+    What says that something is missing takes room too: a limit below some 450 is taken as that.
+    """
+    limit = max(limit, _FRAME + _SMALLEST)
     if len(content) <= limit:
         return content, None
-    import json
-
-    value = json.loads(content)
+    value = _parsed(content)
     whole = value if isinstance(value, str) else content
     handle, note = _keep(whole, artifacts)
     frame: dict[str, Any] = {"truncated": True, "total_chars": len(whole), "note": note}
     if handle:
         frame["artifact"] = handle
-    budget = max(limit - _FRAME, _SMALLEST)
+    budget = limit - _FRAME
     while True:
         framed = to_json(_framed(shrink(value, budget), frame))
-        if len(framed) <= max(limit, _FRAME + _SMALLEST):
+        if len(framed) <= limit:
             return framed, handle
         if budget <= _SMALLEST:
-            return to_json({"result": whole[:_SMALLEST], **frame}), handle
+            return to_json({"result": whole[: _SMALLEST // 2], **frame}), handle
         budget = max(budget * 3 // 4, _SMALLEST)
+
+
+def _parsed(content: str) -> Any:
+    import json
+
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        # Nested too deeply, or a number of thousands of digits: cut as the text that it is.
+        return content
 
 
 def _keep(whole: str, artifacts: ArtifactStore | None) -> tuple[str | None, str]:
@@ -49,7 +61,8 @@ def _keep(whole: str, artifacts: ArtifactStore | None) -> tuple[str | None, str]
     try:
         handle = artifacts.put(whole)
     except OSError as error:
-        return None, f"the rest could not be kept: {error}"
+        reason = error.strerror or str(error)
+        return None, f"the rest could not be kept: {reason:.120}"
     return handle, f'read_artifact("{handle}", offset=…, limit=…, pattern=…) shows the rest'
 
 
@@ -124,13 +137,16 @@ def _shrink_dict(fields: dict[str, Any], budget: int) -> dict[str, Any]:
             break
         room -= sizes[key]
         large.remove(key)
+    dropped: set[str] = set()
+    if room < _SMALLEST * len(large):
+        # Too many to show something of each: the last go.
+        room -= _SMALLEST
+        dropped = set(large[max(room // (2 * _SMALLEST), 0) :])
+        large = [key for key in large if key not in dropped]
     share = room // max(len(large), 1)
-    if share < _SMALLEST:
-        kept = large[: max(room // (2 * _SMALLEST), 0)]
-        left = len(large) - len(kept)
-        cut = {key: value for key, value in fields.items() if key in kept or key not in large}
-        return {**_shrink_dict(cut, budget - 40), "…": f"{left} fields left out"}
-    return {
+    shown = {
         key: shrink(value, share - _size(key) - 2) if key in large else value
         for key, value in fields.items()
+        if key not in dropped
     }
+    return {**shown, "…": f"{len(dropped)} fields left out"} if dropped else shown

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import hermes
 from hermes.core.entry import ToolEntry
+from hermes.core.errors import HermesError
 from hermes.core.home import home_path, write_private
 from hermes.core.requirements import Requirement
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_FORMAT = 1
 _PLAIN = (
     "requires_env",
     "is_async",
@@ -30,6 +30,7 @@ _PLAIN = (
     "aliases",
     "permissions",
     "reads_when",
+    "acts",
     "effect",
     "concurrency",
     "locks",
@@ -74,7 +75,11 @@ class Manifest:
         known = self.modules.get(module)
         if not isinstance(known, dict) or known.get("digest") != digest:
             return None
-        return [_entry(fields) for fields in known["tools"]]
+        try:
+            return [_entry(fields) for fields in known["tools"]]
+        except (KeyError, TypeError, AttributeError, HermesError):
+            # Written by somebody who understood it differently: the module is read again.
+            return None
 
     def remember(self, module: str, digest: str, tools: list[ToolEntry]) -> None:
         """Note what a module registers."""
@@ -116,8 +121,9 @@ def digest(text: bytes) -> str:
 
 def _key() -> str:
     # Schemas depend on what derives them: the interpreter and this package.
-    core = os.stat(os.path.join(os.path.dirname(hermes.__file__), "core", "schema"))
-    return f"{_FORMAT} {hermes.__version__} {sys.version_info[:2]} {core.st_mtime_ns}"
+    folder = os.path.join(os.path.dirname(hermes.__file__), "core", "schema")
+    derives = max(entry.stat().st_mtime_ns for entry in os.scandir(folder))
+    return f"{hermes.__version__} {sys.version_info[:2]} {derives} {','.join(_PLAIN)}"
 
 
 def _fields(entry: ToolEntry) -> dict[str, Any]:

@@ -313,6 +313,10 @@ class Runtime:
             flight.verdict = "denied"
             return answers.refused(f"{ruling.reason}, and the person asked said no")
         flight.verdict = "approved"
+        if said in ("session", "always"):
+            remember = getattr(self.policy, "remember", None)
+            if remember is not None:
+                remember(ruling, said, context)
         if self.audit is not None:
             # On disk before it runs: a call that kills us has still been noted.
             self.audit.record(flight.line("approved", 0.0), flight.noted, now=True)

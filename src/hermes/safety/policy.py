@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from hermes.core.context import ToolContext
     from hermes.core.entry import ToolEntry
+    from hermes.safety.approval import Grant
 
     class Policy(Protocol):
         """Rules on calls. Whatever it raises means: refused."""
@@ -24,16 +25,25 @@ if TYPE_CHECKING:
 
 
 class Ruling:
-    """`allow`, `ask` or `refuse`, with the reason and the rule it comes from."""
+    """`allow`, `ask` or `refuse`, with the reason and the rule it comes from.
 
-    __slots__ = ("action", "reason", "rule")
+    `grants` is what a yes would cover, for a policy that remembers answers.
+    """
+
+    __slots__ = ("action", "grants", "reason", "rule")
 
     def __init__(
-        self, action: Literal["allow", "ask", "refuse"], *, reason: str = "", rule: str = ""
+        self,
+        action: Literal["allow", "ask", "refuse"],
+        *,
+        reason: str = "",
+        rule: str = "",
+        grants: tuple[Grant, ...] = (),
     ) -> None:
         self.action = action
         self.reason = reason
         self.rule = rule
+        self.grants = grants
 
     def __repr__(self) -> str:
         return f"<{self.action} by {self.rule}: {self.reason}>"

@@ -158,3 +158,25 @@ def test_a_change_after_the_first_call_does_not_reach_a_remembered_schema() -> N
     schema["properties"]["n"]["type"] = "string"
 
     assert coerce_tool_args({"properties": {"n": {"type": "integer"}}}, {"n": "1"}) == {"n": 1}
+
+
+def test_nullable_opens_unions_to_null() -> None:
+    integer, boolean = {"type": "integer"}, {"type": "boolean"}
+    closed = {"properties": {"v": {"oneOf": [integer, boolean]}}}
+    opened = {"properties": {"v": {"oneOf": [integer, boolean], "nullable": True}}}
+    twice = {"properties": {"v": {"oneOf": [{**integer, "nullable": True}, {"type": "null"}]}}}
+
+    assert coerce_tool_args(opened, {"v": None}) == {"v": None}
+    assert coerce_tool_args(opened, {"v": "null"}) == {"v": None}
+    assert coerce_tool_args(twice, {"v": None}) == {"v": None}
+    with pytest.raises(ArgumentError):
+        coerce_tool_args(closed, {"v": None})
+    with pytest.raises(ArgumentError):
+        coerce_tool_args(opened, {"v": "x"})
+
+
+def test_a_parameter_may_be_called_nullable_or_default() -> None:
+    schema = {"properties": {"nullable": {"type": "boolean"}, "default": {"type": "integer"}}}
+
+    assert coerce_tool_args(schema, {"nullable": "true"}) == {"nullable": True}
+    assert coerce_tool_args(schema, {"default": "1"}) == {"default": 1}

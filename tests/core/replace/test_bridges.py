@@ -69,7 +69,12 @@ def test_typography_stays_as_the_file_has_it(text: str, old: str, new: str, expe
     [
         ("a  \nb\n", "a\nb", "a\nc", "a  \nc\n"),
         ("a\nb\n", "a  \nb\t", "a  \nc\t", "a\nc\n"),
-        ("if a :\n    b( c,d )\n", "if a :\n    b(c, d)", "if a :\n    b(c, e)", "if a :\n    b( c, e)\n"),
+        (
+            "if a :\n    b( c,d )\n",
+            "if a :\n    b(c, d)",
+            "if a :\n    b(c, e)",
+            "if a :\n    b( c,e )\n",
+        ),
         ("x  =  1  # note\n", "x = 1 # note", "x = 2 # note", "x  =  2  # note\n"),
         ('{"a":1}\n', '{"a": 1}', '{"a": 2}', '{"a":2}\n'),
         ("a\n   \nb\n", "a\n\nb", "a\n\nc", "a\n   \nc\n"),
@@ -79,7 +84,7 @@ def test_typography_stays_as_the_file_has_it(text: str, old: str, new: str, expe
         ("x\ny\n", "\n\nx\ny\n\n", "\n\nx\nz\n\n", "x\nz\n"),
         ("don't  do it\n", "don't do it", "don't do that", "don't  do that\n"),
     ],
-)  # fmt: skip
+)
 def test_spaces_stay_where_the_edit_does_not_change_them(
     text: str, old: str, new: str, expected: str
 ) -> None:
@@ -97,8 +102,7 @@ TABBED = "def f():\n\tif x:\n\t\treturn 1\n"
             NESTED,
             "def f(self):\n    if x:\n        return 1\n",
             "def f(self):\n    if x:\n        y()\n\n        return 1\n    return 2\n",
-            "class A:\n    def f(self):\n        if x:\n            y()\n\n            return 1\n"
-            "        return 2\n",
+            NESTED.replace("return 1", "y()\n\n            return 1") + "        return 2\n",
         ),
         (
             "if x:\n    return 1\n",
@@ -150,15 +154,26 @@ def test_a_block_moves_to_the_indentation_of_the_file(
     [
         ('print("a")\nx\n', 'print(\\"a\\")\\nx', 'print(\\"b\\")\\nx', 'print("b")\nx\n'),
         ('print("a\\n")\n', 'print(\\"a\\\\n\\")', 'print(\\"b\\\\n\\")', 'print("b\\n")\n'),
-        ('print("a\\n")\nx = 1\n', 'print(\\"a\\n\\")\nx = 1', 'print(\\"b\\n\\")\nx = 1', 'print("b\\n")\nx = 1\n'),
+        (
+            'print("a\\n")\nx = 1\n',
+            'print(\\"a\\n\\")\nx = 1',
+            'print(\\"b\\n\\")\nx = 1',
+            'print("b\\n")\nx = 1\n',
+        ),
+        ('print("a")\n', 'print(\\"a\\")', 'print(\\"a\\n\\")', 'print("a\\n")\n'),
         ('re.match("\\d")\n', 're.match("\\\\d")', 're.match("\\\\w")', 're.match("\\w")\n'),
-        ("<div>&nbsp;</div>\n", "&lt;div&gt;&nbsp;&lt;/div&gt;", "&lt;p&gt;&lt;/p&gt;", "<p></p>\n"),
+        (
+            "<div>&nbsp;</div>\n",
+            "&lt;div&gt;&nbsp;&lt;/div&gt;",
+            "&lt;p&gt;&lt;/p&gt;",
+            "<p></p>\n",
+        ),
         ("a\nb\nc\n", "  2|b\n  3|c\n", "  2|b\n  3|d\n", "a\nb\nd\n"),
         ("a\n    b\n    c\n", "2:     b\n3:     c", "2:     b\n3:     d", "a\n    b\n    d\n"),
         ("a\n\tb\n", "1\ta\n2\t\tb", "1\ta\n2\t\tc", "a\n\tc\n"),
         ("a\nb\n", "     1→a\n     2→b", "x\ny", "x\ny\n"),
     ],
-)  # fmt: skip
+)
 def test_escapes_and_line_numbers_are_read_as_they_were_meant(
     text: str, old: str, new: str, expected: str
 ) -> None:

@@ -36,7 +36,11 @@ SELECTORS = ".card .title { color: red }\n"
 
 CASES = [
     ("another number", "alpha(1)\nbeta(2)\ngamma(3)\n", "beta(9)"),
-    ("another number in a block", CODE, "        if item.price > 100:\n            result += item.price"),
+    (
+        "another number in a block",
+        CODE,
+        "        if item.price > 100:\n            result += item.price",
+    ),
     ("a longer number", "timeout = 300\n", "timeout = 30 "),
     ("a float that is cut", "rate = 1.50\n", "rate = 1.5 "),
     ("a row of a table between two", TABLE, "| alpha | 12   | first |"),
@@ -67,8 +71,12 @@ CASES = [
     ("uneven indentation", "if a:\n    b()\n        c()\n", "if a:\n  b()\n  c()"),
     ("a block that closes elsewhere", "if a:\n    b()\nc()\n", "if a:\n    b()\n    c()"),
     ("an elision", CODE, "def total(items):\n    ...\n    return result"),
-    ("an elision in a comment", CODE, "    result = 0\n    # ... existing code ...\n    return result"),
-    ("a port that is no line number", "9090: web\nweb\n", "8080: api"),
+    (
+        "an elision in a comment",
+        CODE,
+        "    result = 0\n    # ... existing code ...\n    return result",
+    ),
+    ("a port that is no line number", "9090: web\nweb\n", "8080: web"),
     ("line numbers of other text", "a\nb\nc\n", "  1|a\n  2|x"),
     ("line numbers that jump", "a\nb\nc\n", "1|a\n5|b"),
     ("a wrong escape", 'print("a")\n', 'print(\\"b\\")'),
@@ -81,7 +89,7 @@ CASES = [
     ("an address", "10.0.0.1\n", "10.0.0.10"),
     ("a flag", "run --fast\n", "run -- fast"),
     ("a markdown list", "* item *\n", "*item*"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "old"), [case[1:] for case in CASES], ids=[c[0] for c in CASES])

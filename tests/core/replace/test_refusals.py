@@ -137,10 +137,16 @@ def test_new_lines_that_can_not_move_as_far_are_refused() -> None:
 
 
 def test_escapes_that_can_be_read_in_two_ways_are_refused() -> None:
-    error = refusal('print("a")\n', 'print(\\"a\\")', 'print(\\"a\\n\\")')
+    error = refusal('print("a")\n', 'print(\\"a\\")', 'print(\\"a\\")\\nprint(b)')
 
     assert "two ways" in str(error)
 
 
 def test_line_numbers_in_half_of_the_new_text_are_refused() -> None:
-    assert "line numbers" in str(refusal("a\nb\n", "1|a\n2|b", "1|a\nc"))
+    assert "line-numbers" in str(refusal("a\nb\n", "1|a\n2|b", "1|a\nc"))
+
+
+def test_an_escape_that_would_cut_a_literal_is_refused() -> None:
+    error = refusal("x = 1\ny = 2\n", "x = 1\\ny = 2", 'x = 1\\nprint("a\\n")')
+
+    assert "can't be read" in str(error)

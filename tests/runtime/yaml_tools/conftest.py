@@ -6,7 +6,6 @@ import json
 import textwrap
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,13 +18,17 @@ from hermes.safety.policy import Ruling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+
+
+_ALLOWED = Ruling("allow")
 
 
 class Allowing:
     """A policy that lets everything pass."""
 
-    def judge(self, entry: Any, arguments: Any, context: Any) -> Ruling:
-        return Ruling("allow")
+    def judge(self, *_: Any) -> Ruling:
+        return _ALLOWED
 
 
 class Clock:

@@ -175,7 +175,9 @@ def test_the_environment_is_an_allow_list(bench: Any, monkeypatch: pytest.Monkey
     code = "import os, json; print(json.dumps(dict(os.environ)))"
     import json
 
-    bench.register(command(json.dumps([sys.executable, "-c", code]), "env: [YT_DECLARED, YT_UNSET]"))
+    bench.register(
+        command(json.dumps([sys.executable, "-c", code]), "env: [YT_DECLARED, YT_UNSET]")
+    )
     task = bench.runtime.task("main")
     task.env.update({"FROM_TASK": "yes", "LANG": None})
 
@@ -266,8 +268,7 @@ def test_a_cancelled_call_leaves_no_process(bench: Any) -> None:
 
     async def cancelled() -> Any:
         waiting = asyncio.ensure_future(bench.runtime.call(ToolCall("run", {}, id="c1")))
-        while len(sleepers()) < 4:
-            await asyncio.sleep(0.02)
+        await asyncio.to_thread(until, lambda: len(sleepers()) >= 4)
         assert bench.runtime.cancel("c1")
         return await waiting
 
@@ -284,8 +285,7 @@ def test_a_cancelled_caller_leaves_no_process(bench: Any) -> None:
 
     async def abandoned() -> None:
         waiting = asyncio.ensure_future(bench.runtime.call(ToolCall("run", {})))
-        while len(sleepers()) < 4:
-            await asyncio.sleep(0.02)
+        await asyncio.to_thread(until, lambda: len(sleepers()) >= 4)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting

@@ -98,9 +98,7 @@ def test_odd_path_values_arrive_as_they_were(bench: Any, server: Any, value: str
 
 
 @pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "a\nb", "a\rb", "a\0b", "\x7f"])
-def test_a_header_value_can_not_begin_another_header(
-    bench: Any, server: Any, value: str
-) -> None:
+def test_a_header_value_can_not_begin_another_header(bench: Any, server: Any, value: str) -> None:
     bench.register(wrapper(server.url, "parameters: [{name: X-Id, in: header}]"))
 
     outcome = bench.call("api", **{"X-Id": value})
@@ -120,9 +118,9 @@ def test_bearer_basic_and_header_auth_read_the_environment_at_call_time(
         "b.yaml",
     )
     bench.register(
-        wrapper(
-            server.url, "auth: {type: header, header: X-Api-Key, token_env: YT_TOKEN}"
-        ).replace("name: api", "name: header"),
+        wrapper(server.url, "auth: {type: header, header: X-Api-Key, token_env: YT_TOKEN}").replace(
+            "name: api", "name: header"
+        ),
         "c.yaml",
     )
     monkeypatch.setenv("YT_TOKEN", "first-token-value\n")
@@ -260,7 +258,11 @@ def test_a_template_makes_a_line_of_each_item(bench: Any, server: Any) -> None:
     bench.register(
         wrapper(
             server.url,
-            """response: {jsonpath: "$.items[*]", template: "{name}: {price.value} {{x}} {tags[*]}"}""",
+            """
+response:
+  jsonpath: "$.items[*]"
+  template: "{name}: {price.value} {{x}} {tags[*]}"
+""",
         )
     )
     server.answer(
@@ -343,9 +345,7 @@ def test_every_hop_is_checked_and_there_are_at_most_five(
     assert len(server.seen) == 6
 
 
-def test_a_body_is_not_sent_on_to_another_host(
-    bench: Any, server: Any, other_server: Any
-) -> None:
+def test_a_body_is_not_sent_on_to_another_host(bench: Any, server: Any, other_server: Any) -> None:
     bench.register(wrapper(server.url, "method: POST\nparameters: [{name: note}]"))
     server.answer("/v1/items", b"", status=307, Location=f"{other_server.url}/there")
 
@@ -364,7 +364,9 @@ def test_private_addresses_need_the_setting(bench: Any, server: Any, home: Path)
     bench.register(wrapper(server.url))
 
     assert bench.call("api").status == "error"
-    (home / "config.yaml").write_text("network: {allow_private: false, allow_hosts: ['127.0.0.1']}\n")
+    (home / "config.yaml").write_text(
+        "network: {allow_private: false, allow_hosts: ['127.0.0.1']}\n"
+    )
     assert bench.call("api").ok
     (home / "config.yaml").write_text("network: {allow_private: true, deny_hosts: ['127.0.0.1']}\n")
     assert bench.call("api").status == "error"

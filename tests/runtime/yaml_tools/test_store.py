@@ -326,9 +326,7 @@ def test_processes_that_register_at_the_same_time_lose_nothing(bench: Any) -> No
     assert len(bench.registry) == 40
 
 
-def test_a_thousand_calls_in_flight_are_not_disturbed_by_reloads(
-    bench: Any, server: Any
-) -> None:
+def test_a_thousand_calls_in_flight_are_not_disturbed_by_reloads(bench: Any, server: Any) -> None:
     def text(version: int) -> str:
         return (
             "tools:\n  - name: api\n    type: http_wrapper\n"

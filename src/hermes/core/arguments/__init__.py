@@ -3,7 +3,8 @@
     reader     ArgumentReader and coerce_tool_args: the order of the steps, and the fast path
     text       raw text -> one object: JSON, fences, double encoding, glued objects
     lenient    the parser behind it: near-JSON and Python literals, and where a text breaks
-    schema     a private copy of the schema, its dialect, references, compiled validators
+    dialect    schemas of every age in, one dialect out
+    schema     a compiled schema: what is valid, where references lead
     plan       schema -> coercers, functions that repair a value or leave it
     objects    what becomes an object, and its members
     arrays     what becomes an array, and what is too unclear to become one

@@ -1,18 +1,12 @@
-"""A private copy of a tool's schema: its dialect, its references, its compiled validators.
-
-Schemas come from tool authors and from other people's servers. Older spellings that still have
-one clear meaning are rewritten (`nullable`, tuple `items`, boolean `exclusiveMinimum`); a schema
-that does not compile is an `ArgumentError`, so that a call never runs unchecked.
-"""
+"""One tool's schema, compiled: what is valid, where references lead, which types can stand."""
 
 from __future__ import annotations
 
-import marshal
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
-from hermes.core.arguments.values import kind, plain, shorten
-from hermes.core.errors import ArgumentError
+from hermes.core.arguments.dialect import compile_schema, mentions, private_copy
+from hermes.core.arguments.values import kind, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,25 +18,6 @@ Schema = dict[str, Any] | bool
 TYPES = frozenset(("null", "boolean", "integer", "number", "string", "array", "object"))
 _NUMBERS = frozenset(("integer", "number"))
 
-_ONE = frozenset(
-    (
-        "additionalItems",
-        "additionalProperties",
-        "contains",
-        "else",
-        "if",
-        "items",
-        "not",
-        "propertyNames",
-        "then",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-    )
-)
-_LIST = frozenset(("allOf", "anyOf", "items", "oneOf", "prefixItems"))
-_MAP = frozenset(
-    ("$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties")
-)
 _ROOT = "urn:hermes:arguments"
 
 
@@ -52,14 +27,20 @@ class Document:
     __slots__ = ("_compiled", "_registry", "_validator", "has_defaults", "is_valid", "root")
 
     def __init__(self, schema: object) -> None:
-        copy = _copy(schema)
-        self._validator, self.root, self._compiled = _compile(copy)
+        copy = private_copy(schema)
+        self._validator, self.root, self._compiled = compile_schema(copy, nullable=True)
         self._registry: Any = None
-        self.is_valid: Callable[[Any], bool] = self._validator.is_valid
+        self.has_defaults = mentions(self.root, "default")
+        is_valid = self._validator.is_valid
+        self.is_valid: Callable[[Any], bool] = is_valid
+        if mentions(copy, "nullable"):
+            # With the word ignored, as the standard has it, an `oneOf` may accept more.
+            strict = compile_schema(copy, nullable=False)[0].is_valid
+            self.is_valid = lambda value: is_valid(value) or strict(value)
         if self._compiled is not self.root:
             # Names with lone surrogates are compiled as stand-ins, so values need them as well.
-            self.is_valid = lambda value: self._validator.is_valid(plain(value, encodable=True))
-        self.has_defaults = _has_defaults(self.root)
+            either = self.is_valid
+            self.is_valid = lambda value: either(plain(value, encodable=True))
 
     def check(self, value: Any) -> bool:
         """Whether a value is valid, also where the validator itself can't look at it."""
@@ -158,118 +139,3 @@ def _check(is_valid: Callable[[Any], bool], value: Any) -> bool:
             return is_valid(plain(value, encodable=True))
         except (ValueError, RecursionError):
             return False
-
-
-def _copy(schema: Any) -> Any:
-    try:
-        # The quickest deep copy there is; what it can't copy was never JSON.
-        return marshal.loads(marshal.dumps(schema))
-    except ValueError:
-        pass
-    import json
-
-    try:
-        return json.loads(json.dumps(schema))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise _invalid(str(error)) from None
-
-
-def _compile(schema: Any) -> tuple[Validator, Any, Any]:
-    """The validator, the schema as rewritten, and the schema as the validator could take it."""
-    import jsonschema_rs
-
-    try:
-        schema = _rewrite(schema, modern=False)
-        if isinstance(schema, dict) and "$schema" in schema:
-            try:
-                declared = jsonschema_rs.validator_for(schema, validate_formats=False, offline=True)
-                return declared, schema, schema
-            except ValueError:
-                schema = {key: value for key, value in schema.items() if key != "$schema"}
-        schema = _rewrite(schema, modern=True)
-        try:
-            return _modern(schema), schema, schema
-        except ValueError:
-            encodable = plain(schema, encodable=True)
-            return _modern(encodable), schema, encodable
-    except jsonschema_rs.ValidationError as error:
-        where = "/".join(map(str, error.instance_path))
-        raise _invalid(f"{error.message} (at #/{where})") from None
-    except (ValueError, TypeError, AttributeError) as error:
-        raise _invalid(str(error)) from None
-    except RecursionError:
-        raise _invalid("nested too deeply") from None
-
-
-def _modern(schema: Any) -> Validator:
-    import jsonschema_rs
-
-    return jsonschema_rs.Draft202012Validator(schema, validate_formats=False, offline=True)
-
-
-def _invalid(reason: str) -> ArgumentError:
-    message = f"the tool's own schema is invalid: {shorten(reason, 300)}"
-    return ArgumentError(
-        message,
-        hint="This tool can't be called until its schema is repaired. Use another tool.",
-        problems=[message],
-    )
-
-
-def _rewrite(schema: Any, *, modern: bool) -> Any:
-    """A copy of a schema in today's spelling; `modern` where no older dialect was declared."""
-    if not isinstance(schema, dict):
-        return schema
-    new: dict[str, Any] = {}
-    for key, value in schema.items():
-        if key in _LIST and isinstance(value, list | tuple):
-            new[key] = [_rewrite(item, modern=modern) for item in value]
-        elif key in _MAP and isinstance(value, dict):
-            new[key] = {name: _rewrite(item, modern=modern) for name, item in value.items()}
-        elif key in _ONE:
-            new[key] = _rewrite(value, modern=modern)
-        else:
-            new[key] = value
-    if modern:
-        _modernise(new)
-    return _open_to_null(new) if new.get("nullable") is True else new
-
-
-def _modernise(schema: dict[str, Any]) -> None:
-    if isinstance(schema.get("items"), list):
-        schema["prefixItems"] = schema.pop("items")
-        if "additionalItems" in schema:
-            schema["items"] = schema.pop("additionalItems")
-    for bound, exclusive in (
-        ("minimum", "exclusiveMinimum"),
-        ("maximum", "exclusiveMaximum"),
-    ):
-        if isinstance(schema.get(exclusive), bool):
-            flag = schema.pop(exclusive)
-            if flag and bound in schema:
-                schema[exclusive] = schema.pop(bound)
-
-
-def _open_to_null(schema: dict[str, Any]) -> dict[str, Any]:
-    null = {"type": "null"}
-    named = schema.get("type")
-    if isinstance(named, str | list):
-        names = [named] if isinstance(named, str) else named
-        schema["type"] = [*names, *({"null"} - set(names))]
-    if "const" in schema:
-        schema["enum"] = [schema.pop("const")]
-    if isinstance(schema.get("enum"), list) and None not in schema["enum"]:
-        schema["enum"] = [*schema["enum"], None]
-    for keyword in ("anyOf", "oneOf"):
-        if isinstance(schema.get(keyword), list):
-            schema[keyword] = [*schema[keyword], null]
-    inner = {key: schema.pop(key) for key in ("$ref", "allOf") if key in schema}
-    if inner:
-        schema["allOf"] = [{"anyOf": [inner, null]}]
-    return schema
-
-
-def _has_defaults(schema: Any) -> bool:
-    if isinstance(schema, dict):
-        return "default" in schema or any(map(_has_defaults, schema.values()))
-    return isinstance(schema, list | tuple) and any(map(_has_defaults, schema))

@@ -16,7 +16,7 @@ from hermes.core.replace.matching import (
 from hermes.core.replace.nearest import nearest
 from hermes.core.replace.refusals import AlreadyAppliedError, ambiguous, elided, not_found
 from hermes.core.replace.source import BOM, Source
-from hermes.core.replace.spelling import readings
+from hermes.core.replace.spelling import first_number, readings
 from hermes.core.replace.transfer import rewritten
 
 TYPE_CHECKING = False
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _NAMES = ("exact", "line-endings", "typography", "trailing-whitespace", "indentation",
           "typography", "whitespace")  # fmt: skip
+_REACH = 200  # lines that others may have been added or removed since a paste
 _UNMISTAKABLE = 40  # of them are no coincidence anywhere
 _TELLING = 6  # letters and signs that have to be there before a repetition is no coincidence
 
@@ -81,9 +82,7 @@ def _exact(
             raise ambiguous(Source(text), [(start, start + len(old)) for start in positions])
     if "\r" in text or "\r" in new or elisions(new):
         source = Source(text)
-        # A line end is one thing, even where old starts with its second half.
-        halves = {p for p in positions if text[p] == "\n" and text[p - 1 : p] == "\r"}
-        matches = [Match(source, p - (p in halves), p + len(old), grade=EXACT) for p in positions]
+        matches = [Match(source, p, p + len(old), grade=EXACT) for p in positions]
         return _replaced(source, matches, old, new, "exact", replace_all=replace_all)
     spans = [(start, start + len(old)) for start in positions]
     if not replace_all:
@@ -103,11 +102,15 @@ def _found(source: Source, old: str, new: str) -> tuple[str, list[Match], str, s
         matches = find_lines(source, trimmed[0].split("\n"), trimmed[1].split("\n"))
         if matches:
             return "whitespace", matches, *trimmed
+    unread = ""
     results: dict[tuple[str, int], tuple[str, list[Match], str, str]] = {}
     for name, read_old, read_new in readings(_lined(source, old), _lined(source, new)):
         if name == "line-numbers":
             fresh = (read_new or "").split("\n")
             matches = find_lines(source, read_old.split("\n"), fresh)
+            number = first_number(old)
+            reach = _REACH if "\n" in read_old.strip("\n") else _REACH // 10
+            matches = [m for m in matches if abs(source.line_at(m.start) + 1 - number) <= reach]
         else:
             matches = _whole_words(source, read_old) or find_matches(
                 source, read_old, read_new or ""
@@ -115,17 +118,17 @@ def _found(source: Source, old: str, new: str) -> tuple[str, list[Match], str, s
         if not matches:
             continue
         if read_new is None:
-            raise EditError(
-                "old is pasted with line numbers, and only some lines of new have them",
-                hint="Send both without line numbers.",
-            )
+            unread = name
+            continue
         results.setdefault((read_new, matches[0].start), (name, matches, read_old, read_new))
         if name == "line-numbers":
             break
-    if len(results) > 1:
+    if len(results) > 1 or (unread and not results):
+        why = "can be read in two ways" if results else f"can't be read without its {unread}"
         raise EditError(
-            "old is found only with its escapes resolved, and new can be read in two ways",
-            hint="Send old and new as the file has them, with no escapes added.",
+            f"old is not in the file as it was sent, only without its {unread or 'escapes'}, "
+            f"and new {why}",
+            hint="Send old and new as the file has them: no escapes or line numbers added.",
         )
     return next(iter(results.values()), None)
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # What had to be bridged, from the least to the most.
 EXACT, ENDINGS, TYPOGRAPHY, TRAILING, INDENTATION, SPELLED, SPACES = range(7)
 
+_MOST_EFFORT = 400_000  # lines compared
+
 
 class Match:
     """A region of the text that the old text stands for, and how its lines have moved."""
@@ -28,6 +30,8 @@ class Match:
     def __init__(
         self, source: Source, start: int, end: int, *, grade: int, shift: Shift | None = None
     ) -> None:
+        if source.text[start : start + 1] == "\n" and source.text[start - 1 : start] == "\r":
+            start -= 1  # a line end is one thing, even where old starts with its second half
         self.start = start
         self.end = end
         self.grade = grade
@@ -92,13 +96,16 @@ def find_lines(
     tail = len(lines) > 1 and not lines[-1]
     if tail:
         lines.pop()
-    if not any(line.strip() for line in lines):
-        return []
     wanted = [fold(line) for line in lines] if folded else lines
+    if not any(line.strip() for line in wanted):
+        return []
     contents = source.folded if folded else source.contents
     tabs: bool | None = None
     matches: list[Match] = []
+    effort = 0
     for start in _candidates(contents, wanted):
+        if effort > _MOST_EFFORT:
+            return []  # a text of nothing but repetitions; refusing is always right
         grade = SPELLED if folded else TRAILING
         for index, line in enumerate(wanted):
             content = contents[start + index]
@@ -109,8 +116,10 @@ def find_lines(
             elif same_tokens(line, content):
                 grade = SPACES
             else:
+                effort += index
                 break
         else:
+            effort += len(lines)
             if tabs is None:
                 tabs = _uses_tabs(contents)
             match = _moved(source, start, lines, new, grade=grade, tail=tail, tabs=tabs)

@@ -35,13 +35,14 @@ def ambiguous(source: Source, spans: Sequence[tuple[int, int]]) -> EditError:
     """Every place with its line number and a neighbour that the others do not have."""
     places = [(source.line_at(a), source.line_at(max(a, b - 1))) for a, b in spans]
     shown = []
+    around = _Surroundings(source.contents, places)
     for index, (first, last) in enumerate(places[:_MOST_CANDIDATES]):
         text = f"  line {first + 1}: {visible(source.contents[first].strip())}"
-        neighbour = _neighbour(source.contents, places, index)
+        neighbour = around.telling(index)
         if neighbour is not None:
             where = "after" if neighbour < first else "before" if neighbour > last else "on"
-            around = visible(source.contents[neighbour].strip())
-            text += f"   ({where} line {neighbour + 1}: {around})"
+            line = visible(source.contents[neighbour].strip())
+            text += f"   ({where} line {neighbour + 1}: {line})"
         shown.append(text)
     if len(places) > _MOST_CANDIDATES:
         rest = ", ".join(str(first + 1) for first, _ in places[_MOST_CANDIDATES:][:200])
@@ -90,22 +91,35 @@ def elided(lines: Sequence[str], name: str) -> EditError:
     )
 
 
-def _neighbour(
-    contents: Sequence[str], places: Sequence[tuple[int, int]], index: int
-) -> int | None:
-    """The closest line around a candidate that tells it from all others, if there is one."""
-    first, last = places[index]
-    for distance in range(_FARTHEST + 1):
-        for before in (True, False):
-            line = first - distance if before else last + distance
-            if not 0 <= line < len(contents) or not contents[line].strip():
-                continue
-            others = [(a - distance if before else b + distance) for a, b in places]
-            same = [
-                1
-                for k, other in enumerate(others)
-                if k != index and 0 <= other < len(contents) and contents[other] == contents[line]
-            ]
-            if not same:
-                return line
-    return None
+class _Surroundings:
+    """The lines around all candidates, by where they are in relation to them."""
+
+    def __init__(self, contents: Sequence[str], places: Sequence[tuple[int, int]]) -> None:
+        self._contents = contents
+        self._places = places
+        self._counts: dict[int, dict[str, int]] = {}
+
+    def telling(self, index: int) -> int | None:
+        """The closest line around a candidate that tells it from all others, if there is one."""
+        for distance in range(_FARTHEST + 1):
+            for offset in (-distance, distance):
+                line = self._line(self._places[index], offset)
+                if line is None or not self._contents[line].strip():
+                    continue
+                if self._count(offset)[self._contents[line]] == 1:
+                    return line
+        return None
+
+    def _line(self, place: tuple[int, int], offset: int) -> int | None:
+        line = (place[0] if offset < 0 else place[1]) + offset
+        return line if 0 <= line < len(self._contents) else None
+
+    def _count(self, offset: int) -> dict[str, int]:
+        if offset not in self._counts:
+            counts = self._counts[offset] = {}
+            for place in self._places:
+                line = self._line(place, offset)
+                if line is not None:
+                    text = self._contents[line]
+                    counts[text] = counts.get(text, 0) + 1
+        return self._counts[offset]

@@ -6,6 +6,8 @@ found that way.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,10 +31,11 @@ def readings(old: str, new: str) -> Iterator[tuple[str, str, str | None]]:
     ]
     for name, decode in decoders:
         read_old, read_new = decode(old), decode(new)
-        if read_old and read_old != old and read_new is not None:
-            yield name, read_old, read_new
+        if read_old and read_old != old:
+            cut = read_new is not None and _cuts_literal(new, read_new)
+            yield name, read_old, None if cut else read_new
     fresh = _numbered(new)
-    for way, without in enumerate(_numbered(old) or ()):
+    for way, without in enumerate(_numbered(old, step=1) or ()):
         if fresh is None:
             yield "line-numbers", without, None
         else:
@@ -64,16 +67,29 @@ def _unescaped(text: str, known: set[str], *, strict: bool) -> str | None:
     return "".join(result)
 
 
+def _cuts_literal(text: str, read: str) -> bool:
+    """Whether line ends that were escapes fall inside quotation marks, where they belong."""
+    if text.count("\n") == read.count("\n"):
+        return False
+    return any(line.replace('\\"', "").count('"') % 2 for line in read.split("\n"))
+
+
 def _without_entities(text: str) -> str:
     for name, character in _ENTITIES.items():
         text = text.replace(f"&{name};", character)
     return text
 
 
-def _numbered(text: str) -> list[str] | None:
+def first_number(text: str) -> int:
+    """The line number that a text is pasted with; 0 when it has none."""
+    found = _number(text.split("\n", 1)[0])
+    return found[0] if found else 0
+
+
+def _numbered(text: str, *, step: int | None = None) -> list[str] | None:
     """The text without line numbers, in each way they may be set off; [] when it has none.
 
-    None when only some of its lines have a number.
+    None when only some of its lines have a number, or they do not grow (by `step`).
     """
     lines = text.split("\n")
     ending = "\n" if len(lines) > 1 and not lines[-1].strip() else ""
@@ -88,7 +104,8 @@ def _numbered(text: str) -> list[str] | None:
             None if any(line.strip() for line, p in zip(lines, parts, strict=True) if not p) else []
         )
     numbers = [number for number, _ in found]
-    if numbers != sorted(numbers):
+    steps = [after - before for before, after in pairwise(numbers)]
+    if any(grown != step if step else grown < 0 for grown in steps):
         return None
     texts = ["\n".join(rest for _, rest in found) + ending]
     if all(not rest or rest[0] == " " for _, rest in found):

@@ -109,17 +109,18 @@ def _body(old: str, found: str, new: str) -> str:
     if ours is None or theirs is None or fresh is None or len(ours) != len(theirs):
         return new
     result: list[str] = []
+    before = -1  # the old token that the one before corresponds to
     for tag, first, last, start, end in differences(
         [token for _, token in ours], [token for _, token in fresh]
     ):
         for index in range(start, end):
             gap, token = fresh[index]
             origin = first + index - start
-            if tag == "equal":
-                if index > start and origin < last and gap == ours[origin][0]:
-                    gap = theirs[origin][0]
-                token = theirs[origin][1]
-            result.append(gap + token)
+            paired = origin < last
+            if paired and origin == before + 1 and gap == ours[origin][0]:
+                gap = theirs[origin][0]
+            result += [gap, theirs[origin][1] if tag == "equal" else token]
+            before = origin if paired else -2
     return "".join(result)
 
 

@@ -11,6 +11,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plugins": ("plugins", "what each plugin brought, and why anything is missing"),
     "config": ("config", "read and change the settings"),
     "trust": ("trust", "trust the content of a project folder"),
+    "audit": ("audit", "the log of calls: read it, check that nobody changed it"),
     "doctor": ("doctor", "check the installation and say what is missing"),
     "completion": ("completion", "print a completion script for bash, zsh or fish"),
 }

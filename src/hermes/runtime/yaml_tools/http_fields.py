@@ -106,8 +106,8 @@ def _endpoint(
         wrong = "takes its host from a parameter; the host must be written out"
     elif not (host := _HOST.fullmatch(parts[2])) or int(host[1] or 0) > 65535:
         wrong = "has a host that can't be"
-    elif any(character.isspace() or not character.isprintable() for character in endpoint):
-        wrong = "has a blank or a control character in it"
+    elif any(c.isspace() or c == "\\" or not c.isprintable() for c in endpoint):
+        wrong = "has a blank, a backslash or a control character in it"
     if wrong or parts is None:
         document.problem(node, f"the endpoint of {label} {wrong}")
         return None

@@ -113,7 +113,8 @@ def _read_tool(document: Document, node: Node) -> Definition | None:
         if not _NAME.fullmatch(toolset):
             document.problem(fields["toolset"], f"the toolset of {label} has a name that can't be")
     effect = _effect(document, fields.get("effect"), kind, label)
-    source = document.value(node)
+    # Only of what is good so far: a second look would note everything a second time.
+    source = document.value(node) if len(document.problems) == before else None
     if len(document.problems) > before or name is None or spec is None:
         return None
     return Definition(

@@ -136,21 +136,30 @@ def find_shapes(text: str, classed: str) -> Iterator[Span]:
 
 def _starts(text: str, at: int) -> Iterator[int]:
     """Where a token whose run begins at `at` may itself begin."""
-    yield at
     before = text[at - 1 : at]
-    if before in (".", ":", "/"):
+    if before in (".", ":"):
         left = text[max(0, at - 48) : at - 1]
-        yield at - 1 - len(left) + len(left.rstrip(_LEFT)) if before != "/" else max(0, at - 3)
-    elif before == "\\":
-        # The `n` of an escaped newline sticks to the word behind it.
-        yield at + (5 if text[at] == "u" else 3 if text[at] == "x" else 1)
-    elif before == "%":
-        yield at + 2
+        start = at - 1 - len(left) + len(left.rstrip(_LEFT))
+        yield start
+        yield from _unescaped(text, start)
+    elif before == "/":
+        yield max(0, at - 3)
+    yield at
+    yield from _unescaped(text, at)
     bare = at
     while text[bare] in "-_" and bare < at + RUN - 1:
         bare += 1
     if bare > at:
         yield bare
+
+
+def _unescaped(text: str, at: int) -> Iterator[int]:
+    """The place behind an escape that sticks to the word at `at`: an escaped line end, `%3D`."""
+    before = text[at - 1 : at]
+    if before == "\\":
+        yield at + (5 if text[at] == "u" else 3 if text[at] == "x" else 1)
+    elif before == "%":
+        yield at + 2
 
 
 def _run_end(classed: str, at: int) -> int:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from hermes.safety.shell.protocols import Substituter
 
 _MOST = 256
+_DEEPEST = 40
+_WIDEST = 100_000
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?\Z|([A-Za-z])\.\.([A-Za-z])(?:\.\.-?\d+)?\Z")
 _TOKEN = re.compile(r"['\"\\$`{},]")
 
@@ -57,8 +59,8 @@ def _first_group(text: str) -> tuple[int, int, list[str]] | None:
             if text.startswith(("{", "("), index):
                 index = _skip(text, index)
         elif token == "{":
-            if len(opened) > 40:
-                return None
+            if len(opened) > _DEEPEST:
+                return 0, len(text), [HOLE] * (_MOST + 1)
             opened.append(at)
             commas.append([])
         elif token == "," and opened:
@@ -97,11 +99,13 @@ def _range(text: str) -> list[str]:
         first, last = ord(found[4]), ord(found[5])
         step = 1 if last >= first else -1
         return [chr(code) for code in range(first, last + step, step)]
-    if len(text) > 60:
-        return [HOLE]
+    if len(text) > 40:
+        return [HOLE] * (_MOST + 1)
     first, last, by = int(found[1]), int(found[2]), abs(int(found[3] or 1)) or 1
     step = by if last >= first else -by
     numbers = range(first, last + (1 if step > 0 else -1), step)
+    if len(numbers) > _WIDEST:
+        return [HOLE] * (_MOST + 1)
     # A long range says nothing more about danger than its ends do.
     if len(numbers) > 24:
         return [str(first), str(last), HOLE]

@@ -7,9 +7,6 @@ import posixpath
 from hermes.safety.shell.normalise import is_plain, normalise
 from hermes.safety.shell.verdict import Finding, Verdict
 
-_LONGEST = 400_000
-_DEEPEST_BRACKETS = 400
-
 
 def detect_dangerous_command(
     command: str, *, cwd: str | None = None, home: str | None = None

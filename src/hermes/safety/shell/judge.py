@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell import walk
+from hermes.safety.shell.lexing import is_tangled
 from hermes.safety.shell.origin import Origin
 from hermes.safety.shell.rules import RULES
 from hermes.safety.shell.scope import HOLE, UNSET, Scope
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
 
 _DEEPEST = 24
+_LONG = 512
 _MOST_FINDINGS = 200
 _MOST_COMMANDS = 20_000
 
@@ -68,7 +70,11 @@ class Judge:
     ) -> Stream:
         """Judge a shell text and say what it would print."""
         self._budget -= len(text)
-        if self.depth >= _DEEPEST or self._budget < 0:
+        if (
+            self.depth >= _DEEPEST
+            or self._budget < 0
+            or (len(text) > _LONG and is_tangled(text))
+        ):
             self.report("text.too-complex", origin, text[:80])
             return ANYTHING
         self.depth += 1

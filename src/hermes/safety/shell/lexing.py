@@ -13,6 +13,10 @@ import re
 _NON_ASCII = re.compile(r"[^\x00-\x7f]")
 _SPECIAL = re.compile(r"['\"\\`#<;()\n&@!+?*]|\$[('{\"]|\$\(\(")
 _DELIMITER_END = frozenset(" \t\n;&|<>()")
+_BRACKETS = re.compile(r"[(){}]")
+_KEYWORDS = re.compile(r"(?:^|[;&|\s])(?:if|case|for|while|until|select)\s|\[\[")
+_DEEPEST = 60
+_MOST_BACKTICKS = 600
 _CLOSERS = re.compile(r"['\"\\`()]|\$\(|#")
 
 
@@ -26,6 +30,21 @@ class Here:
         self.start = start
         self.literal = literal
         self.document = document
+
+
+def is_tangled(text: str) -> bool:
+    """Whether a long text nests brackets or backticks so deep that parsing it would not pay."""
+    if text.count("`") > _MOST_BACKTICKS:
+        return True
+    depth = 0
+    for found in _BRACKETS.finditer(text):
+        if found.group() in "({":
+            depth += 1
+            if depth > _DEEPEST:
+                return True
+        elif depth:
+            depth -= 1
+    return len(_KEYWORDS.findall(text)) > _MOST_BACKTICKS
 
 
 def needs_preparing(text: str) -> bool:

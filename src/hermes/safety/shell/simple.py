@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hermes.safety.shell.words import Word
 
 _MOST_CALLS = 6
+_LONGEST_NAME = 1024
 # Variables that projects use for a program whose usual name is known.
 _PROGRAM_VARIABLES = {
     "PYTHON": "python", "PYTHON3": "python", "CC": "cc", "CXX": "c++", "MAKE": "make", "NODE": "node",
@@ -68,6 +69,9 @@ def run_command(command: Command, judge: Judge) -> Stream:
         return ANYTHING
     scope, name = command.scope, command.name
     first = command.words[0]
+    if not 0 < len(first.text) < _LONGEST_NAME:
+        judge.blame("text.unknown-program", command)
+        return ANYTHING
     if not first.known or (first.glob and name not in ("[", "[[")):
         return _unknown_program(command, judge)
     if name in scope.functions and name not in scope.calls:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hermes.safety.shell.protocols import Substituter
     from hermes.safety.shell.stream import Stream
 
+_DEEPEST = 12
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9_./:=,+@%^-]+\Z")
 _PLAIN_RUN = re.compile(r"[^'\"\\$`*?\[~<>]+")
 _QUOTED_RUN = re.compile(r"[^\"\\$`]+")
@@ -113,13 +114,21 @@ def _unescaped(found: re.Match[str]) -> str:
 
 class _Expander:
     def __init__(
-        self, raw: str, origin: Origin, scope: Scope, shell: Substituter, *, split: bool = True
+        self,
+        raw: str,
+        origin: Origin,
+        scope: Scope,
+        shell: Substituter,
+        *,
+        split: bool = True,
+        depth: int = 0,
     ) -> None:
         self.raw = raw
         self.origin = origin
         self.scope = scope
         self.shell = shell
         self.split = split
+        self.depth = depth
         self.done: list[Word] = []
         self.word: Word | None = None
         self.parts: list[str] = []
@@ -343,18 +352,30 @@ class _Expander:
         tail = rest[len(operator) :]
         if operator in (":-", ":=", "-", "="):
             if unset or (not value.text and operator[0] == ":"):
-                origin = self.origin.at(start + len(operator), start + len(rest))
-                return Value([expand_text(tail, origin, self.scope, self.shell).text])
+                return Value([self._tail(tail, start + len(operator))])
             return value
         if operator in (":+", "+"):
-            origin = self.origin.at(start + len(operator), start + len(rest))
-            text = expand_text(tail, origin, self.scope, self.shell).text
+            text = self._tail(tail, start + len(operator))
             return Value([UNSET if unset else text])
         if operator in (":?", "?"):
             return Value([HOLE]) if unset else value
         if unset or HOLE in value.text:
             return Value([value.text])
         return Value([_cut(text, operator, tail) for text in value.items], array=value.array)
+
+    def _tail(self, raw: str, start: int) -> str:
+        """The default or alternative inside `${x:-…}`."""
+        if self.depth > _DEEPEST:
+            self.shell.too_large()
+            return HOLE
+        origin = self.origin.at(start, start + len(raw))
+        inner = _Expander(
+            raw, origin, self.scope, self.shell, split=False, depth=self.depth + 1
+        )
+        words = inner.words()
+        if words and words[0].stream is not None:
+            self._current().stream = words[0].stream
+        return words[0].text if words else ""
 
     def _insert(self, name: str, value: Value, *, quoted: bool, every: bool) -> None:
         if self.word is not None or value.items:

@@ -41,7 +41,7 @@ RULES = (
     Rule(
         "text.unknown-program",
         "Which program runs is decided only when the command runs.",
-        matches=("$CMD --now", '"$(pick_one)" x', "/bin/r? file", "eval $THING"),
+        matches=("$CMD --now", "'' x", '"$(pick_one)" x', "/bin/r? file", "eval $THING"),
         passes=("cmd=ls; $cmd -l", "$(npm bin)/eslint src", "$PYTHON -m pytest", "[ -f x ]"),
     ),
     Rule(

@@ -1,0 +1,180 @@
+"""The gate: one ruling on one call, from rights, paths, addresses and commands together.
+
+It judges what the call would do (`acts`), in the folder it would do it in. What only reads and is
+limited by no profile passes at once. The rest is ruled on by the strictest of: the profiles in
+their layers, the guards on paths and addresses, the analysis of commands. A reason to ask that was
+approved before asks no more; what is refused stays refused in every mode.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from hermes.core.jsontext import to_json
+from hermes.safety.acts import acts_of
+from hermes.safety.approval import Approvals, call_grant, command_grant
+from hermes.safety.permissions.profiles import covers
+from hermes.safety.policy import Ruling
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any, Literal
+
+    from hermes.core.context import ToolContext
+    from hermes.core.entry import ToolEntry
+    from hermes.safety.acts import Act
+    from hermes.safety.approval import Grant
+    from hermes.safety.permissions import PermissionChecker
+
+    Mode = Literal["strict", "standard", "relaxed", "off"]
+
+MODES = ("strict", "standard", "relaxed", "off")
+_READS = Ruling("allow", rule="effect:read")
+_PASSES = Ruling("allow", rule="gate")
+_MAY = {
+    "write": "may change files or settings",
+    "execute": "may run code",
+    "network": "may send data over the network",
+    "message": "may reach other people",
+}
+
+
+class Gate:
+    """The policy of a running Hermes."""
+
+    def __init__(
+        self,
+        permissions: PermissionChecker,
+        *,
+        approvals: Approvals | None = None,
+        mode: Mode = "standard",
+        url_rules: Mapping[str, Any] | None = None,
+        home: str | None = None,
+    ) -> None:
+        self.permissions = permissions
+        self.approvals = approvals or Approvals()
+        self.mode: Mode = mode
+        self._url_rules = dict(url_rules or {})
+        self._home = home or os.path.expanduser("~")
+
+    def judge(self, entry: ToolEntry, arguments: Mapping[str, Any], context: ToolContext) -> Ruling:
+        """The ruling on one call."""
+        if (
+            entry.effect == "read"
+            and not entry.acts
+            and not context.profiles
+            and self.permissions.unrestricted(entry)
+        ):
+            return _READS
+        acts = acts_of(entry, arguments, context)
+        asked: list[Ruling] = []
+        for ruling in self._rulings(entry, arguments, context, acts):
+            if ruling.action == "refuse":
+                return ruling
+            if ruling.action == "ask":
+                asked.append(ruling)
+        if not asked or self.mode == "off":
+            return _PASSES
+        return self._still_asked(asked, context)
+
+    def remember(
+        self, ruling: Ruling, answer: Literal["session", "always"], context: ToolContext
+    ) -> None:
+        """Note an approval that is meant to last."""
+        self.approvals.give(ruling.grants, context.session_id, always=answer == "always")
+
+    def _still_asked(self, asked: list[Ruling], context: ToolContext) -> Ruling:
+        """What is left to ask about, less what was approved before."""
+        open_ = [r for r in asked if not self.approvals.cover(r.grants, context.session_id)]
+        if not open_:
+            return Ruling("allow", reason="approved before", rule=asked[0].rule)
+        first = open_[0]
+        reasons = "; ".join(dict.fromkeys(ruling.reason for ruling in open_))
+        grants = tuple(grant for ruling in open_ for grant in ruling.grants)
+        return Ruling("ask", reason=reasons, rule=first.rule, grants=grants)
+
+    def _rulings(
+        self,
+        entry: ToolEntry,
+        arguments: Mapping[str, Any],
+        context: ToolContext,
+        acts: Sequence[Act],
+    ) -> Iterator[Ruling]:
+        def granted(ruling: Ruling) -> Ruling:
+            grant = call_grant(ruling.rule, entry.name, to_json(arguments))
+            return Ruling(ruling.action, reason=ruling.reason, rule=ruling.rule, grants=(grant,))
+
+        right = self.permissions.judge(entry, arguments, context, acts)
+        yield granted(right) if right.action == "ask" else right
+        for act in acts:
+            if act.kind == "execute":
+                yield from self._of_command(act.value, context)
+            elif act.kind == "fetch":
+                yield self._of_url(act.value)
+            else:
+                ruling = self._of_path(act, context)
+                yield granted(ruling) if ruling.action == "ask" else ruling
+        effect = entry.effect_of(arguments)
+        blind = effect != "read" and not acts and not self._named(entry)
+        if blind or (self.mode == "strict" and effect != "read"):
+            # Nothing is known of what it does but that it does something.
+            reason = f"{entry.name} {_MAY[effect]}"
+            yield granted(Ruling("ask", reason=reason, rule=f"effect:{effect}"))
+
+    def _named(self, entry: ToolEntry) -> bool:
+        """Whether a profile allows this tool's rights by name, and not by a mere `*`."""
+        return bool(entry.permissions) and all(
+            any(
+                pattern != "*" and covers(pattern, name)
+                for profile in self.permissions.layers
+                for pattern in profile.allow
+            )
+            for name in entry.permissions
+        )
+
+    def _of_command(self, command: str, context: ToolContext) -> Iterator[Ruling]:
+        from hermes.safety.shell import detect_dangerous_command
+
+        verdict = detect_dangerous_command(command, cwd=context.workspace, home=self._home)
+        for finding in verdict.findings:
+            if finding.severity == "ask" and self.mode == "relaxed" and not finding.human_only:
+                continue
+            grants: tuple[Grant, ...] = ()
+            if finding.severity == "ask":
+                env = context.task.env
+                grants = (
+                    command_grant(finding.rule, finding.command, cwd=context.workspace, env=env),
+                )
+            action: Literal["ask", "refuse"] = "refuse" if finding.severity == "refuse" else "ask"
+            reason = f"{finding.description}: {finding.command}"
+            yield Ruling(action, reason=reason, rule=finding.rule, grants=grants)
+
+    def _of_url(self, url: str) -> Ruling:
+        from hermes.safety.urls import check_url
+
+        # What a name resolves to is checked when the connection is made, on the address dialled.
+        decision = check_url(url, rules=self._url_rules, resolve=lambda *_: ())
+        if decision.allowed or decision.reason.startswith("unresolved"):
+            return _PASSES
+        return Ruling("refuse", reason=decision.reason, rule="url")
+
+    def _of_path(self, act: Act, context: ToolContext) -> Ruling:
+        from hermes.safety.paths import check_path
+
+        mode = "read" if act.kind == "read" else "write"
+        everywhere = {"allow_read": ["/**"], "allow_write": ["/**"], "deny": []}
+        guarded = check_path(
+            act.value, mode, rules=everywhere, cwd=context.workspace, home=self._home
+        )
+        if not guarded.allowed:
+            return Ruling("refuse", reason=guarded.reason, rule="path:guard")
+        if mode == "read":
+            return _PASSES
+        inside = {"allow_write": [f"{context.workspace}/**", context.workspace], "deny": []}
+        if check_path(
+            act.value, mode, rules=inside, cwd=context.workspace, home=self._home
+        ).allowed:
+            return _PASSES
+        reason = f"{act.value} is outside the workspace"
+        return Ruling("ask", reason=reason, rule="path:outside")

@@ -1,0 +1,251 @@
+"""One call against all layers of rights."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from typing import TYPE_CHECKING
+
+from hermes.safety.acts import acts_of
+from hermes.safety.permissions.profiles import covers
+from hermes.safety.policy import Ruling
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from hermes.core.context import ToolContext
+    from hermes.core.entry import ToolEntry
+    from hermes.core.registry import ToolRegistry
+    from hermes.safety.acts import Act
+    from hermes.safety.permissions.profiles import Profile, Restriction
+
+# What a tool that names no permission needs, by its effect.
+IMPLIED = {
+    "read": (),
+    "write": ("file:write",),
+    "execute": ("terminal:execute",),
+    "network": ("network:fetch",),
+    "message": ("message:send",),
+}
+# What an act needs, whatever the tool says of itself.
+NEEDED = {
+    "read": "file:read",
+    "write": "file:write",
+    "delete": "file:delete",
+    "execute": "terminal:execute",
+    "fetch": "network:fetch",
+}
+
+
+class PermissionResult:
+    """Whether a call is within its rights; the reason says which right is missing, no more."""
+
+    __slots__ = ("allowed", "asks", "reason", "rule")
+
+    def __init__(self, allowed: bool, reason: str = "", rule: str = "", *, asks: bool = False):
+        self.allowed = allowed
+        self.reason = reason
+        self.rule = rule
+        self.asks = asks
+
+
+class PermissionChecker:
+    """Rights in layers: every layer must allow, and any of them may ask."""
+
+    def __init__(self, registry: ToolRegistry, layers: Sequence[Profile]) -> None:
+        self._registry = registry
+        self.layers = tuple(layers)
+        self._free: dict[ToolEntry, bool] = {}
+
+    def check(
+        self, tool_name: str, params: Mapping[str, Any], context: ToolContext
+    ) -> PermissionResult:
+        """Whether a call to a tool, by name, is within its rights."""
+        entry = self._registry.get(tool_name)
+        if entry is None:
+            return PermissionResult(False, f"no tool is called {tool_name!r:.80}", "unknown-tool")
+        ruling = self.judge(entry, params, context, acts_of(entry, params, context))
+        return PermissionResult(
+            ruling.action != "refuse", ruling.reason, ruling.rule, asks=ruling.action == "ask"
+        )
+
+    def judge(
+        self,
+        entry: ToolEntry,
+        params: Mapping[str, Any],
+        context: ToolContext,
+        acts: Sequence[Act],
+    ) -> Ruling:
+        """The ruling of all layers together: the strictest one."""
+        worst = ALLOWED
+        for profile in (*self.layers, *context.profiles):
+            for ruling in self._of(profile, entry, params, context, acts):
+                if ruling.action == "refuse":
+                    return ruling
+                worst = ruling
+        return worst
+
+    def unrestricted(self, entry: ToolEntry) -> bool:
+        """Whether no layer has anything to say of a tool that only reads, remembered."""
+        known = self._free.get(entry)
+        if known is None:
+            names = _permissions(entry, "read", ())
+            known = self._free[entry] = all(
+                _allowed(profile, names) and not _limits(profile, entry, names)
+                for profile in self.layers
+            )
+        return known
+
+    def _of(
+        self,
+        profile: Profile,
+        entry: ToolEntry,
+        params: Mapping[str, Any],
+        context: ToolContext,
+        acts: Sequence[Act],
+    ) -> Iterator[Ruling]:
+        names = _permissions(entry, entry.effect_of(params), acts)
+        for name in names:
+            where = f"{profile.name}:{name}"
+            if any(covers(pattern, name) for pattern in profile.deny):
+                yield Ruling("refuse", reason=f"{name} is denied here", rule=f"deny:{where}")
+            if not any(covers(pattern, name) for pattern in profile.allow):
+                yield Ruling("refuse", reason=f"{name} is not allowed here", rule=f"allow:{where}")
+            if any(covers(pattern, name) for pattern in profile.approval_required):
+                yield Ruling("ask", reason=f"{name} needs approval", rule=f"approval:{where}")
+        for key, limits in _limits(profile, entry, names):
+            reason = _outside(limits, params, acts, context)
+            if reason:
+                yield Ruling("refuse", reason=reason, rule=f"restriction:{profile.name}:{key}")
+
+
+ALLOWED = Ruling("allow", rule="permissions")
+
+
+def _permissions(entry: ToolEntry, effect: str, acts: Sequence[Act]) -> list[str]:
+    """The rights a call needs, each once."""
+    own = entry.permissions
+    if effect == "read":
+        # A tool that can do both needs its stronger right only when it does the stronger thing.
+        own = tuple(name for name in own if not name.endswith((":write", ":delete", ":send")))
+    implied = () if entry.permissions or acts else IMPLIED[effect]
+    return list(dict.fromkeys((*own, *implied, *(NEEDED[act.kind] for act in acts))))
+
+
+def _allowed(profile: Profile, names: Sequence[str]) -> bool:
+    return all(
+        any(covers(pattern, name) for pattern in profile.allow)
+        and not any(covers(p, name) for p in (*profile.deny, *profile.approval_required))
+        for name in names
+    )
+
+
+def _limits(
+    profile: Profile, entry: ToolEntry, names: Sequence[str]
+) -> list[tuple[str, Restriction]]:
+    """The restrictions that apply: those of a needed right, and those of the tool itself."""
+    return [
+        (key, limits)
+        for key, limits in profile.restrictions.items()
+        if key == entry.name or any(covers(key, name) for name in names)
+    ]
+
+
+def _outside(
+    limits: Restriction, params: Mapping[str, Any], acts: Sequence[Act], context: ToolContext
+) -> str | None:
+    """Why a call is past its limits; None when it is within them."""
+    for name, rule in limits.parameters.items():
+        if name in params and not _within(params[name], rule):
+            return f"the value of {name} is outside what is allowed"
+    for act in acts:
+        if act.kind in ("read", "write", "delete"):
+            reason = _path_outside(limits, act, context)
+        elif act.kind == "execute":
+            reason = _command_outside(limits, act.value, context)
+        else:
+            reason = _host_outside(limits, act.value)
+        if reason:
+            return reason
+    return None
+
+
+def _within(value: Any, rule: Mapping[str, Any]) -> bool:
+    values = value if isinstance(value, list) else [value]
+    if "enum" in rule and not all(one in rule["enum"] for one in values):
+        return False
+    if "pattern" in rule and not all(re.fullmatch(str(rule["pattern"]), str(v)) for v in values):
+        return False
+    sizes = [one if isinstance(one, (int, float)) else len(str(one)) for one in values]
+    return all(rule.get("min", size) <= size <= rule.get("max", size) for size in sizes)
+
+
+def _path_outside(limits: Restriction, act: Act, context: ToolContext) -> str | None:
+    if not limits.allowed_paths and not limits.denied_paths:
+        return None
+    from hermes.safety.paths import check_path
+
+    allowed = limits.allowed_paths or ("/**",)
+    mode = "read" if act.kind == "read" else "write"
+    rules = {"allow_read": allowed, "allow_write": allowed, "deny": limits.denied_paths}
+    decision = check_path(
+        act.value, mode, rules=rules, cwd=context.workspace, home=os.path.expanduser("~")
+    )
+    return None if decision.allowed else "that path is outside what is allowed"
+
+
+def _command_outside(limits: Restriction, command: str, context: ToolContext) -> str | None:
+    if not limits.allowed_commands and not limits.denied_commands:
+        return None
+    from hermes.safety.shell import detect_dangerous_command
+
+    verdict = detect_dangerous_command(command, cwd=context.workspace)
+    for words in verdict.commands:
+        if any(_command_matches(pattern, words) for pattern in limits.denied_commands):
+            return "that command is denied here"
+        if limits.allowed_commands and not any(
+            _command_matches(pattern, words) for pattern in limits.allowed_commands
+        ):
+            return "that command is not among those allowed here"
+    if any(finding.rule.startswith("text.") for finding in verdict.findings):
+        # A list of commands means nothing for a text that can't be taken apart.
+        return "that command can't be taken apart"
+    return None
+
+
+def _command_matches(pattern: str, words: Sequence[str]) -> bool:
+    """Whether a pattern such as `git push *` or `sudo` stands for a simple command."""
+    program = os.path.basename(words[0]) if words else ""
+    wanted = pattern.split()
+    if len(wanted) == 1 and not wanted[0].endswith("*"):
+        return fnmatch.fnmatchcase(program, wanted[0])
+    text = " ".join((program, *words[1:]))
+    # `sudo *` is meant to cover a bare `sudo`, too.
+    bare = pattern[:-2] if pattern.endswith(" *") else pattern
+    return fnmatch.fnmatchcase(text, pattern) or fnmatch.fnmatchcase(text, bare)
+
+
+def _host_outside(limits: Restriction, url: str) -> str | None:
+    if not limits.allowed_hosts and not limits.denied_hosts:
+        return None
+    from urllib.parse import urlsplit
+
+    try:
+        host = (urlsplit(url).hostname or "").rstrip(".").lower()
+    except ValueError:
+        return "that address can't be read"
+    if any(_host_matches(pattern, host) for pattern in limits.denied_hosts):
+        return "that host is denied here"
+    if limits.allowed_hosts and not any(_host_matches(p, host) for p in limits.allowed_hosts):
+        return "that host is not among those allowed here"
+    return None
+
+
+def _host_matches(pattern: str, host: str) -> bool:
+    """`a.example` stands for itself, `.a.example` and `*.a.example` for what is below it."""
+    pattern = pattern.lower().rstrip(".")
+    if pattern.startswith(("*.", ".")):
+        return host.endswith(pattern.lstrip("*"))
+    return host == pattern

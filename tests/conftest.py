@@ -1,0 +1,81 @@
+"""Every test has a home folder of its own, and can run the real command line in it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hermes.core.registry import ToolRegistry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+HERMES = Path(sys.executable).with_name("hermes")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """This test's `HERMES_HOME`; it does not exist yet."""
+    place = tmp_path_factory.mktemp("home") / "hermes"
+    monkeypatch.setenv("HERMES_HOME", str(place))
+    return place
+
+
+@pytest.fixture
+def registry() -> ToolRegistry:
+    """A registry with nothing in it."""
+    return ToolRegistry()
+
+
+class CommandLine:
+    """Runs the installed `hermes` in this test's home, with nobody at the terminal."""
+
+    def __init__(self, home: Path, folder: Path) -> None:
+        self.home = home
+        self.folder = folder
+
+    def environment(self, **changes: str | None) -> dict[str, str]:
+        """The variables a command is run with; None takes one away."""
+        unwanted = ("NO_COLOR", "COLUMNS", "TERM", "DISPLAY", "WAYLAND_DISPLAY", "PYTHONPATH")
+        wanted: dict[str, str | None] = {k: v for k, v in os.environ.items() if k not in unwanted}
+        wanted |= {"HERMES_HOME": str(self.home), "PYTHONWARNINGS": "error", **changes}
+        return {name: value for name, value in wanted.items() if value is not None}
+
+    def __call__(
+        self,
+        *words: str | Path,
+        stdin: str | bytes = "",
+        env: Mapping[str, str | None] | None = None,
+        cwd: Path | None = None,
+        **options: Any,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run `hermes WORDS` to its end."""
+        data = stdin if isinstance(stdin, bytes) else stdin.encode("utf-8", "surrogateescape")
+        done = subprocess.run(
+            [str(HERMES), *map(str, words)],
+            input=data,
+            capture_output=True,
+            env=self.environment(**(env or {})),
+            cwd=cwd or self.folder,
+            timeout=60,
+            check=False,
+            start_new_session=True,
+            **options,
+        )
+        return subprocess.CompletedProcess(
+            done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
+        )
+
+
+@pytest.fixture
+def hermes(home: Path, tmp_path: Path) -> CommandLine:
+    """The command line, run in an empty folder."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return CommandLine(home, folder)
