@@ -14,7 +14,7 @@ from hermes.core.arguments.values import same
 from hermes.core.errors import ArgumentError
 
 quick = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
 )
 
 texts = st.text(st.characters(codec=None), max_size=12) | st.sampled_from(

@@ -180,3 +180,15 @@ def test_a_parameter_may_be_called_nullable_or_default() -> None:
 
     assert coerce_tool_args(schema, {"nullable": "true"}) == {"nullable": True}
     assert coerce_tool_args(schema, {"default": "1"}) == {"default": 1}
+
+
+@pytest.mark.parametrize("depth", [20, 80, 120, 300, 3_000])
+def test_deep_schemas_validate_or_fail_closed(depth: int) -> None:
+    schema: dict[str, Any] = {"type": "integer", "default": 1}
+    value: Any = "x"
+    for _ in range(depth):
+        schema = {"type": "object", "properties": {"v": schema}}
+        value = {"v": value}
+
+    with pytest.raises(ArgumentError):
+        coerce_tool_args(schema, value)

@@ -84,9 +84,16 @@ def compile_schema(schema: Any, *, nullable: bool) -> tuple[Validator, Any, Any]
 
 def mentions(schema: Any, word: str) -> bool:
     """Whether a word is a key anywhere in a schema."""
-    if isinstance(schema, dict):
-        return word in schema or any(mentions(value, word) for value in schema.values())
-    return isinstance(schema, list | tuple) and any(mentions(value, word) for value in schema)
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if word in part:
+                return True
+            waiting.extend(part.values())
+        elif isinstance(part, list | tuple):
+            waiting.extend(part)
+    return False
 
 
 def _modern(schema: Any) -> Validator:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hermes.core.arguments.values import MAX_DEPTH, ExactFloat, same
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _SPACE = re.compile(r"[\s\ufeff]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -65,11 +65,14 @@ def parse(text: str, *, exact: bool = False) -> Any:
     return value
 
 
-def parse_at(text: str, at: int) -> tuple[Any, int]:
-    """The value that starts at a position, and where the next one would start."""
+def parse_each(text: str) -> Iterator[tuple[Any, str]]:
+    """The values of a text that holds one after the other, each with its own text."""
     parser = _Parser(text, exact=False)
-    value, at = parser.value(parser.skip(at), 0)
-    return value, parser.skip(at)
+    at = parser.skip(0)
+    while at < len(text):
+        value, end = parser.value(at, 0)
+        yield value, text[at:end]
+        at = parser.skip(end)
 
 
 def unique_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

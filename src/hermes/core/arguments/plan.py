@@ -39,7 +39,11 @@ class Plan:
     __slots__ = ("_coerce",)
 
     def __init__(self, document: Document) -> None:
-        self._coerce = _Planner(document).plan()
+        try:
+            self._coerce = _Planner(document).plan()
+        except RecursionError:
+            # Too deep to repair; the validator still decides.
+            self._coerce = None
 
     def run(self, arguments: dict[str, Any], *, parsed: bool) -> tuple[dict[str, Any], Run]:
         """The arguments with all repairs made, and the remarks on what could not be repaired."""

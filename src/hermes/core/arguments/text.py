@@ -9,7 +9,7 @@ from __future__ import annotations
 from json import JSONDecoder
 from typing import Any
 
-from hermes.core.arguments.lenient import TextError, number, parse, parse_at, unique_pairs
+from hermes.core.arguments.lenient import TextError, number, parse, parse_each, unique_pairs
 from hermes.core.arguments.values import kind, same, shorten
 from hermes.core.errors import ArgumentError
 
@@ -111,14 +111,11 @@ def split_glued(text: str) -> list[str]:
 def _objects(text: str) -> list[tuple[str, dict[str, Any]]]:
     """Each object of a text of nothing but objects, with its own text; equal neighbours once."""
     found: list[tuple[str, dict[str, Any]]] = []
-    at = 0
-    while at < len(text):
-        start = at
-        value, at = parse_at(text, start)
+    for value, piece in parse_each(text):
         if not isinstance(value, dict):
-            raise TextError("invalid", start, "something follows the end of the object")
+            raise TextError("invalid", text.find(piece), "something follows the end of the object")
         if not found or not same(value, found[-1][1]):
-            found.append((text[start:at].strip("\ufeff \t\r\n"), value))
+            found.append((piece, value))
     return found
 
 
