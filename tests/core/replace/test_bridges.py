@@ -136,6 +136,12 @@ TABBED = "def f():\n\tif x:\n\t\treturn 1\n"
             "def f():\n    if x:\n        return 2\n",
         ),
         (
+            "    call(a,\n         b)\n    end()\n",
+            "\tcall(a,\n\t     b)\n\tend()",
+            "\tcall(a,\n\t     c)\n\tend()",
+            "    call(a,\n         c)\n    end()\n",
+        ),
+        (
             "    a()\n    b()\n    c()\n",
             "a()\n    b() \n    c()",
             "a()\n    x()\n    c()",
@@ -161,6 +167,7 @@ def test_a_block_moves_to_the_indentation_of_the_file(
             'print("b\\n")\nx = 1\n',
         ),
         ('print("a")\n', 'print(\\"a\\")', 'print(\\"a\\n\\")', 'print("a\\n")\n'),
+        ("say(‘é😀’)\n", "say(\\u2018\\u00e9\\ud83d\\ude00\\u2019)", "say()", "say()\n"),
         ('re.match("\\d")\n', 're.match("\\\\d")', 're.match("\\\\w")', 're.match("\\w")\n'),
         (
             "<div>&nbsp;</div>\n",
@@ -224,6 +231,12 @@ def test_the_body_of_a_stub_is_not_an_elision() -> None:
         "[...props, 1]",
         "x = a[..., 0]",
         "// unchanged since 1999",
+        "# keep the rest",
+        "    'omitted',",
+        "## Unchanged",
+        "* unchanged",
+        "# existing configuration",
+        "- ... and so on",
     ],
 )
 def test_ordinary_text_with_dots_and_such_words_is_no_elision(new: str) -> None:

@@ -68,6 +68,7 @@ CASES = [
     ("a look-alike letter", "price = 1\n", "pr\u0456ce = 1"),
     ("an exponent", "area = r\u00b2\n", "area = r2"),
     ("a fraction", "half = \u00bd\n", "half = 1/2"),
+    ("between two depths", "    return found\n        return found\n", "      return found"),
     ("uneven indentation", "if a:\n    b()\n        c()\n", "if a:\n  b()\n  c()"),
     ("a block that closes elsewhere", "if a:\n    b()\nc()\n", "if a:\n    b()\n    c()"),
     ("an elision", CODE, "def total(items):\n    ...\n    return result"),

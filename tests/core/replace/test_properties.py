@@ -72,6 +72,9 @@ def test_a_drifted_block_is_edited_in_its_place_or_not_at_all(
     old = "\n".join(shift + line + "  " for line in block[first:last])
     changed = data.draw(st.integers(first, last - 1))
     assume(block[changed].strip())
+    bare = [line.strip() for line in block]
+    wanted = bare[first:last]
+    assume(sum(bare[k : k + len(wanted)] == wanted for k in range(len(bare))) == 1)
     fresh = [*block[:changed], block[changed] + " # changed", *block[changed + 1 :]]
     new = "\n".join(shift + line + "  " for line in fresh[first:last])
 

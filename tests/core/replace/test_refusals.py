@@ -34,7 +34,7 @@ def test_every_candidate_is_listed_with_its_line_and_a_neighbour_of_its_own() ->
 
 
 def test_places_that_overlap_are_two_places() -> None:
-    assert "2 times" in str(refusal("ababa", "aba", "x"))
+    assert "2 times" in str(refusal("x = 1\n" * 3, "x = 1\nx = 1\n", "y = 1\n"))
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,18 @@ def test_the_nearest_text_is_shown_with_each_difference(
 
     for word in words:
         assert word in f"{error}\n{error.hint}"
+
+
+def test_lines_that_only_one_side_has_are_named() -> None:
+    text = "one()\ntwo()\nthree()\nfour()\n"
+
+    missing = refusal(text, "one()\nthree()\nfour()", "x")
+    added = refusal(text, "two()\nmore()\nthree()", "x")
+
+    assert "line 2 of the file is not in old: `two()`" in str(missing)
+    assert "lines 1-4" in str(missing)
+    assert "old has a line that the file does not have here: `more()`" in str(added)
+    assert "lines 2-3" in str(added)
 
 
 def test_the_nearest_text_can_be_sent_as_it_is_shown() -> None:

@@ -121,7 +121,9 @@ def test_parameters_without_a_hint_take_any_value() -> None:
 class Counter:
     """Counts."""
 
-    def bound(self, step: int) -> int:
+    Step = int
+
+    def bound(self, step: Step) -> int:
         """Count on."""
         return step
 

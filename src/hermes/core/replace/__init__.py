@@ -1,6 +1,7 @@
 """Replace a piece of text: exactly, or across differences that change no meaning, or not at all.
 
     engine       replace_text: exact first, then by how little has to be bridged
+    search       how the old text can be found
     source       a text as lines, with where each starts and how it ends
     folding      typography: what counts as the same character; the tokens of a line
     matching     where the old text is, and what had to be bridged to find it

@@ -11,22 +11,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_OPENERS = ("//", "/*", "<!--", "{/*", "#", "--", ";", "%", "*", "'", "rem ")
+_OPENERS = ("//", "/*", "<!--", "{/*", "#", "--", ";", "%", "* ", "rem ")
 _CLOSERS = ("*/}", "*/", "-->", "}")
 _DOTS = ("...", "…")
-# A comment that has only such words, and one of the telling ones, speaks about code left out.
-_TELLING = _words(
-    "unchanged omitted existing rest remaining remainder unmodified snip snipped truncated elided "
-    "brevity unaltered"
+# A comment of nothing but such words, with one that tells, speaks about code left out. The weak
+# ones tell only together with what they are about.
+_STRONG = _words("unchanged omitted unmodified unaltered snip snipped truncated elided brevity")
+_WEAK = _words("existing rest remaining remainder")
+_ABOUT = _words(
+    "code implementation logic content contents function functions method methods class classes "
+    "file body module page imports lines same stays remains here"
 )
-_ALONE = _words("unchanged omitted unmodified snip snipped truncated elided unaltered")
 _COMMON = _words(
-    "the of this that your my our all other others and as is are in here above below before after "
-    "code file function functions method methods class classes import imports line lines content "
-    "contents implementation body logic block section module page stays stay remains remain same "
-    "keep kept no not change changes changed for from previous original current everything else "
-    "goes continue continues part parts stuff etc properties props fields tests test "
-    "config configuration handler handlers definitions statements"
+    "the of this that your my our all other others and as is are in above below before after "
+    "import line block section stay remain keep kept no not change changes changed for from "
+    "previous original current everything else goes continue continues part parts stuff etc "
+    "properties props fields tests test config configuration handler handlers definitions"
 )
 
 
@@ -47,7 +47,7 @@ def elisions(text: str, *, before: Sequence[str] = (), after: Sequence[str] = ()
 
 def _mentions(text: str) -> bool:
     lowered = text.lower()
-    return any(word in lowered for word in _TELLING)
+    return any(word in lowered for word in (*_STRONG, *_WEAK))
 
 
 def _elides(lines: list[str], index: int) -> bool:
@@ -68,11 +68,14 @@ def _elides(lines: list[str], index: int) -> bool:
         return bool(opener) or ends
     if not words or not (opener or leads):
         return False
-    known = all(word in _COMMON or word in _TELLING for word in words)
-    telling = any(word in _TELLING for word in words)
+    if not all(word in _COMMON or word in _ABOUT or word in _STRONG | _WEAK for word in words):
+        return False
     if leads or ends:
-        return known
-    return known and telling and (len(words) > 1 or words[0] in _ALONE)
+        return True
+    telling = _STRONG.intersection(words) or (
+        _WEAK.intersection(words) and _ABOUT.intersection(words)
+    )
+    return bool(telling) and opener != "* " and not line.startswith("##")  # those may be prose
 
 
 def _is_body(lines: list[str], index: int) -> bool:

@@ -11,21 +11,19 @@ from hermes.core.replace.matching import (
     exact_positions,
     find_lines,
     find_matches,
-    whole_words,
 )
 from hermes.core.replace.nearest import nearest
 from hermes.core.replace.refusals import AlreadyAppliedError, ambiguous, elided, not_found
-from hermes.core.replace.source import BOM, Source
-from hermes.core.replace.spelling import first_number, readings
+from hermes.core.replace.search import find, find_words
+from hermes.core.replace.source import Source
 from hermes.core.replace.transfer import rewritten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_NAMES = ("exact", "line-endings", "typography", "trailing-whitespace", "indentation",
-          "typography", "whitespace")  # fmt: skip
-_REACH = 200  # lines that others may have been added or removed since a paste
+_REPEATING = 8  # letters that do not repeat themselves by chance
+_SHORTEST = 4  # letters of a line that can be told from chance
 _UNMISTAKABLE = 40  # of them are no coincidence anywhere
 _TELLING = 6  # letters and signs that have to be there before a repetition is no coincidence
 
@@ -64,7 +62,7 @@ def replace_text(text: str, old: str, new: str, *, replace_all: bool = False) ->
     if positions:
         return _exact(text, old, new, positions, replace_all=replace_all)
     source = Source(text)
-    found = _found(source, old, new)
+    found = find(source, old, new)
     if found is None:
         raise _refusal(source, old, new)
     strategy, matches, read_old, read_new = found
@@ -75,11 +73,13 @@ def _exact(
     text: str, old: str, new: str, positions: list[int], *, replace_all: bool
 ) -> Replacement:
     if not replace_all:
-        overlapping = text.find(old, positions[0] + 1)  # "aba" is in "ababa" twice
-        if overlapping >= 0 and overlapping < positions[0] + len(old):
+        # Two of three equal lines are in two places, which overlap.
+        overlapping = text.find(old, positions[0] + 1, positions[0] + 2 * len(old) - 1)
+        if overlapping >= 0 and len(old) >= _REPEATING:
             positions.insert(1, overlapping)
         if len(positions) > 1:
             raise ambiguous(Source(text), [(start, start + len(old)) for start in positions])
+        _refuse_other_indentation(text, old, new, positions[0])
     if "\r" in text or "\r" in new or elisions(new):
         source = Source(text)
         matches = [Match(source, p, p + len(old), grade=EXACT) for p in positions]
@@ -90,71 +90,20 @@ def _exact(
     return Replacement(_spliced(text, spans, [new] * len(spans)), strategy="exact", spans=spans)
 
 
-def _found(source: Source, old: str, new: str) -> tuple[str, list[Match], str, str] | None:
-    """How the old text can be found, with the texts as they were read for it."""
-    if old.startswith(BOM):
-        old, new = old.removeprefix(BOM), new.removeprefix(BOM)
-    matches = find_matches(source, old, new)
-    if matches:
-        return _NAMES[matches[0].grade], matches, old, new
-    trimmed = _without_blank_edges(source.lines_of(old), source.lines_of(new))
-    if trimmed is not None:
-        matches = find_lines(source, trimmed[0].split("\n"), trimmed[1].split("\n"))
-        if matches:
-            return "whitespace", matches, *trimmed
-    unread = ""
-    results: dict[tuple[str, int], tuple[str, list[Match], str, str]] = {}
-    for name, read_old, read_new in readings(_lined(source, old), _lined(source, new)):
-        if name == "line-numbers":
-            fresh = (read_new or "").split("\n")
-            matches = find_lines(source, read_old.split("\n"), fresh)
-            number = first_number(old)
-            reach = _REACH if "\n" in read_old.strip("\n") else _REACH // 10
-            matches = [m for m in matches if abs(source.line_at(m.start) + 1 - number) <= reach]
-        else:
-            matches = _whole_words(source, read_old) or find_matches(
-                source, read_old, read_new or ""
-            )
-        if not matches:
-            continue
-        if read_new is None:
-            unread = name
-            continue
-        results.setdefault((read_new, matches[0].start), (name, matches, read_old, read_new))
-        if name == "line-numbers":
-            break
-    if len(results) > 1 or (unread and not results):
-        why = "can be read in two ways" if results else f"can't be read without its {unread}"
-        raise EditError(
-            f"old is not in the file as it was sent, only without its {unread or 'escapes'}, "
-            f"and new {why}",
-            hint="Send old and new as the file has them: no escapes or line numbers added.",
-        )
-    return next(iter(results.values()), None)
+def _refuse_other_indentation(text: str, old: str, new: str, start: int) -> None:
+    """Refuse a place that is exact only because it starts inside a deeper indentation.
 
-
-def _whole_words(source: Source, old: str) -> list[Match]:
-    return [
-        Match(source, start, start + len(old), grade=EXACT)
-        for start in exact_positions(source.text, old)
-        if whole_words(source.text, start, start + len(old))
-    ]
-
-
-def _lined(source: Source, text: str) -> str:
-    return "\n".join(source.lines_of(text))
-
-
-def _without_blank_edges(before: list[str], after: list[str]) -> tuple[str, str] | None:
-    """Both texts without the blank lines around them, where they have the same ones."""
-    changed = False
-    while len(before) > 1 and len(after) > 1 and not before[0].strip() and not after[0].strip():
-        del before[0], after[0]
-        changed = True
-    while len(before) > 1 and len(after) > 1 and not before[-1].strip() and not after[-1].strip():
-        del before[-1], after[-1]
-        changed = True
-    return ("\n".join(before), "\n".join(after)) if changed else None
+    The same lines in another depth are then just as good.
+    """
+    before = text[text.rfind("\n", 0, start) + 1 : start]
+    if not before or before.strip() or not old[0].isspace() or len(old.strip()) < _SHORTEST:
+        return
+    source = Source(text)
+    here = source.starts[source.line_at(start)]
+    matches = find_lines(source, source.lines_of(old), source.lines_of(new))
+    others = [(match.start, match.end) for match in matches if match.start != here]
+    if others:
+        raise ambiguous(source, sorted([(start, start + len(old)), *others]))
 
 
 def _replaced(
@@ -188,7 +137,8 @@ def _replaced(
     if result == text:
         if strategy == "exact":
             raise EditError(
-                "old and new differ in line endings alone, and those stay: nothing to change"
+                "old and new differ in line endings alone, and those stay: nothing to change",
+                hint="To change line endings, write the whole file.",
             )
         raise AlreadyAppliedError(source.line_at(spans[0][0]) + 1)
     return Replacement(result, strategy=strategy, spans=spans)
@@ -264,7 +214,7 @@ def _applied_at(source: Source, new: str, start: int | None, length: int) -> int
     size = len("".join(new.split()))
     if size < _TELLING:
         return None
-    matches = _whole_words(source, new) or find_matches(source, new, new)
+    matches = find_words(source, new) or find_matches(source, new, new)
     if len(matches) != 1:
         return None
     line = source.line_at(matches[0].start)

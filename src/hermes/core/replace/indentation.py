@@ -21,7 +21,7 @@ class ShiftError(Exception):
 class Shift:
     """Moves indentations: `width * grow // per + add` characters of the file's kind."""
 
-    __slots__ = ("_add", "_drop", "_grow", "_kind", "_per", "_prefix", "_unit")
+    __slots__ = ("_add", "_drop", "_expand", "_grow", "_kind", "_per", "_prefix", "_unit")
 
     def __init__(
         self,
@@ -29,6 +29,7 @@ class Shift:
         prefix: str = "",
         drop: str = "",
         unit: int = 0,
+        expand: int = 0,
         kind: str = "",
         grow: int = 1,
         per: int = 1,
@@ -37,6 +38,7 @@ class Shift:
         self._prefix = prefix
         self._drop = drop
         self._unit = unit
+        self._expand = expand
         self._kind = kind
         self._grow = grow
         self._per = per
@@ -46,6 +48,8 @@ class Shift:
         """The indentation that a line of the new text gets; ShiftError when there is none."""
         if self._kind:
             return self._scaled(indent)
+        if self._expand:
+            return indent.expandtabs(self._expand)
         if not indent.startswith(self._drop):
             raise ShiftError("it would have to move further to the left than the margin")
         rest = indent[len(self._drop) :]
@@ -87,7 +91,17 @@ def find_shift(pairs: Iterable[tuple[str, str]], new: Sequence[str], *, tabs: bo
         if not (unit and any(found) is False and len(known) == 1):
             return Shift(drop=drop)
         return Shift(drop=drop, unit=unit)
-    return _linear(known, _unit([*old, *new]))
+    return _linear(known, _unit([*old, *new])) or _expanded(known)
+
+
+def _expanded(known: Iterable[tuple[str, str]]) -> Shift | None:
+    """The shift where tabs and spaces stand side by side: one tab is so many columns."""
+    for columns in (4, 8, 2):
+        if all(have.expandtabs(columns) == want for have, want in known):
+            return Shift(expand=columns)
+        if all(have == want.expandtabs(columns) for have, want in known):
+            return Shift(unit=columns)
+    return None
 
 
 def _linear(known: Iterable[tuple[str, str]], unit: int) -> Shift | None:

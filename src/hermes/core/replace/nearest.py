@@ -18,6 +18,7 @@ _FEATURES = 24  # words looked for in the whole text
 _COMMON = 200  # a word on more lines than this points nowhere
 _CLOSEST = 8  # places compared letter by letter
 _SAMPLE = 12  # lines of the old text that are compared
+_AROUND = 4  # lines before and after that may belong to the region
 _LONGEST = 300  # letters of a line that are compared
 _ENOUGH = 0.4  # of the letters have to agree
 _NAMES = {"\t": "a tab", " ": "a space", "\r": "a carriage return", "\n": "a line end"}
@@ -34,6 +35,35 @@ def nearest(source: Source, old: Sequence[str]) -> int | None:
         if best is None or score > best[0]:
             best = score, place
     return best[1] if best and best[0] >= _ENOUGH else None
+
+
+def compare(contents: Sequence[str], old: Sequence[str], start: int) -> tuple[int, int, list[str]]:
+    """The first and the last line of the region around `start`, and how it differs from old."""
+    low = max(start - _AROUND, 0)
+    window = contents[low : start + len(old) + _AROUND]
+    stretches = list(differences([line.strip() for line in old], [line.strip() for line in window]))
+    pairs: dict[int, int] = {}  # lines of old, and those of the file that they stand for
+    for number, (tag, first, last, begin, end) in enumerate(stretches):
+        count = min(last - first, end - begin)
+        if tag != "equal" and number == 0:
+            # Up to the first line in common, or where the region was expected to start.
+            begin = max(begin, end - count if len(stretches) > 1 else min(start - low, end - count))
+        pairs.update((first + k, low + begin + k) for k in range(count))
+    details = []
+    for index, line in enumerate(old):
+        if index not in pairs:
+            details.append(f"old has a line that the file does not have here: `{visible(line)}`")
+        elif contents[pairs[index]] != line:
+            text = describe(contents[pairs[index]][:_LONGEST], line[:_LONGEST])
+            details.append(f"line {pairs[index] + 1}, {text or 'behind the part shown'}")
+    places = sorted(pairs.values()) or [start]
+    used = set(places)
+    details += [
+        f"line {place + 1} of the file is not in old: `{visible(contents[place])}`"
+        for place in range(places[0], places[-1])
+        if place not in used
+    ]
+    return places[0], places[-1], details
 
 
 def describe(content: str, line: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes.core.errors import EditError
-from hermes.core.replace.nearest import describe, visible
+from hermes.core.replace.nearest import compare, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def ambiguous(source: Source, spans: Sequence[tuple[int, int]]) -> EditError:
 
 
 def not_found(source: Source, old: Sequence[str], start: int | None) -> EditError:
-    """The nearest region, which starts at a line, and each difference by character."""
+    """The nearest region, which starts about at a line, and each difference by character."""
     lines = list(old)
     while len(lines) > 1 and not lines[-1].strip():
         lines.pop()
@@ -64,20 +64,17 @@ def not_found(source: Source, old: Sequence[str], start: int | None) -> EditErro
             "old was not found, and nothing in the file resembles it; nothing was changed",
             hint="Read the file again, and copy old from it.",
         )
-    region = source.contents[start : start + len(lines)]
-    last = start + len(region)
-    details: list[str] = []
-    for offset, (content, line) in enumerate(zip(region, lines, strict=False)):
-        if content != line and len(details) < _MOST_DIFFERENCES:
-            details.append(f"line {start + offset + 1}, {describe(content[:600], line[:600])}")
-    where = f"line {start + 1}" if last == start + 1 else f"lines {start + 1}-{last}"
-    first = details[0] if details else "it ends before old does"
-    shown = [f"{start + n + 1}|{line[:_LONGEST]}" for n, line in enumerate(region[:_MOST_LINES])]
+    first, last, details = compare(source.contents, lines, start)
+    where = f"line {first + 1}" if first == last else f"lines {first + 1}-{last + 1}"
+    region = source.contents[first : min(last + 1, first + _MOST_LINES)]
+    shown = [f"{first + n + 1}|{line[:_LONGEST]}" for n, line in enumerate(region)]
     return EditError(
-        f"old was not found; nothing was changed. Nearest text: {where}. Difference: {first}",
+        f"old was not found; nothing was changed. Nearest text: {where}. "
+        f"Difference: {details[0] if details else 'none in the lines themselves'}",
         hint="The nearest text in the file:\n"
         + "\n".join(shown)
-        + ("\nDifferences:\n" + "\n".join(details) if details else "")
+        + "\nDifferences:\n"
+        + "\n".join(details[:_MOST_DIFFERENCES])
         + "\nIf that is the place, send its text as it is (without the numbers) as old.",
     )
 

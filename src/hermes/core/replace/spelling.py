@@ -32,7 +32,7 @@ def readings(old: str, new: str) -> Iterator[tuple[str, str, str | None]]:
     for name, decode in decoders:
         read_old, read_new = decode(old), decode(new)
         if read_old and read_old != old:
-            cut = read_new is not None and _cuts_literal(new, read_new)
+            cut = read_new is not None and _cuts_literal(new, read_new, read_old)
             yield name, read_old, None if cut else read_new
     fresh = _numbered(new)
     for way, without in enumerate(_numbered(old, step=1) or ()):
@@ -57,6 +57,9 @@ def _unescaped(text: str, known: set[str], *, strict: bool) -> str | None:
         elif following and following in known:
             result.append(_ESCAPES[following])
             position += 2
+        elif strict and following == "u" and _is_hex(text[position + 2 : position + 6]):
+            result.append(chr(int(text[position + 2 : position + 6], 16)))
+            position += 6
         elif strict:
             return None
         else:
@@ -64,14 +67,21 @@ def _unescaped(text: str, known: set[str], *, strict: bool) -> str | None:
             step = 2 if following == "\\" else 1
             result.append(text[position : position + step])
             position += step
-    return "".join(result)
+    # Characters beyond the first 65,536 are written as two halves.
+    return "".join(result).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _cuts_literal(text: str, read: str) -> bool:
+def _is_hex(text: str) -> bool:
+    return len(text) == 4 and all(character in "0123456789abcdefABCDEF" for character in text)
+
+
+def _cuts_literal(text: str, read: str, old: str) -> bool:
     """Whether line ends that were escapes fall inside quotation marks, where they belong."""
     if text.count("\n") == read.count("\n"):
         return False
-    return any(line.replace('\\"', "").count('"') % 2 for line in read.split("\n"))
+    known = set(old.split("\n"))
+    fresh = [line for line in read.split("\n") if line not in known]
+    return any(line.replace('\\"', "").replace('"""', "").count('"') % 2 for line in fresh)
 
 
 def _without_entities(text: str) -> str:

@@ -110,7 +110,7 @@ def function_schema(fn: Callable[..., Any], *, skip: Collection[str] = ()) -> Fu
         context_parameter=context,
         is_async=signature.is_async,
         accepts_kwargs=signature.keywords_name is not None,
-        convert=_arguments(converters, other_convert, set(properties)),
+        convert=_arguments(converters, other_convert, properties),
     )
 
 
@@ -136,7 +136,7 @@ def _refuse_drift(signature: Signature, described: dict[str, str]) -> None:
 
 
 def _arguments(
-    converters: dict[str, Convert], others: Convert | None, known: set[str]
+    converters: dict[str, Convert], others: Convert | None, known: Collection[str]
 ) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
     """One converter for all arguments of a call; None when all are used as they come."""
     if not converters and others is None:

@@ -6,6 +6,7 @@ import sys
 
 from hermes.core.schema.defaults import as_json
 from hermes.core.schema.docstring import parse
+from hermes.core.schema.scope import Scope
 from hermes.core.schema.signature import MISSING, annotations_of
 from hermes.core.schema.unions import nullable
 from hermes.core.schema.values import BadValueError, HintError, shown
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hermes.core.schema.build import Builder
-    from hermes.core.schema.scope import Scope
     from hermes.core.schema.values import Convert, Schema
 
 
@@ -158,9 +158,12 @@ def _init_var(hint: Any) -> object:
     return hint.type if type(hint).__name__ == "InitVar" else hint
 
 
-def _typed_dict_fields(cls: Any, scope: Scope) -> Iterator[RecordField]:
+def _typed_dict_fields(cls: Any, own: Scope) -> Iterator[RecordField]:
     for name, declared in cls.__annotations__.items():
         hint = getattr(declared, "__forward_arg__", declared)
+        # What a class inherits was written in the module of its base.
+        home = getattr(declared, "__forward_module__", None)
+        scope = Scope.of_module(home, parent=own) if isinstance(home, str) else own
         optional = name not in cls.__required_keys__
         # Written as text, these marks are not yet known to the class itself.
         while True:

@@ -49,7 +49,13 @@ class Scope:
                 continue  # a variable that has no value yet
         for parameter in getattr(function, "__type_params__", ()):
             names[parameter.__name__] = parameter
-        return cls(function.__globals__, names)
+        return cls(function.__globals__, names, parent=cls({}, _class_names(function)))
+
+    @classmethod
+    def of_module(cls, name: str, *, parent: Scope) -> Scope:
+        """What a module sees, and whatever the parent knows besides."""
+        module = sys.modules.get(name)
+        return cls(vars(module) if module else {}, {}, parent=parent)
 
     def of_class(self, owner: type) -> Scope:
         """What the body of a class sees; names it lacks are looked up where the class was used."""
@@ -110,6 +116,17 @@ def _code(text: str) -> CodeType:
             raise HintError(f"{error.msg}", advice="Write it as a Python expression.") from None
         _compiled[text] = code
     return code
+
+
+def _class_names(function: Any) -> dict[str, Any]:
+    """The names of the class that a method of a module's class belongs to."""
+    owner: Any = None
+    first, *rest = function.__qualname__.split(".")[:-1] or [""]
+    if first:
+        owner = function.__globals__.get(first)
+    for name in rest:
+        owner = getattr(owner, name, None)
+    return dict(vars(owner)) if isinstance(owner, type) else {}
 
 
 def _enclosing(qualname: str, module: dict[str, Any]) -> dict[str, Any]:
