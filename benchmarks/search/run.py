@@ -16,10 +16,13 @@ import sys
 import time
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hermes.runtime.search import Document, SearchIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HERE = Path(__file__).parent
 RANKS = (1, 3, 5)
@@ -125,9 +128,8 @@ def report_recall(*, failures: bool) -> None:
         for need in halves["dev"]:
             found = search(str(need["need"]))
             if not rank_of(need, found):
-                print(
-                    f"  {need['lang']:<5} {need['need']!r}\n        want {need['tools']} got {found}"
-                )
+                print(f"  {need['lang']:<5} {need['need']!r}")
+                print(f"        want {need['tools']} got {found}")
 
 
 def report_growth() -> None:

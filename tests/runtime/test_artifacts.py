@@ -107,7 +107,7 @@ def test_putting_a_text_again_makes_it_young_again(tmp_path: Path) -> None:
 
 
 @given(sizes=st.lists(st.integers(0, 120), min_size=1, max_size=12))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_the_store_never_grows_past_its_size_and_keeps_what_was_just_written(
     sizes: list[int],
 ) -> None:
@@ -246,7 +246,7 @@ def test_a_search_shows_lines_with_their_number_and_offset(store: ArtifactStore)
     limit=st.integers(1, 300),
     pattern=st.sampled_from(["match", "^", "^$", "a|x", "y+"]),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_a_search_in_pages_finds_every_line_once(
     lines: list[str], limit: int, pattern: str
 ) -> None:
@@ -260,7 +260,7 @@ def test_a_search_in_pages_finds_every_line_once(
         ]
         if any(mark in pattern for mark in "|+"):
             # Each page of such a search is a process of its own: fewer of them.
-            limit = 10_000
+            limit = 1_500
 
         found = pages(store, handle, pattern=pattern, limit=limit)
 

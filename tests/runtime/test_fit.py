@@ -37,7 +37,7 @@ LARGE = st.one_of(
 
 
 @given(value=LARGE, limit=st.integers(500, 3_000))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_any_value_becomes_valid_json_within_the_limit(value: Any, limit: int) -> None:
     content = to_json(value)
     with tempfile.TemporaryDirectory() as folder:
@@ -59,7 +59,7 @@ def test_any_value_becomes_valid_json_within_the_limit(value: Any, limit: int) -
 
 
 @given(count=st.integers(0, 3_000), limit=st.integers(500, 5_000))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_arrays_lose_whole_items_from_their_middle_and_say_how_many(count: int, limit: int) -> None:
     items = [{"number": number, "name": f"item {number}"} for number in range(count)]
     content = to_json(items)
@@ -79,7 +79,7 @@ def test_arrays_lose_whole_items_from_their_middle_and_say_how_many(count: int, 
 
 
 @given(length=st.integers(0, 9_000), limit=st.integers(500, 5_000))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_texts_lose_characters_from_their_middle_and_say_how_many(length: int, limit: int) -> None:
     text = "".join(chr(0x4E00 + number) for number in range(length))
     content = to_json(text)
@@ -93,21 +93,20 @@ def test_texts_lose_characters_from_their_middle_and_say_how_many(length: int, l
     assert note == f"…[{length - len(head) - len(tail)} characters left out]…"
     assert text.startswith(head)
     assert text.endswith(tail)
-    assert len(head) > 50
-    assert tail
+    assert len(head) >= len(tail) > 0
 
 
 @given(count=st.integers(30, 400), limit=st.integers(500, 3_000))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_objects_with_too_many_fields_say_how_many_are_left_out(count: int, limit: int) -> None:
     fields = {f"field_{number:04}": "x" * 60 for number in range(count)}
 
-    shown = json.loads(fit(to_json(fields), limit, None)[0]) if count * 77 > limit else fields
+    shown = json.loads(fit(to_json(fields), limit, None)[0])
 
     kept = [name for name in shown if name.startswith("field_")]
-    if shown is not fields:
-        assert shown["…"] == f"{count - len(kept)} fields left out"
-        assert kept
+    gone = count - len(kept)
+    assert shown.get("…") == (f"{gone} fields left out" if gone else None)
+    assert kept or limit < 700
 
 
 def test_the_small_fields_of_an_object_stay_whole() -> None:

@@ -21,6 +21,16 @@ REMEMBERED_SECONDS = 30.0
 PATIENCE_SECONDS = 5.0
 
 
+class _Run:
+    """A check under way in a thread, and what it said."""
+
+    __slots__ = ("done", "reason")
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.reason: str | None = "its check was not run to its end"
+
+
 class Availability:
     """Runs each distinct check at most once per half minute; a check that raises means no."""
 
@@ -28,24 +38,26 @@ class Availability:
         self._clock = clock
         self._lock = threading.Lock()
         self._known: dict[Check, tuple[float, str | None]] = {}
-        self._running: dict[Check, threading.Event] = {}
+        self._running: dict[Check, _Run] = {}
+        self._given_up: set[Check] = set()
         self.epoch = 0
 
     def missing(self, entries: Iterable[ToolEntry]) -> dict[str, str]:
         """The tools that can't work here, each with the reason."""
         entries = list(entries)
-        self._refresh({e.check_fn for e in entries if e.check_fn is not None})
+        reasons = self.reasons(e.check_fn for e in entries if e.check_fn is not None)
         found: dict[str, str] = {}
         for entry in entries:
-            reason = self._reason(entry)
-            if reason is not None:
+            unset = [name for name in entry.requires_env if not os.environ.get(name)]
+            if unset:
+                found[entry.name] = f"missing environment variable {', '.join(unset)}"
+            elif entry.check_fn is not None and (reason := reasons[entry.check_fn]):
                 found[entry.name] = reason
         return found
 
     def reason(self, check: Check) -> str | None:
         """Why one check says no; None when it says yes."""
-        self._refresh({check})
-        return self._verdict(check)
+        return self.reasons([check])[check]
 
     def forget(self) -> None:
         """Run every check again when next asked, as after an installation."""
@@ -56,49 +68,62 @@ class Availability:
     def fresh(self) -> bool:
         """Whether every remembered answer is still young enough to be used."""
         oldest = self._clock() - REMEMBERED_SECONDS
-        return all(at > oldest for at, _ in self._known.values())
+        with self._lock:
+            return all(at > oldest for at, _ in self._known.values())
 
-    def _reason(self, entry: ToolEntry) -> str | None:
-        unset = [name for name in entry.requires_env if not os.environ.get(name)]
-        if unset:
-            return f"missing environment variable {', '.join(unset)}"
-        return None if entry.check_fn is None else self._verdict(entry.check_fn)
-
-    def _verdict(self, check: Check) -> str | None:
-        return self._known[check][1]
-
-    def _refresh(self, checks: set[Check]) -> None:
+    def reasons(self, checks: Iterable[Check]) -> dict[Check, str | None]:
+        """For each check why it says no, or None; what is not known is found out, all at once."""
+        wanted = dict.fromkeys(checks)
         oldest = self._clock() - REMEMBERED_SECONDS
         with self._lock:
-            stale = [c for c in checks if c not in self._known or self._known[c][0] <= oldest]
+            self._drop_unasked(wanted, oldest)
+            found = {c: self._known[c][1] for c in wanted if c in self._known}
+            stale = [c for c in wanted if c not in self._known or self._known[c][0] <= oldest]
             waiting = {c: self._running[c] for c in stale if c in self._running}
             starting = [c for c in stale if c not in self._running]
             # What is data is looked at in place; code of others may be slow, so it gets threads.
             quick = [c for c in starting if isinstance(c, Requirement)]
             slow = [c for c in starting if not isinstance(c, Requirement)]
             for check in slow:
-                waiting[check] = self._running[check] = threading.Event()
+                waiting[check] = self._running[check] = _Run()
         for check in quick:
-            self._store(check, _run(check))
+            found[check] = self._store(check, _run(check))
         for check in slow:
             threading.Thread(target=self._finish, args=(check,), daemon=True).start()
         deadline = time.monotonic() + PATIENCE_SECONDS
-        for check, done in waiting.items():
-            if not done.wait(max(0.0, deadline - time.monotonic())):
-                # Remembered like an answer, so that the next listing does not wait for it again.
-                self._store(check, f"its check did not answer within {PATIENCE_SECONDS:g} s")
+        for check, run in waiting.items():
+            # One that was once waited for in vain is not waited for again.
+            left = 0.0 if check in self._given_up else deadline - time.monotonic()
+            if run.done.wait(max(0.0, left)):
+                found[check] = run.reason
+            else:
+                self._given_up.add(check)
+                reason = f"its check did not answer within {PATIENCE_SECONDS:g} s"
+                found[check] = self._store(check, reason)
+        return found
+
+    def _drop_unasked(self, wanted: dict[Check, None], oldest: float) -> None:
+        # The checks of tools that are gone would keep `fresh` from ever being true again.
+        old = [c for c, (at, _) in self._known.items() if at <= oldest and c not in wanted]
+        for check in old:
+            del self._known[check]
+        self.epoch += bool(old)
 
     def _finish(self, check: Check) -> None:
-        self._store(check, _run(check))
+        reason = self._store(check, _run(check))
         with self._lock:
-            self._running.pop(check).set()
+            self._given_up.discard(check)
+            run = self._running.pop(check)
+        run.reason = reason
+        run.done.set()
 
-    def _store(self, check: Check, reason: str | None) -> None:
+    def _store(self, check: Check, reason: str | None) -> str | None:
         with self._lock:
             before = self._known.get(check)
             self._known[check] = (self._clock(), reason)
             if before is None or before[1] != reason:
                 self.epoch += 1
+        return reason
 
 
 def _run(check: Check) -> str | None:
@@ -107,5 +132,5 @@ def _run(check: Check) -> str | None:
     name = getattr(check, "__qualname__", repr(check))
     try:
         return None if check() else f"its check {name} says no"
-    except Exception as error:  # noqa: BLE001 - whatever a check raises means: not available
+    except BaseException as error:  # noqa: BLE001 - whatever a check raises means: not available
         return f"its check {name} failed: {type(error).__name__}: {error}"

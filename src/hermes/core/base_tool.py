@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hermes.core.calling import is_coroutine_function
@@ -10,7 +11,7 @@ from hermes.core.entry import Lifecycle, ToolEntry
 from hermes.core.errors import HermesError, RegistrationError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Callable, Iterator
     from typing import Any, ClassVar
 
     from hermes.core.context import ToolContext
@@ -50,53 +51,74 @@ class Once(Lifecycle):
 
     def __init__(self, instance: BaseTool) -> None:
         self.instance = instance
+        # Held for an instant only, never while `setup` runs.
         self._lock = threading.Lock()
+        # How to tell each of those who wait; None while nobody sets up.
+        self._waiting: list[Callable[[], object]] | None = None
         self._begun = False
         self._ready = False
 
     def prepare(self) -> None:
         """Have `setup` run, whoever comes first; the others wait for it."""
-        if self._ready:
-            return
-        with self._lock:
-            if not self._ready:
-                self._begun = True
-                _finish(self.instance.setup())
-                self._ready = True
+        while not self._ready:
+            over = threading.Event()
+            if self._may_begin(over.set):
+                with self._setting_up():
+                    _finish(self.instance.setup())
+            else:
+                over.wait()
 
     async def prepare_async(self) -> None:
         """`prepare` for a tool whose `setup` awaits."""
-        if self._ready:
-            return
-        import asyncio
-
-        # Waiting for another thread's setup must not stop this loop.
-        await asyncio.to_thread(self._lock.acquire)
-        try:
-            if not self._ready:
-                self._begun = True
-                answer = self.instance.setup()
-                if hasattr(answer, "__await__"):
-                    await answer
-                self._ready = True
-        finally:
-            self._lock.release()
-
-    def close(self) -> None:
-        """Have `teardown` run, if there is anything to take down."""
-        with self._lock:
-            if not self._begun:
-                return
-            self._begun = self._ready = False
-            answer = self.instance.teardown()
-        if hasattr(answer, "__await__"):
+        while not self._ready:
             import asyncio
 
-            asyncio.run(_awaited(answer))
+            over, loop = asyncio.Event(), asyncio.get_running_loop()
+            if self._may_begin(lambda: loop.call_soon_threadsafe(over.set)):  # noqa: B023
+                with self._setting_up():
+                    answer = self.instance.setup()
+                    if hasattr(answer, "__await__"):
+                        await answer
+            else:
+                await over.wait()
 
+    def _may_begin(self, tell: Callable[[], object]) -> bool:
+        """Whether the caller is to set up; else `tell` is called when it has to look again."""
+        with self._lock:
+            if self._ready:
+                tell()
+            elif self._waiting is None:
+                self._waiting = []
+                self._begun = True
+                return True
+            else:
+                self._waiting.append(tell)
+            return False
 
-async def _awaited(answer: Awaitable[Any]) -> Any:
-    return await answer
+    @contextmanager
+    def _setting_up(self) -> Iterator[None]:
+        done = False
+        try:
+            yield
+            done = True
+        finally:
+            with self._lock:
+                self._ready = done
+                waiting, self._waiting = self._waiting or [], None
+            for tell in waiting:
+                try:
+                    tell()
+                except RuntimeError:
+                    # Its loop was closed: nobody waits there any more.
+                    continue
+
+    def close(self) -> Any:
+        """Have `teardown` run, if there is anything to take down; what is left to await."""
+        with self._lock:
+            if not self._begun:
+                return None
+            self._begun = self._ready = False
+        return self.instance.teardown()
 
 
 def _finish(answer: Any) -> None:
@@ -120,7 +142,8 @@ def entry_for(
     instance = cls()
     once = Once(instance)
     run = instance.run
-    is_async = is_coroutine_function(run) or is_coroutine_function(instance.setup)
+    awaits = is_coroutine_function(run)
+    is_async = awaits or is_coroutine_function(instance.setup)
 
     def handler(params: dict[str, Any], context: ToolContext) -> ToolResult | Any:
         once.prepare()
@@ -128,8 +151,11 @@ def entry_for(
 
     async def async_handler(params: dict[str, Any], context: ToolContext) -> ToolResult | Any:
         await once.prepare_async()
-        answer = run(params, context)
-        return await answer if hasattr(answer, "__await__") else answer
+        if not awaits:
+            import asyncio
+
+            return await asyncio.to_thread(run, params, context)
+        return await run(params, context)
 
     chosen = async_handler if is_async else handler
     for key in ("effect", "tags", "timeout_seconds"):

@@ -24,7 +24,7 @@ _CONTEXT_NAMES = ("ctx", "context")
 
 def is_coroutine_function(handler: Callable[..., Any]) -> bool:
     """Whether calling `handler` gives an awaitable, seen without importing `inspect`."""
-    code = _code(handler)
+    code = _code(_unwrapped(handler))
     return code is not None and bool(code.co_flags & _COROUTINE)
 
 
@@ -45,21 +45,25 @@ def keyword_invoke(
 
 def invoke_for(handler: Callable[..., Any], properties: Collection[str]) -> Invoke:
     """How to call a handler that was registered beside an explicit schema."""
-    code = _code(handler)
+    function = _unwrapped(handler)
+    code = _code(function)
     if code is None:
         # A builtin or C callable says nothing of itself: the arguments go in by name.
         return keyword_invoke(handler, None)
     names = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
     positional = names[: code.co_argcount]
-    if positional and _is_bound(handler):
-        names.remove(positional[0])
-        positional = positional[1:]
-    context = _context_parameter(handler, names, properties)
+    by_place = set(names[: code.co_posonlyargcount])
+    given = _given(handler) + bool(positional and _is_bound(function))
+    names = [name for name in names if name not in positional[:given]]
+    positional = positional[given:]
+    context = _context_parameter(function, names, properties)
     if context in positional:
         positional.remove(context)
     variadic = bool(code.co_flags & _VARIADIC)
     if not positional or positional[0] in properties:
-        missing = [] if variadic else [name for name in properties if name not in names]
+        missing = [
+            name for name in properties if name in by_place or (name not in names and not variadic)
+        ]
         if missing:
             raise RegistrationError(
                 f"handler {handler!r} has no parameter for {', '.join(missing)} of its schema",
@@ -71,6 +75,22 @@ def invoke_for(handler: Callable[..., Any], properties: Collection[str]) -> Invo
     if variadic:
         return lambda args, ctx: handler(args, context=ctx, task_id=ctx.task_id)
     return lambda args, ctx: handler(args)  # noqa: ARG005
+
+
+def _unwrapped(handler: Any) -> Any:
+    """The function inside `functools.partial`."""
+    while _is_partial(handler):
+        handler = handler.func
+    return handler
+
+
+def _given(handler: Any) -> int:
+    """How many leading arguments a `functools.partial` has filled in."""
+    return _given(handler.func) + len(handler.args) if _is_partial(handler) else 0
+
+
+def _is_partial(handler: Any) -> bool:
+    return type(handler).__module__ == "functools" and hasattr(handler, "func")
 
 
 def _code(handler: Callable[..., Any]) -> Any:

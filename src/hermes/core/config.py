@@ -7,12 +7,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ConfigError
-from hermes.core.home import home_path, write_private
+from hermes.core.home import home_path, make_private, write_private
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
 # Dotted name -> (default, what it is for).
@@ -29,6 +31,11 @@ DEFAULTS: dict[str, tuple[Any, str]] = {
     "network.allow_private": (False, "let tools reach private and loopback addresses"),
     "network.allow_hosts": ([], "hosts that tools may reach whatever they resolve to"),
     "network.deny_hosts": ([], "hosts that tools may never reach"),
+    "permissions.profile": (
+        "",
+        "the profile of rights in use; empty means the file's, or standard",
+    ),
+    "approvals.mode": ("standard", "how much is asked: strict, standard or relaxed"),
     "command_allowlist": ([], "commands approved for good; written by approvals"),
 }
 
@@ -64,9 +71,11 @@ class Config:
             return {key[len(name) + 1 :]: value for key, value in section.items()}
         value: Any = self.values
         for part in name.split("."):
-            if not isinstance(value, dict) or part not in value:
-                return DEFAULTS[name][0]
-            value = value[part]
+            value = value.get(part) if isinstance(value, dict) else None
+        if value is None:
+            # Left out, or left empty.
+            default = DEFAULTS[name][0]
+            return list(default) if isinstance(default, list) else default
         return check_value(name, value, self.path)
 
 
@@ -74,7 +83,8 @@ def check_value(name: str, value: Any, path: str) -> Any:
     """`value` when it is of the setting's kind."""
     default = DEFAULTS[name][0]
     kind = type(default)
-    if isinstance(value, bool) != isinstance(default, bool) or not isinstance(value, kind):
+    fits = isinstance(value, kind) and isinstance(value, bool) == isinstance(default, bool)
+    if not fits or (kind is list and not all(isinstance(item, str) for item in value)):
         raise ConfigError(
             f"{name} in {path} must be {_KINDS[kind]}, not {value!r:.60}",
             hint=f"hermes config set {name} {default!r}",
@@ -82,7 +92,7 @@ def check_value(name: str, value: Any, path: str) -> Any:
     return value
 
 
-_KINDS = {bool: "true or false", int: "a whole number", list: "a list", str: "text"}
+_KINDS = {bool: "true or false", int: "a whole number", list: "a list of texts", str: "text"}
 
 
 def unknown_setting(name: str) -> ConfigError:
@@ -103,22 +113,19 @@ def set_value(name: str, text: str, path: str | None = None) -> Any:
     path = path or home_path("config.yaml")
     try:
         value = yaml.safe_load(text)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError):
         value = text
-    if isinstance(DEFAULTS[name][0], list) and not isinstance(value, list):
-        value = [part.strip() for part in text.split(",") if part.strip()]
+    default = DEFAULTS[name][0]
+    if isinstance(default, str):
+        value = value if isinstance(value, str) else text.strip()
+    elif isinstance(default, list) and not isinstance(value, list):
+        if not text.lstrip().startswith(("[", "{")):
+            value = [part.strip() for part in text.split(",") if part.strip()]
     check_value(name, value, "the command")
-    config = Config.load(path)
-    before = ""
-    if os.path.exists(path):
-        with open(path, encoding="utf-8") as file:
-            before = file.read()
-    after = _edited(before, name.split("."), yaml.safe_dump(value, default_flow_style=True))
-    wanted = _merged(config.values, name.split("."), value)
-    if _parse(after, path) != wanted:
-        # The text has a shape the small edit does not understand: nothing is lost but comments.
-        after = yaml.safe_dump(wanted, sort_keys=False, allow_unicode=True)
-    write_private(path, after.encode())
+    # Where a link leads, so that a linked file stays one.
+    path = os.path.realpath(path)
+    with _alone(os.path.dirname(path)):
+        _write(name.split("."), value, path)
     return value
 
 
@@ -127,7 +134,7 @@ def _parse(text: str, path: str) -> dict[str, Any]:
 
     try:
         values = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or "not YAML"
@@ -141,37 +148,48 @@ def _parse(text: str, path: str) -> dict[str, Any]:
     return values
 
 
+def _write(parts: list[str], value: Any, path: str) -> None:
+    import yaml
+
+    wanted = _merged(Config.load(path).values, parts, value)
+    before = ""
+    if os.path.exists(path):
+        with open(path, encoding="utf-8", newline="") as file:
+            before = file.read()
+    from hermes.core.config_edit import edited
+
+    after = edited(before, parts, value)
+    if after is None or _understood(after) != wanted:
+        # The text has a shape the small edit does not understand: nothing is lost but comments.
+        after = yaml.safe_dump(wanted, sort_keys=False, allow_unicode=True)
+    write_private(path, after.encode())
+
+
+@contextmanager
+def _alone(folder: str) -> Iterator[None]:
+    """Keep other programs from changing a setting between our reading and our writing."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: two programs at the same instant may undo each other there
+        yield
+        return
+    handle = os.open(make_private(folder), os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _understood(text: str) -> dict[str, Any] | None:
+    try:
+        return _parse(text, "")
+    except ConfigError:
+        return None
+
+
 def _merged(values: dict[str, Any], parts: list[str], value: Any) -> dict[str, Any]:
     first, rest = parts[0], parts[1:]
     inner = values.get(first)
     inner = inner if isinstance(inner, dict) else {}
     return {**values, first: _merged(inner, rest, value) if rest else value}
-
-
-def _edited(text: str, parts: list[str], dumped: str) -> str:
-    """`text` with one value put in its place, or a new line where it belongs."""
-    import yaml
-
-    value = dumped.strip().removesuffix("...").strip()
-    node: Any = yaml.compose(text, Loader=yaml.SafeLoader)
-    indent, end = "", len(text)
-    while parts and isinstance(node, yaml.MappingNode):
-        found = next((pair for pair in node.value if pair[0].value == parts[0]), None)
-        if found is None:
-            indent = " " * node.start_mark.column
-            end = node.end_mark.index
-            break
-        node = found[1]
-        parts = parts[1:]
-        if not parts:
-            tail = text[node.end_mark.index :]
-            gap = "\n" if isinstance(node, yaml.CollectionNode) and not node.flow_style else ""
-            return text[: node.start_mark.index] + value + gap + tail
-    lines = "".join(
-        f"{indent}{'  ' * depth}{part}:" + (f" {value}\n" if part is parts[-1] else "\n")
-        for depth, part in enumerate(parts)
-    )
-    head = text[:end]
-    if head and not head.endswith("\n"):
-        head += "\n"
-    return head + lines + text[end:]

@@ -66,12 +66,18 @@ class Cancellation:
         with self._lock:
             if self.reason:
                 return
-            self.reason = reason
-            callbacks, self._callbacks = self._callbacks, []
+            self.reason = reason or "cancelled"
+            # A copy: whoever is just taking a callback back does so in the list we had.
+            callbacks, self._callbacks = tuple(self._callbacks), []
             if self._event is not None:
                 self._event.set()
         for callback in callbacks:
-            callback()
+            try:
+                callback()
+            except Exception:  # the others are to be told all the same
+                import logging
+
+                logging.getLogger("hermes.core").exception("a callback on cancellation failed")
 
     def wait(self, seconds: float) -> bool:
         """Sleep up to `seconds`; True at once when the stop is asked for."""
@@ -118,11 +124,18 @@ class Task:
         self.env: dict[str, str | None] = {}
         self.state: dict[str, Any] = {}
         self._closers: list[Callable[[], None]] = []
-        self._lock = threading.Lock()
+        self._closed = False
+        # What is made may need something else of the task's.
+        self._lock = threading.RLock()
 
     def keep(self, name: str, make: Callable[[], Any], close: Callable[[Any], None]) -> Any:
-        """The thing of that name, made at first use and closed with the task."""
+        """The thing of that name, made at first use and closed with the task.
+
+        Raises `UnavailableError` once the task was closed: nobody would close the thing.
+        """
         with self._lock:
+            if self._closed:
+                raise UnavailableError(f"task {self.id} has ended")
             if name not in self.state:
                 self.state[name] = thing = make()
                 self._closers.append(lambda: close(thing))
@@ -131,6 +144,7 @@ class Task:
     def close(self) -> list[BaseException]:
         """End everything that belongs to the task, last made first; what failed to end."""
         with self._lock:
+            self._closed = True
             closers, self._closers = self._closers, []
             self.state.clear()
         failures: list[BaseException] = []
@@ -202,7 +216,7 @@ class ToolContext:
         self.agent_path = agent_path
         self.approver = approver
         self.cancellation = cancellation or Cancellation()
-        self.services = services or {}
+        self.services = {} if services is None else services
         # Rights of this session or sub-agent, on top of everybody's: they can only take away.
         self.profiles = tuple(profiles)
         self.call_id = ""

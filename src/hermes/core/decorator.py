@@ -43,7 +43,7 @@ def tool(
     those of `ToolEntry`: tags, timeout_seconds, effect, permissions, aliases, check_fn, …
     """
     if callable(name):
-        return _register(name, None, toolset, description, registry, {})
+        return _register(name, None, toolset, description, registry, fields)
 
     def decorate(target: Target) -> Target:
         return _register(target, name, toolset, description, registry, fields)
@@ -60,6 +60,8 @@ def _register(
     fields: dict[str, Any],
 ) -> Target:
     tools = shared if registry is None else registry
+    # One decorator may be put on several targets: each has fields of its own.
+    fields = dict(fields)
     if "origin" not in fields:
         fields["origin"], fields["owner"] = current_owner(target.__module__)
     if isinstance(target, type):

@@ -97,6 +97,12 @@ class ToolEntry:
                 f"tool {name!r} has the unknown effect {effect!r}",
                 hint=f"Use one of {', '.join(EFFECTS)}.",
             )
+        if concurrency not in (None, "parallel", "exclusive", "resource"):
+            raise RegistrationError(f"tool {name!r} has the unknown concurrency {concurrency!r}")
+        if not toolset or not isinstance(toolset, str):
+            raise RegistrationError(f"tool {name!r} names no toolset")
+        if check_fn is not None and (not callable(check_fn) or type(check_fn).__hash__ is None):
+            raise RegistrationError(f"check_fn of {name!r} is no function: {check_fn!r:.80}")
         self.name = name
         self.toolset = toolset
         self.parameters = parameters_of(name, schema)
@@ -104,21 +110,21 @@ class ToolEntry:
         self.handler = handler
         self.invoke = invoke
         self.check_fn = check_fn
-        self.requires_env = tuple(requires_env)
+        self.requires_env = _several(requires_env)
         self.is_async = is_async
         self.emoji = emoji
         self.max_result_size_chars = max_result_size_chars
         self.dynamic_schema_overrides = dynamic_schema_overrides
-        self.aliases = tuple(aliases)
-        self.permissions = tuple(permissions)
+        self.aliases = _several(aliases)
+        self.permissions = _several(permissions)
         self.effect: Effect = effect
-        self.reads_when = dict(reads_when or {})
+        self.reads_when = {key: _several(values) for key, values in (reads_when or {}).items()}
         # Which parameters are paths, commands, addresses, for the gate: see `safety/acts.py`.
         self.acts: Any = acts if callable(acts) else dict(acts or {})
-        self.locks = tuple(locks)
+        self.locks = _several(locks)
         self.concurrency: Concurrency = concurrency or _concurrency(effect, self.locks)
-        self.timeout_seconds = timeout_seconds
-        self.tags = tuple(tags)
+        self.timeout_seconds = _limit(name, timeout_seconds)
+        self.tags = _several(tags)
         self.origin: Origin = origin
         self.owner = owner
         self.override = override
@@ -142,7 +148,9 @@ class ToolEntry:
     def effect_of(self, arguments: Mapping[str, Any]) -> Effect:
         """What one call may change: `reads_when` names arguments with which it only reads."""
         for name, values in self.reads_when.items():
-            if arguments.get(name) in values:
+            given = arguments.get(name)
+            # By type too: 1 is not True here, and what asks must not be talked out of asking.
+            if any(type(value) is type(given) and value == given for value in values):
                 return "read"
         return self.effect
 
@@ -150,6 +158,17 @@ class ToolEntry:
     def definition(self) -> dict[str, Any]:
         """The schema in OpenAI's wrapping."""
         return {"type": "function", "function": self.schema}
+
+    def definition_among(self, offered: frozenset[str]) -> dict[str, Any]:
+        """The definition as the tool wants it said beside the others that are offered."""
+        function = self.schema
+        overrides = self.dynamic_schema_overrides
+        if overrides is not None:
+            code = getattr(overrides, "__code__", None)
+            takes_none = code is not None and code.co_argcount == 0
+            changes: Any = overrides() if takes_none else overrides(offered)  # type: ignore[call-arg]
+            function.update(changes or {})
+        return {"type": "function", "function": function}
 
     @property
     def arguments(self) -> Any:
@@ -177,8 +196,8 @@ class ToolEntry:
 class Lifecycle:
     """What a tool with a life of its own adds: an end. `core/base_tool.py` has the one there is."""
 
-    def close(self) -> None:
-        """Release whatever the tool holds; called once, at shutdown."""
+    def close(self) -> Any:
+        """Release whatever the tool holds, at shutdown; may give something to await."""
 
 
 class ToolCall:
@@ -230,6 +249,13 @@ class ToolOutcome:
     def __repr__(self) -> str:
         return f"<{self.status} {self.name} {self.content[:80]}>"
 
+    def copy(self) -> ToolOutcome:
+        """The same again, for whoever may only look."""
+        twin = ToolOutcome.__new__(ToolOutcome)
+        for slot in ToolOutcome.__slots__:
+            setattr(twin, slot, getattr(self, slot))
+        return twin
+
     @property
     def ok(self) -> bool:
         """Whether the tool ran and did what was asked."""
@@ -248,13 +274,35 @@ def parameters_of(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(schema, dict):
         raise RegistrationError(f"the schema of {name!r} is not an object: {schema!r:.80}")
     inner = schema.get("function", schema)
+    if not isinstance(inner, dict):
+        inner = schema
     parameters = inner.get("parameters", None) if "properties" not in inner else None
     if parameters is None:
         parameters = {} if inner.keys() & {"name", "parameters"} else dict(inner)
         parameters.pop("description", None)
     if not isinstance(parameters, dict):
         raise RegistrationError(f"the parameters of {name!r} are not an object")
-    return {"type": "object", "properties": {}, **parameters}
+    whole = {"type": "object", "properties": {}, **parameters}
+    if whole["type"] != "object" or not isinstance(whole["properties"], dict):
+        raise RegistrationError(
+            f"the parameters of {name!r} are no object",
+            hint='Use {"type": "object", "properties": {...}}.',
+        )
+    return whole
+
+
+def _several(values: Sequence[Any]) -> tuple[Any, ...]:
+    """The values; a single text is one value, not its letters."""
+    return (values,) if isinstance(values, str) else tuple(values)
+
+
+def _limit(name: str, seconds: float | None) -> float | None:
+    if seconds is None or seconds == float("inf"):
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
+        raise RegistrationError(f"timeout_seconds of {name!r} must be above 0, not {seconds!r:.40}")
+    # Longer waits than this are refused by the system.
+    return min(seconds, 1e6)
 
 
 def _concurrency(effect: str, locks: tuple[str, ...]) -> Concurrency:

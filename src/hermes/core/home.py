@@ -19,7 +19,7 @@ def home_path(*parts: str) -> str:
 def make_private(folder: str) -> str:
     """The folder, made if need be, with nobody but its owner allowed in."""
     above = os.path.dirname(folder)
-    if above != folder and not os.path.isdir(above):
+    if above not in ("", folder) and not os.path.isdir(above):
         # `makedirs` would give the parents the usual mode, and the home itself is one of them.
         make_private(above)
     try:
@@ -36,7 +36,7 @@ def write_private(path: str, data: bytes) -> None:
     The name of the file in the making is random and must not exist yet, so that nobody can have
     put a link there.
     """
-    make_private(os.path.dirname(path))
+    make_private(os.path.dirname(path) or os.curdir)
     draft = f"{path}.{os.urandom(8).hex()}.new"
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:

@@ -32,9 +32,24 @@ def to_json(value: Any) -> str:
 
 def plain(value: Any) -> Any:
     """The nearest JSON value for an object that JSON has no word for."""
+    try:
+        return _spelled(value)
+    except Exception:  # noqa: BLE001 - an object that can't say what it is must not lose the rest
+        return f"<{type(value).__name__}>"
+
+
+def _spelled(value: Any) -> Any:
     import enum
+    from collections.abc import Collection, Mapping
     from pathlib import PurePath
 
+    if value is None or isinstance(value, bool):
+        # As a key; elsewhere JSON has words for them.
+        return {True: "true", False: "false", None: "null"}[value]
+    if isinstance(value, (list, tuple, dict)):
+        return str(value)
+    if isinstance(value, type):
+        return value.__qualname__
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, PurePath):
@@ -51,6 +66,10 @@ def plain(value: Any) -> Any:
         return {name: getattr(value, name) for name in value.__dataclass_fields__}
     if hasattr(value, "_asdict"):
         return value._asdict()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Collection):
+        return list(value)
     return str(value)
 
 
@@ -70,15 +89,21 @@ def _jsonable(value: Any, above: tuple[int, ...]) -> Any:
     if isinstance(value, str):
         return str(value)
     if isinstance(value, int):
-        return int(value)
+        # Python refuses to spell longer ones in decimal.
+        return int(value) if value.bit_length() < 14_000 else f"{value:#x}"
     if isinstance(value, float):
-        return value if value - value == 0 else str(value)
+        return float(value) if value - value == 0 else None
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        # As the fast encoder spells them.
+        import base64
+
+        return base64.b64encode(value).decode()
     if id(value) in above or len(above) > 100:
         return "…"
     inside = (*above, id(value))
     if isinstance(value, dict):
         return {_key(key): _jsonable(item, inside) for key, item in value.items()}
-    if isinstance(value, (list, tuple)) and not hasattr(value, "_asdict"):
+    if isinstance(value, (list, tuple)):
         return [_jsonable(item, inside) for item in value]
     return _jsonable(plain(value), inside)
 
@@ -88,5 +113,6 @@ def _key(key: Any) -> str:
         return str(key)
     if isinstance(key, bool) or key is None:
         return {True: "true", False: "false", None: "null"}[key]
-    spelled = plain(key) if not isinstance(key, (int, float)) else key
-    return str(spelled)
+    if isinstance(key, int) and key.bit_length() >= 14_000:
+        return f"{key:#x}"
+    return str(key if isinstance(key, (int, float, tuple)) else plain(key))

@@ -2,8 +2,8 @@
 
 Names are held by toolsets. A second toolset that wants a held name is refused with both owners
 named, unless it says `override=True`; the outcome is the same in whichever order the two come.
-Registering again under the same toolset makes a new version: whoever looked the old one up
-finishes with the old one.
+So is another owner's tool that only calls its toolset the same. Registering again under the same
+toolset makes a new version: whoever looked the old one up finishes with the old one.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ class ToolRegistry:
         self._lock = threading.RLock()
         self._entries: dict[str, ToolEntry] = {}
         self._aliases: dict[str, str] = {}
+        self._versions: dict[str, int] = {}
         self._toolset_checks: dict[str, Callable[[], bool]] = {}
         self._toolset_aliases: dict[str, str] = {}
         self._dispatcher: Dispatcher | None = None
@@ -94,11 +95,13 @@ class ToolRegistry:
 
         Raises `RegistrationError` when somebody else holds one of the names.
         """
-        _check_name(entry.name)
+        for name in (entry.name, *entry.aliases):
+            _check_name(name)
         with self._lock:
+            beaten: list[ToolEntry] = []
             for name in (entry.name, *entry.aliases):
-                held = self._entries.get(self._aliases.get(name, name))
-                if held is None or held.toolset == entry.toolset:
+                held = self.get(name)
+                if held is None or held in beaten or _same_holder(held, entry, name):
                     continue
                 try:
                     if not self._yields(held, entry, name):
@@ -109,6 +112,10 @@ class ToolRegistry:
                         raise
                     collected.append((entry, error))
                     return held
+                beaten.append(held)
+            # Only now: had one of the names been refused, nobody would have lost anything.
+            for loser in beaten:
+                self._remove(loser)
             return self._put(entry)
 
     @contextmanager
@@ -133,22 +140,22 @@ class ToolRegistry:
         else:
             raise RegistrationError(dispute, hint="Rename one of them, or drop one override.")
         self.conflicts.append(f"{dispute}; {winner.holder} has it")
-        if winner is new:
-            self._remove(held)
-            return True
-        return False
+        return winner is new
 
     def _put(self, entry: ToolEntry) -> ToolEntry:
         before = self._entries.get(entry.name)
+        version = max(entry.version, self._versions.get(entry.name, 0) + 1)
         if before is not None:
-            # A tool known from the manifest is the same version once its module is there.
-            entry.version = before.version + (before.handler is not None)
+            if before.handler is None:
+                # A tool known from the manifest is the same version once its module is there.
+                version = before.version
             self._forget_aliases(before)
+        if entry.version != version:
+            entry = entry.replaced(version=version)
+        self._versions[entry.name] = version
         self._entries[entry.name] = entry
         for alias in entry.aliases:
             self._aliases[alias] = entry.name
-        if entry.check_fn is not None:
-            self._toolset_checks.setdefault(entry.toolset, entry.check_fn)
         self.generation += 1
         return entry
 
@@ -174,6 +181,11 @@ class ToolRegistry:
         for alias in entry.aliases:
             if self._aliases.get(alias) == entry.name:
                 del self._aliases[alias]
+
+    def touch(self) -> None:
+        """Have whatever was worked out from this registry worked out anew."""
+        with self._lock:
+            self.generation += 1
 
     # -- looking up -------------------------------------------------------------------------
 
@@ -234,13 +246,18 @@ class ToolRegistry:
             self.generation += 1
 
     def get_toolset_checks(self) -> dict[str, Callable[[], bool]]:
-        """The checks that stand for whole toolsets."""
+        """The checks that stand for whole toolsets: the one set, or else that of its first tool."""
+        found: dict[str, Callable[[], bool]] = {}
         with self._lock:
-            return dict(self._toolset_checks)
+            for entry in self.entries():
+                if entry.check_fn is not None:
+                    found.setdefault(entry.toolset, entry.check_fn)
+            return {**found, **self._toolset_checks}
 
     def register_toolset_alias(self, alias: str, toolset: str) -> None:
         """Let `alias` stand for `toolset`."""
         with self._lock:
+            toolset = self._toolset_aliases.get(toolset, toolset)
             taken = self._toolset_aliases.get(alias)
             if taken not in (None, toolset) or alias in self.toolsets():
                 raise RegistrationError(
@@ -257,10 +274,10 @@ class ToolRegistry:
     def is_toolset_available(self, toolset: str) -> bool:
         """Whether a toolset has at least one tool that can work here."""
         toolset = self._toolset_aliases.get(toolset, toolset)
-        check = self._toolset_checks.get(toolset)
-        if check is not None and self.availability.reason(check) is None:
-            return True
         members = [entry for entry in self.entries() if entry.toolset == toolset]
+        if not members:
+            check = self._toolset_checks.get(toolset)
+            return check is not None and self.availability.reason(check) is None
         return bool(self.available(members))
 
     # -- offering ---------------------------------------------------------------------------
@@ -269,7 +286,12 @@ class ToolRegistry:
         """Those of `entries` (all, when left out) that can work here, in their order."""
         wanted = self.entries() if entries is None else list(entries)
         missing = self.availability.missing(wanted)
-        return [entry for entry in wanted if entry.name not in missing]
+        closed: set[str] = set()
+        if self._toolset_checks:
+            checks = {e.toolset: self._toolset_checks.get(e.toolset) for e in wanted}
+            reasons = self.availability.reasons(c for c in checks.values() if c is not None)
+            closed = {name for name, check in checks.items() if check and reasons[check]}
+        return [e for e in wanted if e.name not in missing and e.toolset not in closed]
 
     def get_definitions(
         self, names: Iterable[str] | None = None, *, quiet: bool = True
@@ -287,7 +309,9 @@ class ToolRegistry:
                 raise HermesError(f"no tool is called {', '.join(unknown)}")
             unique = {entry.name: entry for entry in found.values() if entry is not None}
             entries = [unique[name] for name in sorted(unique)]
-        return [entry.definition for entry in self.available(entries)]
+        offered = self.available(entries)
+        together = frozenset(entry.name for entry in offered)
+        return [entry.definition_among(together) for entry in offered]
 
     # -- calling ----------------------------------------------------------------------------
 
@@ -314,12 +338,23 @@ class ToolRegistry:
                     "no runtime is attached to this registry",
                     hint="Make one: hermes.runtime.Runtime(registry).",
                 )
-            self._dispatcher = type(self).default_dispatcher(self)  # type: ignore[misc]
+            with self._lock:
+                if self._dispatcher is None:
+                    self._dispatcher = type(self).default_dispatcher(self)  # type: ignore[misc]
         return self._dispatcher.dispatch(name, arguments, context)
 
 
+def _same_holder(held: ToolEntry, new: ToolEntry, name: str) -> bool:
+    """Whether `new` may take `name` over as its own: a toolset refreshing what it has."""
+    if (held.toolset, held.origin, held.owner) != (new.toolset, new.origin, new.owner):
+        return False
+    # Within a toolset a tool's own name goes before the alias of another.
+    return held.name == new.name or (name == new.name) != (name == held.name)
+
+
 def _check_name(name: str) -> None:
-    if not name or len(name) > 128 or not all(c.isalnum() or c in "_-:." for c in name):
+    fits = isinstance(name, str) and 0 < len(name) <= 128
+    if not fits or not all(c.isalnum() or c in "_-:." for c in name):
         raise RegistrationError(
             f"{name!r:.140} can't be a tool's name",
             hint="Use letters, digits, `_`, `-`, `:` and `.`; at most 128 characters.",

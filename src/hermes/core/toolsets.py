@@ -60,15 +60,19 @@ class Toolsets:
         includes: Iterable[str] = (),
     ) -> Toolset:
         """Make a toolset at run time, or make one of ours anew; a shipped one can't be replaced."""
-        if name in TOOLSETS or name in ALIASES or name == "all":
+        if not name or not isinstance(name, str):
+            raise RegistrationError("a toolset needs a name")
+        if _ships(name):
             raise RegistrationError(f'toolset "{name}" is one that Hermes ships')
-        made = Toolset(name, description, tools, includes)
+        if name in self._registry.toolset_aliases():
+            raise RegistrationError(f'"{name}" already stands for another toolset')
+        made = Toolset(name, description, _several(tools), _several(includes))
         for included in made.includes:
             if included != name:
                 self.get(included)
         with self._lock:
             self._custom = {**self._custom, name: made}
-        self._registry.generation += 1
+        self._registry.touch()
         return made
 
     def remove(self, name: str) -> bool:
@@ -77,7 +81,8 @@ class Toolsets:
             kept = {key: value for key, value in self._custom.items() if key != name}
             found = len(kept) < len(self._custom)
             self._custom = kept
-        self._registry.generation += found
+        if found:
+            self._registry.touch()
         return found
 
     def names(self) -> list[str]:
@@ -113,8 +118,11 @@ class Toolsets:
         return [name for name in self.names() if tool in self.resolve(name)]
 
     def _find(self, name: str) -> Toolset | None:
-        name = self._registry.toolset_aliases().get(name, name)
+        if not _ships(name) and name not in self._custom:
+            name = self._registry.toolset_aliases().get(name, name)
         for spelling in (name, ALIASES.get(name, ""), name.removesuffix("_tools")):
+            if not spelling:
+                continue
             if spelling == "all":
                 return Toolset("all", "Every tool", self._registry.names(), TOOLSETS)
             declared = TOOLSETS.get(spelling)
@@ -132,6 +140,15 @@ class Toolsets:
             if registered:
                 return Toolset(spelling, f"Tools registered as {spelling}", registered, ())
         return None
+
+
+def _ships(name: str) -> bool:
+    """Whether Hermes itself gives the name a meaning, under whichever spelling."""
+    return name == "all" or name in ALIASES or name.removesuffix("_tools") in TOOLSETS
+
+
+def _several(names: Iterable[str]) -> Iterable[str]:
+    return (names,) if isinstance(names, str) else names
 
 
 def _nearest(name: str, known: Iterable[str]) -> str | None:

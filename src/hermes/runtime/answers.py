@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.core.jsontext import to_json
+from hermes.core.jsontext import plain, to_json
 from hermes.core.result import ToolResult
 from hermes.safety.sanitise import sanitise_error
 
@@ -31,22 +31,23 @@ class Answer:
 def from_value(value: Any) -> Answer:
     """The answer of a handler that returned."""
     if isinstance(value, str):
-        if value[:1] in ("{", "[") and _is_json(value):
-            if value.startswith('{"error":'):
-                return _judged(_parsed(value), value)
-            return Answer(value)
+        if value[:1] in ("{", "[") and (parsed := _parsed(value)) is not None:
+            return _judged(parsed, value)
         return Answer(to_json(value))
     if isinstance(value, ToolResult):
         shown = value.value()
-        return Answer(to_json(shown), "ok" if value.ok else "error", value.error)
-    content = to_json(value)
-    return _judged(value, content) if isinstance(value, dict) else Answer(content)
+        error = None if value.ok else str(value.error)
+        return Answer(to_json(shown), "ok" if value.ok else "error", error)
+    if isinstance(value, (bytes, bytearray)):
+        # What a program printed, most likely.
+        value = plain(value)
+    return _judged(value, to_json(value))
 
 
 def _judged(value: Any, content: str) -> Answer:
     error = value.get("error") if isinstance(value, dict) else None
-    if isinstance(error, str) and error:
-        return Answer(content, "error", error)
+    if error:
+        return Answer(content, "error", error if isinstance(error, str) else to_json(error))
     return Answer(content)
 
 
@@ -80,14 +81,20 @@ def refused(reason: str) -> Answer:
     )
 
 
-def unknown_tool(registry: ToolRegistry, name: str) -> Answer:
-    """No tool has that name."""
+def unusable(error: Exception) -> Answer:
+    """The tool ran, but its answer can't be shown."""
+    return _error(f"the result can't be shown: {type(error).__name__}")
+
+
+def unknown_tool(registry: ToolRegistry, name: str, offered: frozenset[str] | None) -> Answer:
+    """No tool has that name, or none that is offered."""
     import difflib
 
-    known = [*registry.names(), *registry.aliases()]
+    name = str(name)[:80]
+    known = [*registry.names(), *registry.aliases()] if offered is None else sorted(offered)
     near = difflib.get_close_matches(name, known, 3, 0.5)
     hint = f"Did you mean {' or '.join(near)}?" if near else "tool_search finds tools by need."
-    return _error(f"no tool is called {name[:80]!r}", hint=hint)
+    return _error(f"no tool is called {name!r}", hint=hint)
 
 
 def _error(message: str, *, hint: str | None = None, status: Status = "error") -> Answer:
@@ -96,10 +103,6 @@ def _error(message: str, *, hint: str | None = None, status: Status = "error") -
     if hint:
         fields["hint"] = sanitise_error(hint)
     return Answer(to_json(fields), status, message)
-
-
-def _is_json(text: str) -> bool:
-    return _parsed(text) is not None
 
 
 def _parsed(text: str) -> Any:

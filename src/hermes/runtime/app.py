@@ -46,6 +46,7 @@ class App:
         self._registry = registry
         self.project = project or os.getcwd()
         self.approver: Approver | None = None
+        self.profile: str | None = None
         self._loaded = False
         self._look_again = 0.0
 
@@ -172,9 +173,12 @@ class App:
     def runtime(self) -> Runtime:
         """What carries out calls."""
         from hermes.runtime.pipeline import Runtime
+        from hermes.runtime.rights import open_gate
 
+        policy = open_gate(self.registry, self.config, project=self.project, profile=self.profile)
         runtime = Runtime(
             self.registry,
+            policy=policy,
             approver=self.approver,
             hooks=self.hooks,
             artifacts=self.artifacts,

@@ -15,12 +15,16 @@ import contextvars
 import threading
 from typing import TYPE_CHECKING
 
+from hermes.runtime.workers import StoppedLateError
+
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Coroutine
     from typing import Any
 
 HELPER_LIMIT_SECONDS = 300.0
+# How long a loop that is closed waits for tasks that somebody left in it.
+CLOSE_SECONDS = 2.0
 
 
 class _ThreadLoop(threading.local):
@@ -34,7 +38,7 @@ class _ThreadLoop(threading.local):
 
             self.runner = asyncio.Runner()
             if threading.current_thread() is threading.main_thread():
-                atexit.register(self.runner.close)
+                atexit.register(_close, self.runner)
             else:
                 self.guard = _Closer(self.runner)
         return self.runner
@@ -47,48 +51,67 @@ class _Closer:
         self._runner = runner
 
     def __del__(self) -> None:
-        self._runner.close()
+        _close(self._runner)
 
 
 _local = _ThreadLoop()
 _helper_lock = threading.Lock()
-_helper_loop: asyncio.AbstractEventLoop | None = None
+# The first serves loops of other people; each further one serves the loop of the one before.
+_helpers: list[asyncio.AbstractEventLoop] = []
 
 
-def run(coroutine: Coroutine[Any, Any, Any], *, limit: float = HELPER_LIMIT_SECONDS) -> Any:
+def run(coroutine: Coroutine[Any, Any, Any], *, limit: float | None = None) -> Any:
     """The result of a coroutine, for a caller that can't await."""
     import asyncio
 
     try:
-        asyncio.get_running_loop()
+        here = asyncio.get_running_loop()
     except RuntimeError:
         return _local.get().run(coroutine, context=contextvars.copy_context())
-    return _run_in_helper(coroutine, limit)
+    return _run_in_helper(coroutine, here, HELPER_LIMIT_SECONDS if limit is None else limit)
 
 
-def _run_in_helper(coroutine: Coroutine[Any, Any, Any], limit: float) -> Any:
+def _run_in_helper(
+    coroutine: Coroutine[Any, Any, Any], here: asyncio.AbstractEventLoop, limit: float
+) -> Any:
     import asyncio
 
-    future = asyncio.run_coroutine_threadsafe(coroutine, _helper())
+    future = asyncio.run_coroutine_threadsafe(coroutine, _helper(here))
     try:
         return future.result(limit)
-    except TimeoutError:
-        if future.done():
+    except BaseException as error:
+        if future.done() or not future.cancel() or not isinstance(error, TimeoutError):
             raise
-        future.cancel()
-        raise TimeoutError(
-            f"no answer within {limit:g} s; call it with `await runtime.call(...)` instead"
+        raise StoppedLateError(
+            f"gave no answer within {limit:g} s; call it with `await runtime.call(...)` instead",
+            stuck=False,
         ) from None
 
 
-def _helper() -> asyncio.AbstractEventLoop:
-    global _helper_loop
+def _helper(here: asyncio.AbstractEventLoop) -> asyncio.AbstractEventLoop:
     with _helper_lock:
-        if _helper_loop is None:
+        # A helper that waits for itself would wait for ever.
+        level = _helpers.index(here) + 1 if here in _helpers else 0
+        if level == len(_helpers):
             import asyncio
 
-            _helper_loop = asyncio.new_event_loop()
-            threading.Thread(
-                target=_helper_loop.run_forever, name="hermes-bridge", daemon=True
-            ).start()
-        return _helper_loop
+            loop = asyncio.new_event_loop()
+            threading.Thread(target=loop.run_forever, name="hermes-bridge", daemon=True).start()
+            _helpers.append(loop)
+        return _helpers[level]
+
+
+def _close(runner: asyncio.Runner) -> None:
+    """Close a loop; a task in it that ignores its end is not waited for without limit."""
+    import asyncio
+
+    loop = runner.get_loop()
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        loop.run_until_complete(asyncio.wait(tasks, timeout=CLOSE_SECONDS))
+    if all(task.done() for task in tasks):
+        runner.close()
+    else:
+        loop.close()

@@ -45,9 +45,13 @@ class ToolIndex:
     def search(self, query: str, *, limit: int, among: frozenset[str]) -> list[str]:
         """The names that fit a need best, of those allowed."""
         self._refresh()
-        # What is not offered may rank high: more are asked for than wanted.
-        hits = self._index.search(query, limit=limit + 40)
-        return [hit.name for hit in hits if hit.name in among][:limit]
+        # What is not offered may rank high: more are asked for than wanted, or else all.
+        for asked in (limit + 40, len(self._index)):
+            hits = self._index.search(query, limit=asked)
+            names = [hit.name for hit in hits if hit.name in among][:limit]
+            if len(names) == limit or len(hits) < asked:
+                break
+        return names
 
     def nearest(self, name: str, limit: int = 3) -> list[str]:
         """Names that look like a misspelled one."""
@@ -97,17 +101,21 @@ class Offer:
         self._lock = threading.Lock()
         self.reachable = frozenset(entry.name for entry in entries)
         self.deferred = len(entries) > defer_above and SEARCH in self.reachable
-        made = {d["function"]["name"]: d for d in patched(entries)}
+        made = self._patched(entries)
         if not self.deferred:
-            made.pop(SEARCH, None)
-            self._definitions = list(made.values())
+            self._definitions = [made[name] for name in made if name != SEARCH]
         else:
-            kept = [name for name in made if name in set(core)]
+            kept = [name for name in made if name in {*core, SEARCH}]
             rest = [entry for entry in entries if entry.name not in kept]
             self._definitions = [made[name] for name in kept]
             self._definitions[kept.index(SEARCH)] = with_catalogue(made[SEARCH], rest)
         self._loaded = {d["function"]["name"] for d in self._definitions}
-        self._made = made
+        # Each with the version of the tool that it describes.
+        self._made = {entry.name: (entry, made[entry.name]) for entry in entries}
+
+    def _patched(self, entries: Sequence[ToolEntry]) -> dict[str, Definition]:
+        made = patched(entries, beside=self.reachable, known=self._registry.names())
+        return {definition["function"]["name"]: definition for definition in made}
 
     def definitions(self) -> list[Definition]:
         """What the model is sent: the same beginning every time, grown only at the end."""
@@ -122,7 +130,10 @@ class Offer:
             for entry in wanted:
                 if entry is None or entry.name not in self.reachable or entry.name == SEARCH:
                     continue
-                definition = self._made.get(entry.name) or entry.definition
+                described, definition = self._made.get(entry.name, (None, {}))
+                if described is not entry and entry.name not in self._loaded:
+                    definition = self._patched([entry])[entry.name]
+                    self._made[entry.name] = entry, definition
                 found.append(definition)
                 if entry.name not in self._loaded:
                     self._loaded.add(entry.name)
@@ -131,24 +142,29 @@ class Offer:
 
     def admit(self, entries: Iterable[ToolEntry]) -> None:
         """Let tools in that came late, as those of a slow server: searchable, or sent at once."""
-        late = [entry for entry in entries if entry.name not in self.reachable]
-        self.reachable |= {entry.name for entry in late}
-        self._made.update({d["function"]["name"]: d for d in patched(late)})
+        with self._lock:
+            late = [entry for entry in entries if entry.name not in self.reachable]
+            self.reachable |= {entry.name for entry in late}
         if not self.deferred:
             self.load(entry.name for entry in late)
 
     def search(self, query: str, *, limit: int = 5) -> tuple[list[Definition], list[str]]:
         """The tools for a need, loaded; and the names that were asked for but do not exist."""
-        if query.startswith("select:"):
-            names = [name.strip() for name in query[len("select:") :].split(",") if name.strip()]
-            known = [name for name in names if self._registry.get(name) is not None]
-            return self.load(known), [name for name in names if name not in known]
+        prefix, colon, listed = query.strip().partition(":")
+        if colon and prefix.strip().lower() == "select":
+            names = dict.fromkeys(name.strip(" `'\"") for name in listed.split(","))
+            known = [name for name in names if self._reaches(name)]
+            return self.load(known), [name for name in names if name and name not in known]
         among = self.reachable - {SEARCH}
         return self.load(self._index.search(query, limit=limit, among=among)), []
 
     def nearest(self, name: str) -> list[str]:
         """Reachable tools whose names look like a misspelled one."""
-        return [near for near in self._index.nearest(name) if near in self.reachable]
+        return [near for near in self._index.nearest(name, 20) if near in self.reachable][:3]
+
+    def _reaches(self, name: str) -> bool:
+        entry = self._registry.get(name)
+        return entry is not None and entry.name in self.reachable
 
 
 def with_catalogue(definition: Definition, entries: Sequence[ToolEntry]) -> Definition:

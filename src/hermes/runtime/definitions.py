@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hermes.core.log import Log
 from hermes.core.toolset_table import declared_tools
 from hermes.core.toolsets import UnknownToolsetError
+from hermes.runtime.manifest import Later
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from hermes.core.entry import ToolEntry
@@ -27,7 +30,7 @@ class Definitions:
     def __init__(self, registry: ToolRegistry, toolsets: Toolsets) -> None:
         self._registry = registry
         self._toolsets = toolsets
-        self._made: dict[tuple[Any, ...], tuple[Any, list[Definition]]] = {}
+        self._made: dict[tuple[Any, ...], tuple[Any, tuple[str, ...], list[Definition]]] = {}
 
     def get(
         self,
@@ -44,14 +47,22 @@ class Definitions:
         registry = self._registry
         key = (tuple(enabled or ()), tuple(disabled or ()), quiet)
         known = self._made.get(key)
-        state = (registry.generation, registry.availability.epoch)
-        if known is not None and known[0] == state and registry.availability.fresh():
-            return list(known[1])
-        entries = registry.available(self.chosen(enabled, disabled, quiet=quiet))
-        made = patched(entries)
-        state = (registry.generation, registry.availability.epoch)
-        self._made[key] = (state, made)
+        same = known is not None and known[0] == self._state(known[1])
+        if known is not None and same and registry.availability.fresh():
+            return list(known[2])
+        # Taken before, so that a tool that comes meanwhile is not overlooked for good.
+        generation = registry.generation
+        chosen = self.chosen(enabled, disabled, quiet=quiet)
+        variables = tuple({name for entry in chosen for name in entry.requires_env})
+        made = patched(registry.available(chosen), known=registry.names())
+        self._made[key] = ((generation, *self._state(variables)[1:]), variables, made)
         return list(made)
+
+    def _state(self, variables: Sequence[str]) -> tuple[Any, ...]:
+        """What the answer depends on; another one means that it has to be worked out again."""
+        registry = self._registry
+        there = tuple(bool(os.environ.get(name)) for name in variables)
+        return registry.generation, registry.availability.epoch, there
 
     def chosen(
         self,
@@ -82,55 +93,89 @@ class Definitions:
         return names
 
 
-def patched(entries: Sequence[ToolEntry]) -> list[Definition]:
-    """Definitions that mention no tool but those offered together with them."""
-    offered = frozenset(entry.name for entry in entries)
-    absent = declared_tools() - offered
+def patched(
+    entries: Sequence[ToolEntry], *, beside: Iterable[str] = (), known: Iterable[str] = ()
+) -> list[Definition]:
+    """Definitions that mention no tool but those offered together with them.
+
+    `beside` are tools that are offered too; `known` are tools that there are, offered or not.
+    """
+    offered = frozenset((*(entry.name for entry in entries), *beside))
+    absent = declared_tools().union(known) - offered
     return [_definition(entry, offered, absent) for entry in entries]
 
 
 def _definition(entry: ToolEntry, offered: frozenset[str], absent: frozenset[str]) -> Definition:
     function = entry.schema
-    overrides = entry.dynamic_schema_overrides
-    if overrides is not None:
-        function.update(_overrides(overrides, offered))
+    if entry.dynamic_schema_overrides is not None:
+        function.update(_overrides(entry, offered))
     function["description"] = without_mentions(function["description"], absent)
+    function["parameters"] = _without_mentions_inside(function["parameters"], absent)
     return {"type": "function", "function": function}
 
 
-def _overrides(function: Callable[..., Any], offered: frozenset[str]) -> dict[str, Any]:
+def _overrides(entry: ToolEntry, offered: frozenset[str]) -> dict[str, Any]:
     """What the tool itself says of the present situation; it may look at what is offered."""
-    code = getattr(function, "__code__", None)
-    takes_none = code is not None and code.co_argcount == 0
-    return dict(function() if takes_none else function(offered))
+    function: Any = entry.dynamic_schema_overrides
+    try:
+        if isinstance(function, Later):
+            function = function.target()
+        code = getattr(function, "__code__", None)
+        taken = code.co_argcount - hasattr(function, "__self__") if code is not None else 1
+        said = dict(function(offered) if taken else function())
+    except Exception:
+        # One tool's bad day must not take the others with it.
+        log.exception("%s could not say what it is now; offered as it was defined", entry.name)
+        return {}
+    return {key: said[key] for key in ("description", "parameters") if key in said}
 
 
 def without_mentions(text: str, absent: frozenset[str]) -> str:
     """`text` less the sentences that name an absent tool.
 
-    A name with an underscore is always a tool's; a plain word such as `patch` or `memory` only
-    in backticks.
+    A name that is no plain word is always a tool's; a word such as `patch` or `memory` only in
+    backticks. Where nothing would be left, the name alone goes.
     """
-    if not any(name in text for name in absent):
+    if not any(mark in text for mark in _marks(absent)):
         return text
-    kept = [sentence for sentence in _sentences(text) if not _names_any(sentence, absent)]
-    return "".join(kept).strip()
+    named = [name for name in absent if name in text]
+    if not named:
+        return text
+    import re
+
+    words = "|".join(map(re.escape, sorted(named, key=len, reverse=True)))
+    plain = "|".join(re.escape(name) for name in named if not name.isalnum()) or "(?!)"
+    mention = re.compile(rf"`(?:{words})`|(?<!\w)(?<!\w[:.-])(?:{plain})(?!\w|[:.-]\w)")
+    kept = "".join(part for part in _sentences(text) if not mention.search(part)).strip()
+    return kept or mention.sub("another tool", text)
+
+
+@lru_cache(maxsize=16)
+def _marks(names: frozenset[str]) -> frozenset[str]:
+    """Characters of which a text has at least one where it names a tool; most texts have none."""
+    return frozenset("".join(c for name in names for c in name if not c.isalnum())) | {"`"}
 
 
 def _sentences(text: str) -> list[str]:
     import re
 
-    return re.split(r"(?<=[.!?;])(?=\s)|(?<=\n)(?=\n)", text)
+    return re.split(r"(?<=[.!?;])(?=\s)|(?<=\n)(?=\n|\s*[-*•] )", text)
 
 
-def _names_any(sentence: str, absent: frozenset[str]) -> bool:
-    import re
-
-    for word in re.findall(r"`?\b\w+\b`?", sentence):
-        name = word.strip("`")
-        if name in absent and ("_" in name or word.startswith("`")):
-            return True
-    return False
+def _without_mentions_inside(schema: Any, absent: frozenset[str]) -> Any:
+    """A schema whose descriptions name no absent tool; the same object when none does."""
+    if isinstance(schema, list):
+        items = [_without_mentions_inside(item, absent) for item in schema]
+        return items if any(a is not b for a, b in zip(items, schema, strict=True)) else schema
+    if not isinstance(schema, dict):
+        return schema
+    changed = {
+        key: without_mentions(value, absent)
+        if key == "description" and isinstance(value, str)
+        else _without_mentions_inside(value, absent)
+        for key, value in schema.items()
+    }
+    return changed if any(changed[key] is not schema[key] for key in schema) else schema
 
 
 def get_tool_definitions(
@@ -141,4 +186,6 @@ def get_tool_definitions(
     """The definitions of the tools that Hermes has here, for a model's `tools` field."""
     from hermes.runtime.app import default_app
 
-    return default_app().definitions.get(enabled_toolsets, disabled_toolsets, quiet=quiet_mode)
+    app = default_app()
+    app.registry  # noqa: B018 - takes in what changed on disk
+    return app.definitions.get(enabled_toolsets, disabled_toolsets, quiet=quiet_mode)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 log = Log("hermes.discovery")
 
+# Stands for a tool whose name only running the module would tell.
+UNKNOWN = "?"
+
 
 class Discovery:
     """What was found: how many modules, how many of them had to be imported, what failed."""
@@ -42,7 +45,7 @@ def discover(
     found = Discovery()
     manifest = Manifest.load(folder) if manifest is None else manifest
     present: set[str] = set()
-    for module, text in _modules(folder, package):
+    for module, text in _modules(folder, package, found):
         name = digest(text)
         tools = manifest.tools(module, name)
         if tools is None:
@@ -68,64 +71,110 @@ def discover(
 
 def holds_tools(text: bytes | str) -> bool:
     """Whether a module's syntax tree has a top-level registration."""
-    word, mark = ("@", "register(") if isinstance(text, str) else (b"@", b"register(")
-    if word not in text and mark not in text:  # type: ignore[operator]
+    words = ("tool", "register") if isinstance(text, str) else (b"tool", b"register")
+    if not any(word in text for word in words):  # type: ignore[operator]
         return False
     return bool(registrations(text))
 
 
 def registrations(text: bytes | str) -> list[str]:
-    """The tools that a module registers at its top level, by name where the tree shows it."""
+    """The tools that a module registers at its top level, by name; `?` where none is to be seen."""
     import ast
 
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         # It can't be imported either; say so there, with the reason.
-        return ["?"]
-    return [name for node in tree.body for name in _registered(node)]
+        return [UNKNOWN]
+    meant = _imported_names(tree)
+    return [name for node in tree.body for name in _registered(node, meant)]
 
 
-def _registered(node: ast.stmt) -> Iterator[str]:
+def _imported_names(tree: ast.Module) -> dict[str, str]:
+    """What names that Hermes gives are called in this module: `import tool as t`."""
+    import ast
+
+    return {
+        name.asname: name.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "hermes"
+        for name in node.names
+        if name.asname
+    }
+
+
+def _registered(node: ast.stmt, meant: dict[str, str]) -> Iterator[str]:
     import ast
 
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         for decorator in node.decorator_list:
             call = decorator if isinstance(decorator, ast.Call) else None
-            if _last_name(call.func if call else decorator) == "tool":
-                yield _name_in(call) or node.name
+            if _last_name(call.func if call else decorator, meant) == "tool":
+                yield _name_in(call, _own_name(node))
     value = getattr(node, "value", None)
-    if isinstance(value, ast.Call) and _last_name(value.func) == "register":
-        yield _name_in(value) or "?"
+    if isinstance(value, ast.Call):
+        called = value.func
+        if isinstance(called, ast.Attribute) and called.attr == "register":
+            # Others have a `register` too, as `atexit` has.
+            if _last_name(called.value, meant) == "registry":
+                yield _name_in(value, UNKNOWN)
+        elif isinstance(called, ast.Call) and _last_name(called.func, meant) == "tool":
+            # tool("name", …)(function)
+            yield _name_in(called, UNKNOWN)
 
 
-def _last_name(node: ast.expr) -> str:
-    return getattr(node, "id", "") or getattr(node, "attr", "")
+def _last_name(node: ast.expr, meant: dict[str, str]) -> str:
+    name = getattr(node, "id", "")
+    return meant.get(name, name) or getattr(node, "attr", "")
 
 
-def _name_in(call: ast.Call | None) -> str | None:
+def _own_name(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
+    """A function's name, or what a `BaseTool` class says its name is."""
     import ast
 
+    if not isinstance(node, ast.ClassDef):
+        return node.name
+    for line in node.body:
+        targets = line.targets if isinstance(line, ast.Assign) else [getattr(line, "target", None)]
+        if any(isinstance(target, ast.Name) and target.id == "name" for target in targets):
+            return _text(getattr(line, "value", None)) or UNKNOWN
+    # One that is derived from another tool may have its name from there.
+    return (
+        node.name if any(getattr(base, "id", "") == "BaseTool" for base in node.bases) else UNKNOWN
+    )
+
+
+def _name_in(call: ast.Call | None, otherwise: str) -> str:
+    """The name that a call gives; `otherwise` where it gives none."""
     if call is None:
-        return None
-    given = [keyword.value for keyword in call.keywords if keyword.arg == "name"]
-    for value in (*given, *call.args[:1]):
-        if isinstance(value, ast.Constant) and isinstance(value.value, str):
-            return value.value
-    return None
+        return otherwise
+    given = [keyword.value for keyword in call.keywords if keyword.arg in ("name", None)]
+    named = (*given, *call.args[:1])
+    return (_text(named[0]) or UNKNOWN) if named else otherwise
 
 
-def _modules(folder: str, package: str) -> Iterator[tuple[str, bytes]]:
+def _text(node: ast.expr | None) -> str:
+    value = getattr(node, "value", None)
+    return value if isinstance(value, str) else ""
+
+
+def _modules(folder: str, package: str, found: Discovery) -> Iterator[tuple[str, bytes]]:
     """Every module below a folder, with its text, in a fixed order."""
     for entry in sorted(os.scandir(folder), key=lambda item: item.name):
         name = entry.name
         if name.startswith(("_", ".")):
             continue
         if entry.is_dir():
-            yield from _modules(entry.path, f"{package}.{name}")
+            yield from _modules(entry.path, f"{package}.{name}", found)
         elif name.endswith(".py"):
-            with open(entry.path, "rb") as file:
-                yield f"{package}.{name[:-3]}", file.read()
+            module = f"{package}.{name[:-3]}"
+            try:
+                with open(entry.path, "rb") as file:
+                    text = file.read()
+            except OSError as error:
+                found.failed[module] = f"it can't be read: {error.strerror}"
+                continue
+            yield module, text
 
 
 def _imported(module: str, found: Discovery) -> list[ToolEntry] | None:
@@ -134,9 +183,12 @@ def _imported(module: str, found: Discovery) -> list[ToolEntry] | None:
     found.imported.append(module)
     try:
         import_module(module)
-    except Exception as error:  # noqa: BLE001 - whatever fails hides only that module's tools
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - hides that module's tools only
         log.warning("%s can't be imported: %s: %s", module, type(error).__name__, error)
         found.failed[module] = f"{type(error).__name__}: {error}"
+        for entry in shared_registry.entries():
+            if entry.module == module:
+                shared_registry.deregister(entry.name)
         return None
     return [entry for entry in shared_registry.entries() if entry.module == module]
 
@@ -147,7 +199,7 @@ def _load(entry: ToolEntry, registry: ToolRegistry) -> ToolEntry:
 
     try:
         import_module(entry.module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         log.warning("%s can't be imported", entry.module, exc_info=True)
         raise ToolError(
             f"{entry.name} can't be loaded: {type(error).__name__}: {error}",

@@ -9,8 +9,12 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from hermes.core.log import Log
+
 if TYPE_CHECKING:
     from hermes.runtime.manifest import Manifest
+
+log = Log("hermes.plugins")
 
 
 def entry_points(group: str, manifest: Manifest) -> list[tuple[str, str]]:
@@ -19,11 +23,28 @@ def entry_points(group: str, manifest: Manifest) -> list[tuple[str, str]]:
     known = manifest.extra.get(group)
     if isinstance(known, dict) and known.get("key") == key:
         return [(name, target) for name, target in known["found"]]
-    from importlib.metadata import entry_points as look_up
-
-    found = sorted((point.name, point.value) for point in look_up(group=group))
+    found = sorted(_looked_up(group))
     manifest.note(group, {"key": key, "found": found})
     manifest.save()
+    return found
+
+
+def _looked_up(group: str) -> set[tuple[str, str]]:
+    from importlib.metadata import distributions
+
+    found: set[tuple[str, str]] = set()
+    seen: set[str] = set()
+    for package in distributions():
+        try:
+            name = package.metadata["Name"]
+            if name not in seen:
+                # The first one on the path is the one that is imported.
+                seen.add(name)
+                points = package.entry_points.select(group=group)
+                found |= {(point.name, point.value) for point in points}
+        except Exception:
+            # A package whose description is damaged must not hide the others.
+            log.info("the entry points of %s can't be read", package, exc_info=True)
     return found
 
 

@@ -56,7 +56,11 @@ class EventBus:
 
         def unsubscribe() -> None:
             with self._lock:
-                self.listeners = tuple(one for one in self.listeners if one is not listener)
+                kept = list(self.listeners)
+                # One of them: the same listener may have been added twice.
+                if listener in kept:
+                    kept.remove(listener)
+                self.listeners = tuple(kept)
 
         return unsubscribe
 

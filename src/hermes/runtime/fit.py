@@ -35,7 +35,7 @@ def fit(content: str, limit: int, artifacts: ArtifactStore | None) -> tuple[str,
     frame: dict[str, Any] = {"truncated": True, "total_chars": len(whole), "note": note}
     if handle:
         frame["artifact"] = handle
-    budget = limit - _FRAME
+    budget = max(limit - len(to_json(frame)) - len('{"result":},'), _SMALLEST)
     while True:
         framed = to_json(_framed(shrink(value, budget), frame))
         if len(framed) <= limit:

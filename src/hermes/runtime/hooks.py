@@ -87,6 +87,10 @@ class Hooks:
 
         def remove() -> None:
             with self._lock:
-                setattr(self, name, tuple(h for h in getattr(self, name) if h is not hook))
+                kept = list(getattr(self, name))
+                # One of them: the same hook may have been added twice.
+                if hook in kept:
+                    kept.remove(hook)
+                setattr(self, name, tuple(kept))
 
         return remove

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import hermes
 from hermes.core.entry import ToolEntry
-from hermes.core.errors import HermesError
+from hermes.core.errors import HermesError, RegistrationError
 from hermes.core.home import home_path, write_private
 from hermes.core.requirements import Requirement
 
@@ -60,14 +60,17 @@ class Manifest:
         place = digest(folder.encode())
         manifest = cls(home_path("cache", f"tools-{place}.json"))
         try:
-            with open(manifest.path, encoding="utf-8") as file:
-                found = json.load(file)
+            with open(manifest.path, "rb") as file:
+                written = file.read()
+        except OSError:
+            return manifest
+        content = written[_HEAD:-1]
+        # Only what we wrote ourselves, to the byte, is believed; all else is made anew.
+        if written == _sealed(content):
+            found = json.loads(content)
             if found["key"] == _key():
                 manifest.modules = found["modules"]
                 manifest.extra = found["extra"]
-        except (OSError, ValueError, KeyError, TypeError):
-            # Not there, or not ours to understand: it is made anew.
-            manifest.modules = {}
         return manifest
 
     def tools(self, module: str, digest: str) -> list[ToolEntry] | None:
@@ -105,7 +108,7 @@ class Manifest:
 
         text = json.dumps({"key": _key(), "modules": self.modules, "extra": self.extra})
         try:
-            write_private(self.path, text.encode())
+            write_private(self.path, _sealed(text.encode()))
         except OSError:
             return
         self._changed = False
@@ -119,11 +122,23 @@ def digest(text: bytes) -> str:
     return source_hash(text).hex()
 
 
+def _sealed(content: bytes) -> bytes:
+    """JSON that carries the digest of its own content."""
+    return b'{"digest":"%b","content":%b}' % (digest(content).encode(), content)
+
+
+_HEAD = len(_sealed(b"")) - 1
+
+
 def _key() -> str:
-    # Schemas depend on what derives them: the interpreter and this package.
-    folder = os.path.join(os.path.dirname(hermes.__file__), "core", "schema")
-    derives = max(entry.stat().st_mtime_ns for entry in os.scandir(folder))
-    return f"{hermes.__version__} {sys.version_info[:2]} {derives} {','.join(_PLAIN)}"
+    # Entries and schemas depend on what derives them: the interpreter and this package.
+    core = os.path.join(os.path.dirname(hermes.__file__), "core")
+    changed = max(
+        entry.stat().st_mtime_ns
+        for folder in (core, os.path.join(core, "schema"))
+        for entry in os.scandir(folder)
+    )
+    return f"{hermes.__version__} {sys.version_info[:3]} {changed}"
 
 
 def _fields(entry: ToolEntry) -> dict[str, Any]:
@@ -148,17 +163,17 @@ def _entry(fields: dict[str, Any]) -> ToolEntry:
         None,
         check_fn=Requirement.from_dict(check)
         if isinstance(check, dict)
-        else _Later(module, name, "check_fn")
+        else Later(module, name, "check_fn")
         if check
         else None,
-        dynamic_schema_overrides=_Later(module, name, "dynamic_schema_overrides")
+        dynamic_schema_overrides=Later(module, name, "dynamic_schema_overrides")
         if fields["dynamic"]
         else None,
         **plain,
     )
 
 
-class _Later:
+class Later:
     """A function of a tool that is in its module: imported when it is first called."""
 
     __slots__ = ("attribute", "module", "tool")
@@ -169,11 +184,17 @@ class _Later:
         self.attribute = attribute
 
     def __call__(self, *arguments: Any) -> Any:
+        return self.target()(*arguments)
+
+    def target(self) -> Callable[..., Any]:
+        """The function itself."""
         from importlib import import_module
 
         from hermes.core.registry import registry
 
         import_module(self.module)
         entry = registry.get(self.tool)
-        found: Callable[..., Any] = getattr(entry, self.attribute)
-        return found(*arguments)
+        found: Callable[..., Any] | None = getattr(entry, self.attribute, None)
+        if found is None:
+            raise RegistrationError(f"{self.module} no longer has a {self.attribute} {self.tool}")
+        return found

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.core.context import CancelledError
+from hermes.core.calling import is_coroutine_function
+from hermes.core.context import Cancellation
 from hermes.runtime import bridge
-from hermes.runtime.workers import stopped_error
+from hermes.runtime.drive import Drive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,9 +44,10 @@ class Run:
         entry = self.entry
         assert entry.invoke is not None
         if entry.is_async:
-            return bridge.run(self._awaited(runtime))
+            return bridge.run(self.wait(runtime))
         if entry.timeout_seconds is None:
-            return entry.invoke(self.arguments, self.context)
+            value = entry.invoke(self.arguments, self.context)
+            return bridge.run(settle(value)) if hasattr(value, "__await__") else value
         return runtime.workers.run(
             self._work,
             seconds=entry.timeout_seconds,
@@ -63,98 +65,52 @@ class Run:
                 cancellation=self.context.cancellation,
                 grace=runtime.grace_seconds,
             )
-        return await self._awaited(runtime)
+        assert entry.invoke is not None
+        value = entry.invoke(self.arguments, self.context)
+        if not hasattr(value, "__await__"):
+            return value
+        return await Drive(
+            value if hasattr(value, "send") else settle(value),
+            seconds=entry.timeout_seconds,
+            cancellation=self.context.cancellation,
+            grace=runtime.grace_seconds,
+        )
 
     def _work(self) -> Any:
         assert self.entry.invoke is not None
-        return self.entry.invoke(self.arguments, self.context)
-
-    async def _awaited(self, runtime: Runtime) -> Any:
-        if self.entry.timeout_seconds is not None:
-            return await self._within(self.entry.timeout_seconds, runtime.grace_seconds)
-        import asyncio
-
-        assert self.entry.invoke is not None
-        loop, current = asyncio.get_running_loop(), asyncio.current_task()
-        assert current is not None
-        cancellation = self.context.cancellation
-        # No task of its own: that would double the cost of a short handler.
-        forget = cancellation.on_cancel(lambda: loop.call_soon_threadsafe(current.cancel))
-        try:
-            return await self.entry.invoke(self.arguments, self.context)
-        except asyncio.CancelledError:
-            if cancellation.cancelled:
-                # This call was to stop, not whoever awaits it.
-                current.uncancel()
-                raise CancelledError(cancellation.reason) from None
-            cancellation.cancel("cancelled")
-            raise
-        finally:
-            forget()
-
-    async def _within(self, seconds: float, grace: float) -> Any:
-        """The same with a time limit; a handler that ignores its end is given up on."""
-        import asyncio
-
-        assert self.entry.invoke is not None
-        cancellation = self.context.cancellation
-        loop = asyncio.get_running_loop()
-        task = asyncio.ensure_future(self.entry.invoke(self.arguments, self.context))
-        task.add_done_callback(_discard)
-        stop = asyncio.Event()
-        forget = cancellation.on_cancel(lambda: loop.call_soon_threadsafe(stop.set))
-        stopped = asyncio.ensure_future(stop.wait())
-        try:
-            done, _ = await asyncio.wait(
-                {task, stopped}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
-            )
-            if task in done:
-                return task.result()
-        except asyncio.CancelledError:
-            cancellation.cancel("cancelled")
-            task.cancel()
-            await asyncio.wait({task}, timeout=grace)
-            raise
-        finally:
-            forget()
-            stopped.cancel()
-        in_time = stopped in done
-        cancellation.cancel("timed out")
-        task.cancel()
-        ended, _ = await asyncio.wait({task}, timeout=grace)
-        raise stopped_error(in_time, seconds, stuck=not ended)
-
-
-def _discard(task: Any) -> None:
-    """Look at what a task raised, so that nobody complains that nobody did."""
-    if not task.cancelled():
-        task.exception()
+        return _settled(self.entry.invoke(self.arguments, self.context))
 
 
 class Ask:
-    """A human's turn."""
+    """A human's turn, until the call is cancelled."""
 
-    __slots__ = ("approver", "request")
+    __slots__ = ("approver", "cancellation", "request")
 
-    def __init__(self, approver: Approver, request: ApprovalRequest) -> None:
+    def __init__(
+        self, approver: Approver, request: ApprovalRequest, cancellation: Cancellation
+    ) -> None:
         self.approver = approver
         self.request = request
+        self.cancellation = cancellation
 
-    def sync(self, runtime: Runtime) -> Any:  # noqa: ARG002
+    def sync(self, runtime: Runtime) -> Any:
         """What the human said, for a caller that can't await."""
-        said = self.approver(self.request)
-        return bridge.run(_await(said)) if hasattr(said, "__await__") else said
-
-    async def wait(self, runtime: Runtime) -> Any:  # noqa: ARG002
-        """What the human said; a prompt that blocks does so in a thread."""
-        import asyncio
-
-        from hermes.core.calling import is_coroutine_function
-
         if is_coroutine_function(self.approver):
-            return await self.approver(self.request)
-        said = await asyncio.to_thread(self.approver, self.request)
-        return await said if hasattr(said, "__await__") else said
+            return bridge.run(self.wait(runtime))
+        return _settled(self.approver(self.request))
+
+    async def wait(self, runtime: Runtime) -> Any:
+        """What the human said; a prompt that blocks does so in a thread."""
+        if is_coroutine_function(self.approver):
+            return await Drive(
+                self.approver(self.request), seconds=None, cancellation=self.cancellation, grace=0
+            )
+        return await runtime.workers.run_async(
+            lambda: _settled(self.approver(self.request)),
+            seconds=None,
+            cancellation=self.cancellation,
+            grace=0,
+        )
 
 
 class Hook:
@@ -168,26 +124,35 @@ class Hook:
 
     def sync(self, runtime: Runtime) -> Any:
         """What the hook said, for a caller that can't await."""
-        return bridge.run(self.wait(runtime))
-
-    async def wait(self, runtime: Runtime) -> Any:
-        """What the hook said, inside a loop."""
-        import asyncio
-
-        from hermes.core.calling import is_coroutine_function
-        from hermes.core.context import Cancellation
-
-        limit = runtime.hooks.limit_seconds
         if is_coroutine_function(self.hook):
-            async with asyncio.timeout(limit):
-                return await self.hook(*self.arguments)
-        return await runtime.workers.run_async(
-            lambda: self.hook(*self.arguments),
-            seconds=limit,
+            return bridge.run(self.wait(runtime))
+        return runtime.workers.run(
+            self._work,
+            seconds=runtime.hooks.limit_seconds,
             cancellation=Cancellation(),
             grace=0,
         )
 
+    async def wait(self, runtime: Runtime) -> Any:
+        """What the hook said, inside a loop."""
+        limit = runtime.hooks.limit_seconds
+        if is_coroutine_function(self.hook):
+            return await Drive(
+                self.hook(*self.arguments), seconds=limit, cancellation=Cancellation(), grace=0
+            )
+        return await runtime.workers.run_async(
+            self._work, seconds=limit, cancellation=Cancellation(), grace=0
+        )
 
-async def _await(awaitable: Any) -> Any:
+    def _work(self) -> Any:
+        return _settled(self.hook(*self.arguments))
+
+
+def _settled(value: Any) -> Any:
+    """`value`, or what it stands for when plain code gave something to await."""
+    return bridge.run(settle(value)) if hasattr(value, "__await__") else value
+
+
+async def settle(awaitable: Any) -> Any:
+    """Any awaitable as a coroutine."""
     return await awaitable

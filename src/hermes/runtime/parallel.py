@@ -89,10 +89,19 @@ def _claims(runtime: Runtime, call: ToolCall, context: ToolContext) -> list[tupl
         return [] if reads else [(_EVERYTHING, False)]
     named = [arguments.get(parameter) for parameter in entry.locks]
     paths = [
-        os.path.realpath(os.path.join(context.workspace, path))
+        _place(context.workspace, path)
         for value in named
         for path in (value if isinstance(value, list) else [value])
         if isinstance(path, str)
     ]
     # A call that changes a file also waits for those that may change anything.
     return [(_EVERYTHING, True), *((path, reads) for path in dict.fromkeys(paths))]
+
+
+def _place(workspace: str, path: str) -> str:
+    whole = os.path.join(workspace, os.path.expanduser(path))
+    try:
+        return os.path.realpath(whole)
+    except ValueError:
+        # No file can have that name; the tool will say so.
+        return whole

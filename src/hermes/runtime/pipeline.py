@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from hermes.core.context import ApprovalRequest, Cancellation, CancelledError, Task, ToolContext
@@ -24,16 +25,17 @@ from hermes.runtime import answers, needs
 from hermes.runtime.audit import AuditLine
 from hermes.runtime.events import EventBus
 from hermes.runtime.hooks import HookCall, Hooks, Rewrite, Veto
-from hermes.runtime.workers import StoppedLateError, Workers
+from hermes.runtime.workers import StoppedLateError, StuckError, Workers
 from hermes.safety.policy import EffectPolicy, Ruling
 from hermes.safety.redaction import Redactor
+from hermes.safety.sanitise import sanitise_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
     from typing import Any
 
     from hermes.core.context import Approver
-    from hermes.core.entry import ToolEntry
+    from hermes.core.entry import Lifecycle, ToolEntry
     from hermes.core.registry import ToolRegistry
     from hermes.runtime.artifacts import ArtifactStore
     from hermes.runtime.audit import AuditLog
@@ -45,6 +47,7 @@ log = Log("hermes.runtime")
 
 _ids = itertools.count(1)
 _clock = time.perf_counter
+_YES = ("once", "session", "always")
 
 
 class Runtime:
@@ -68,7 +71,7 @@ class Runtime:
         grace_seconds: float = 2.0,
     ) -> None:
         self.registry = registry
-        self.policy: Policy = policy or EffectPolicy()
+        self.policy: Policy = EffectPolicy() if policy is None else policy
         self.approver = approver
         self.hooks = hooks or Hooks()
         self.events = events or EventBus()
@@ -84,7 +87,9 @@ class Runtime:
         # Run before a name is looked up; sources of tools that change on disk hook in here.
         self.before_resolve: Callable[[], object] | None = None
         self._tasks: dict[str, Task] = {}
-        self._running: dict[str, ToolContext] = {}
+        # By flight and not by id: models give the same id twice.
+        self._running: dict[Flight, Cancellation] = {}
+        self._lifecycles: dict[Lifecycle, str] = {}
         self._lock = threading.Lock()
         self._context = self.context()
         registry.attach(self)
@@ -175,32 +180,44 @@ class Runtime:
         """End a task and everything that belongs to it."""
         with self._lock:
             task = self._tasks.pop(task_id, None)
-        for failure in task.close() if task is not None else ():
+        if task is None:
+            return
+        for failure in task.close():
             self._trouble(f"closing task {task_id}: {type(failure).__name__}: {failure}")
+        if task is self._context.task:
+            self._context = self.context(task_id)
 
     def cancel(self, call_id: str, reason: str = "cancelled") -> bool:
         """Ask a running call to stop; whether there is one of that id."""
-        context = self._running.get(call_id)
-        if context is None:
-            return False
-        context.cancellation.cancel(reason)
-        return True
+        found = [stop for flight, stop in self._under_way() if flight.call_id == call_id]
+        for cancellation in found:
+            cancellation.cancel(reason)
+        return bool(found)
 
     def running(self) -> list[str]:
         """The ids of the calls under way."""
-        return list(self._running)
+        return [flight.call_id for flight, _ in self._under_way()]
+
+    def _under_way(self) -> list[tuple[Flight, Cancellation]]:
+        # One step for the interpreter, whatever other threads begin and end meanwhile.
+        return list(self._running.items())
 
     def close(self) -> None:
         """End every task, take down every tool that was set up, put the audit log on disk."""
         for task_id in list(self._tasks):
             self.close_task(task_id)
-        for entry in self.registry.entries():
-            if entry.lifecycle is None:
-                continue
+        used, self._lifecycles = self._lifecycles, {}
+        # Those that were replaced or taken away while in use, and those that are there now.
+        lives = {e.lifecycle: e.name for e in self.registry.entries() if e.lifecycle is not None}
+        for lifecycle, name in {**used, **lives}.items():
             try:
-                entry.lifecycle.close()
+                rest = lifecycle.close()
+                if hasattr(rest, "__await__"):
+                    from hermes.runtime import bridge
+
+                    bridge.run(needs.settle(rest))
             except Exception as error:  # noqa: BLE001 - the others are to be taken down all the same
-                self._trouble(f"teardown of {entry.name}: {type(error).__name__}: {error}")
+                self._trouble(f"teardown of {name}: {type(error).__name__}: {error}")
         if self.audit is not None:
             self.audit.flush()
 
@@ -215,14 +232,17 @@ class Runtime:
     def _stages(self, call: ToolCall, context: ToolContext) -> Stages:
         started = _clock()
         call_id = call.id or f"call_{next(_ids)}"
-        flight = Flight(call_id, call.name, context, started)
+        cancellation = Cancellation(context.cancellation)
+        flight = Flight(call_id, call.name, context, cancellation, started)
+        self._running[flight] = cancellation
         try:
             if self.before_resolve is not None:
-                self.before_resolve()
+                self._before_resolve(flight)
             entry = self.registry.resolve(call.name)  # 1 resolve
             offer = context.services.get("offer")
             if entry is None or (offer is not None and entry.name not in offer.reachable):
-                return self._end(flight, answers.unknown_tool(self.registry, call.name))
+                offered = None if offer is None else offer.reachable
+                return self._end(flight, answers.unknown_tool(self.registry, call.name, offered))
             flight.entry = entry
             arguments = entry.arguments.read(call.arguments)  # 2 read, 3 coerce, 4 validate
             flight.arguments = arguments
@@ -251,8 +271,8 @@ class Runtime:
         except HermesError as error:
             answer = self._from_hermes_error(error, flight)
         except StoppedLateError as error:
-            answer = answers.timed_out(call.name, str(error))
-        except TimeoutError as error:
+            if error.stuck:
+                self._trouble(f"{call.name} {error}", flight)
             answer = answers.timed_out(call.name, str(error))
         except Exception as error:
             # Anything else a handler raises is a bug in it: the log has the traceback.
@@ -262,16 +282,22 @@ class Runtime:
             # Ctrl-C, or the caller's own cancellation: noted, and passed on.
             self._end(flight, answers.cancelled(call.name, type(error).__name__))
             raise
+        finally:
+            self._running.pop(flight, None)
+            cancellation.close()
         outcome = self._end(flight, answer)  # 10 redact, 11 fit, 12 record
         if self.hooks.post_tool_call:
             # After redaction on purpose: what a plugin logs or sends holds no secrets.
             for hook in self.hooks.post_tool_call:
-                yield from self._hook(hook, flight, outcome)
+                yield from self._hook(hook, flight, outcome.copy())
         return outcome
 
     def _judge(self, entry: ToolEntry, arguments: dict[str, Any], context: ToolContext) -> Ruling:
         try:
-            return self.policy.judge(entry, arguments, context)
+            ruling = self.policy.judge(entry, arguments, context)
+            if ruling.action in ("allow", "ask", "refuse"):
+                return ruling
+            raise ValueError(f"it ruled {ruling.action!r}")
         except Exception as error:
             # The gate fails closed.
             log.exception("the policy failed on %s", entry.name)
@@ -291,9 +317,11 @@ class Runtime:
             return answers.refused(
                 f"{ruling.reason}, which needs a person's approval, and nobody can be asked here"
             )
+        # What is approved is what runs: neither who called nor who is asked can change it any more.
+        flight.arguments = deepcopy(flight.arguments)
         request = ApprovalRequest(
             flight.tool,
-            flight.arguments,
+            deepcopy(flight.arguments),
             reason=ruling.reason,
             rule=ruling.rule,
             call_id=flight.call_id,
@@ -304,12 +332,14 @@ class Runtime:
             "approval_requested", flight.call_id, flight.tool, reason=ruling.reason, request=request
         )
         try:
-            said = yield needs.Ask(context.approver, request)
+            said = yield needs.Ask(context.approver, request, flight.cancellation)
         except Exception as error:
+            flight.cancellation.check()
             log.exception("asking for approval of %s failed", flight.tool)
             flight.verdict = "asking failed"
             return answers.refused(f"asking for approval failed: {type(error).__name__}")
-        if said is not True and said not in ("once", "session", "always"):
+        flight.cancellation.check()
+        if said is not True and not (isinstance(said, str) and said in _YES):
             flight.verdict = "denied"
             return answers.refused(f"{ruling.reason}, and the person asked said no")
         flight.verdict = "approved"
@@ -333,9 +363,14 @@ class Runtime:
                 flight.verdict = "vetoed"
                 return answers.refused(said.reason)
             if isinstance(said, Rewrite):
-                flight.arguments = flight.entry.arguments.read(said.arguments)
+                try:
+                    flight.arguments = flight.entry.arguments.read(deepcopy(said.arguments))
+                except ArgumentError as error:
+                    self._trouble(f"hook {_name(hook)} rewrote the arguments: {error}", flight)
+                    raise
                 flight.noted = to_json(flight.arguments)
-        if flight.arguments == before:
+        # As text, for to Python 1 is True.
+        if flight.arguments is before or to_json(flight.arguments) == to_json(before):
             return None
         # What runs is what was judged: other arguments are judged again.
         ruling = self._judge(flight.entry, flight.arguments, flight.context)
@@ -352,15 +387,12 @@ class Runtime:
                 emit(kind, call_id, tool, **data)
 
             emit("started", call_id, tool, arguments=flight.arguments, emoji=entry.emoji)
-        cancellation = Cancellation(context.cancellation)
-        flight.running = context.for_call(flight.call_id, entry.name, cancellation, report)
-        self._running[flight.call_id] = flight.running
-        try:
-            cancellation.check()
-            return (yield needs.Run(entry, flight.arguments, flight.running))
-        finally:
-            del self._running[flight.call_id]
-            cancellation.close()
+        if entry.lifecycle is not None:
+            self._lifecycles[entry.lifecycle] = entry.name
+        cancellation = flight.cancellation
+        cancellation.check()
+        running = context.for_call(flight.call_id, entry.name, cancellation, report)
+        return (yield needs.Run(entry, flight.arguments, running))
 
     def _transform(self, flight: Flight, value: Any) -> Generator[needs.Need, Any, Any]:
         for hook in self.hooks.transform_tool_result:
@@ -369,26 +401,35 @@ class Runtime:
         return value
 
     def _hook(self, hook: Any, flight: Flight, *more: Any) -> Generator[needs.Need, Any, Any]:
-        call = HookCall(flight.tool, flight.arguments, flight.call_id, flight.context)
+        # A copy: only a `Rewrite` changes what runs, and that is judged again.
+        arguments = deepcopy(flight.arguments)
+        call = HookCall(flight.tool, arguments, flight.call_id, flight.context)
         try:
             return (yield needs.Hook(hook, (call, *more)))
         except Exception as error:  # noqa: BLE001 - a hook must not break the call
-            name = getattr(hook, "__qualname__", repr(hook))
-            self._trouble(f"hook {name}: {type(error).__name__}: {error}", flight)
+            self._trouble(f"hook {_name(hook)}: {type(error).__name__}: {error}", flight)
             return None
 
     # -- the end of a call --------------------------------------------------------------------
 
     def _end(self, flight: Flight, answer: answers.Answer) -> ToolOutcome:
-        content = self.redactor.redact(answer.content)  # 10 redact
         artifact = None
         limit = DEFAULT_RESULT_SIZE
         if flight.entry is not None and flight.entry.max_result_size_chars is not None:
             limit = flight.entry.max_result_size_chars
-        if len(content) > limit:  # 11 fit
-            from hermes.runtime.fit import fit
+        try:
+            content = self.redactor.redact(answer.content)  # 10 redact
+            if answer.error is not None:
+                answer.error = self.redactor.redact(answer.error)
+            if len(content) > limit:  # 11 fit
+                from hermes.runtime.fit import fit
 
-            content, artifact = fit(content, limit, self.artifacts)
+                content, artifact = fit(content, limit, self.artifacts)
+        except Exception as error:
+            # Unredacted it must not leave, and the call must end all the same.
+            log.exception("the result of %s can't be shown", flight.tool)
+            answer = answers.unusable(error)
+            content = answer.content
         outcome = ToolOutcome(
             flight.call_id,
             flight.tool,
@@ -400,24 +441,44 @@ class Runtime:
             artifact=artifact,
         )
         if self.audit is not None:  # 12 record
-            refused = answer.status == "refused"
-            line = flight.line(answer.status, outcome.seconds)
-            self.audit.record(line, flight.noted, now=refused)
+            self._record(flight, outcome)
         if self.events.listeners:
             self.events.emit("finished", flight.call_id, flight.tool, outcome=outcome)
         return outcome
 
+    def _record(self, flight: Flight, outcome: ToolOutcome) -> None:
+        assert self.audit is not None
+        line = flight.line(outcome.status, outcome.seconds)
+        try:
+            self.audit.record(line, flight.noted, now=outcome.status == "refused")
+        except Exception as error:  # noqa: BLE001 - the call has happened: its result is not lost
+            self._trouble(f"the audit log: {type(error).__name__}: {error}", flight)
+
+    def _before_resolve(self, flight: Flight) -> None:
+        assert self.before_resolve is not None
+        try:
+            self.before_resolve()
+        except Exception as error:  # noqa: BLE001 - one broken source must not stop all calls
+            self._trouble(f"looking for new tools: {type(error).__name__}: {error}", flight)
+
     def _from_hermes_error(self, error: HermesError, flight: Flight) -> answers.Answer:
         if isinstance(error, CancelledError):
+            if isinstance(error, StuckError):
+                self._trouble(f"{flight.tool}: {error}", flight)
             return answers.cancelled(flight.tool, str(error))
         if not isinstance(error, ToolError):
             log.info("%s: %s", flight.tool, error)
         return answers.from_error(error)
 
     def _trouble(self, message: str, flight: Flight | None = None) -> None:
+        message = sanitise_error(self.redactor.redact(message))
         log.warning("%s", message)
         call_id, tool = (flight.call_id, flight.tool) if flight else ("", "")
         self.events.emit("trouble", call_id, tool, message=message)
+
+
+def _name(hook: Any) -> str:
+    return str(getattr(hook, "__qualname__", None) or repr(hook))
 
 
 class Flight:
@@ -426,26 +487,33 @@ class Flight:
     __slots__ = (
         "arguments",
         "call_id",
+        "cancellation",
         "context",
         "entry",
         "noted",
         "ruling",
-        "running",
         "started",
         "tool",
         "verdict",
     )
 
-    def __init__(self, call_id: str, tool: str, context: ToolContext, started: float) -> None:
+    def __init__(
+        self,
+        call_id: str,
+        tool: str,
+        context: ToolContext,
+        cancellation: Cancellation,
+        started: float,
+    ) -> None:
         self.call_id = call_id
         self.tool = tool
         self.context = context
+        self.cancellation = cancellation
         self.started = started
         self.entry: ToolEntry | None = None
         self.arguments: dict[str, Any] = {}
         self.noted = "{}"
         self.ruling: Ruling | None = None
-        self.running: ToolContext | None = None
         self.verdict = "allowed"
 
     def line(self, status: str, seconds: float) -> AuditLine:

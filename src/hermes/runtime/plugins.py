@@ -13,17 +13,17 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from hermes.core.errors import RegistrationError
+from hermes.core.errors import HermesError, RegistrationError
 from hermes.core.home import home_path
 from hermes.core.log import Log
 from hermes.core.registry import registry as shared_registry
-from hermes.runtime.discovery import registrations
+from hermes.runtime.discovery import UNKNOWN, registrations
 from hermes.runtime.entry_points import entry_points
+from hermes.runtime.plugin_modules import forget, from_file, from_package
 from hermes.runtime.trust import TrustStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from types import ModuleType
     from typing import Any
 
     from hermes.core.entry import ToolEntry
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from hermes.core.toolsets import Toolset, Toolsets
     from hermes.runtime.hooks import Hooks
     from hermes.runtime.manifest import Manifest
+    from hermes.runtime.plugin_modules import Loader
 
 log = Log("hermes.plugins")
 
-PACKAGE = "hermes_plugins"
 GROUP = "hermes.plugins"
 
 
@@ -82,6 +82,8 @@ class PluginApi:
     def __init__(self, plugin: Plugin, plugins: Plugins) -> None:
         self._plugin = plugin
         self._plugins = plugins
+        # What takes each addition back, should the plugin fail further on.
+        self.undo: list[Callable[[], object]] = []
 
     def register_tool(
         self,
@@ -99,11 +101,13 @@ class PluginApi:
         self, name: str, description: str, tools: Iterable[str] = (), includes: Iterable[str] = ()
     ) -> Toolset:
         """Add a toolset."""
-        return self._plugins.toolsets.create(name, description, tools, includes)
+        made = self._plugins.toolsets.create(name, description, tools, includes)
+        self.undo.append(lambda: self._plugins.toolsets.remove(name))
+        return made
 
     def add_hook(self, name: str, hook: Callable[..., Any]) -> None:
         """Add a hook; see `hermes.runtime.hooks`."""
-        self._plugins.hooks.add(name, hook)
+        self.undo.append(self._plugins.hooks.add(name, hook))
 
     def add_command(
         self,
@@ -114,11 +118,14 @@ class PluginApi:
         arguments: Callable[[Any], None] | None = None,
     ) -> None:
         """Add a command: `run(app, options)` after `arguments(parser)` described its options."""
-        held = self._plugins.commands.get(name)
-        if held is not None:
+        commands = self._plugins.commands
+        if name in commands:
             raise RegistrationError(f'command "{name}" is already there')
-        self._plugins.commands[name] = Command(name, help, arguments, run)
+        if not name or name.startswith("-") or not name.isprintable() or " " in name:
+            raise RegistrationError(f"{name!r:.80} can't be typed as a command")
+        commands[name] = Command(name, help, arguments, run)
         self._plugin.commands.append(name)
+        self.undo += (lambda: commands.pop(name), lambda: self._plugin.commands.remove(name))
 
 
 class Plugins:
@@ -147,71 +154,114 @@ class Plugins:
 
     def load(self) -> list[Plugin]:
         """Load every plugin there is, in the order of their names; what became of each."""
+        places: dict[str, str] = {}
         for plugin, module in sorted(self._candidates(), key=lambda pair: pair[0].name):
             self.found.append(plugin)
+            held = places.setdefault(plugin.name, plugin.path)
             if plugin.name in self._disabled:
                 plugin.problem = "disabled in the settings"
+            elif held != plugin.path:
+                plugin.problem = f"its name is held by the plugin at {held}"
             elif plugin.problem is None:
                 self._load(plugin, module)
             if plugin.problem:
-                plugin.missing = dict.fromkeys(plugin.declared, plugin.problem)
+                declared = [name for name in plugin.declared if name != UNKNOWN]
+                plugin.missing = dict.fromkeys(declared, plugin.problem)
         return self.found
 
-    def _candidates(self) -> Iterator[tuple[Plugin, Callable[[], ModuleType]]]:
+    def _candidates(self) -> Iterator[tuple[Plugin, Loader]]:
         yield from self._in_folder(home_path("plugins"), "home")
         folder = os.path.join(self._project, ".hermes", "plugins") if self._project else ""
         if folder and os.path.isdir(folder) and not _same(folder, home_path("plugins")):
-            trusted = self._trust.trusts(folder)
+            distrust = self._distrust(folder)
             for plugin, module in self._in_folder(folder, "project"):
-                if not trusted:
-                    plugin.problem = f"not trusted: review it, then `hermes trust {folder}`"
+                plugin.problem = distrust or plugin.problem
                 yield plugin, module
-        yield from self._in_packages()
+        for name, target in entry_points(GROUP, self._manifest):
+            yield Plugin(name, "package", target), from_package(target)
 
-    def _in_folder(
-        self, folder: str, source: str
-    ) -> Iterator[tuple[Plugin, Callable[[], ModuleType]]]:
-        if not os.path.isdir(folder):
+    def _distrust(self, folder: str) -> str | None:
+        """Why a project's plugins may not be loaded."""
+        try:
+            known = self._trust.knows(folder)
+            if self._trust.trusts(folder):
+                return None
+        except HermesError as error:
+            return f"not trusted: {error}"
+        what = "changed since it was trusted" if known else "not trusted"
+        return f"{what}: review it, then `hermes trust {folder}`"
+
+    def _in_folder(self, folder: str, source: str) -> Iterator[tuple[Plugin, Loader]]:
+        try:
+            entries = sorted(os.scandir(folder), key=lambda item: item.name)
+        except (FileNotFoundError, NotADirectoryError):
             return
-        for entry in sorted(os.scandir(folder), key=lambda item: item.name):
+        for entry in entries:
             name, ending = os.path.splitext(entry.name)
-            if name.startswith((".", "_")):
+            if entry.is_dir():
+                name, ending = entry.name, ".py"
+            if name.startswith((".", "_")) or ending != ".py":
                 continue
             start = os.path.join(entry.path, "__init__.py") if entry.is_dir() else entry.path
             plugin = Plugin(name, source, entry.path)
-            if not entry.is_dir() and ending != ".py":
-                continue
             if not os.path.isfile(start):
-                plugin.problem = "it has no __init__.py"
+                plugin.problem = "it has no __init__.py" if entry.is_dir() else "it is no file"
             elif not name.isidentifier():
                 plugin.problem = f"{name!r} is no name that Python can import"
             else:
-                plugin.declared = _declared(entry.path, start)
-            yield plugin, _importer(f"{PACKAGE}.{name}", start, entry.is_dir())
+                plugin.declared, plugin.problem = _declared(entry.path, start)
+            yield (
+                plugin,
+                from_file(name, start, is_folder=entry.is_dir(), compiled=source == "home"),
+            )
 
-    def _in_packages(self) -> Iterator[tuple[Plugin, Callable[[], ModuleType]]]:
-        for name, target in entry_points(GROUP, self._manifest):
-            module = target.partition(":")[0]
-            yield Plugin(name, "package", target), _package_importer(module)
+    def _load(self, plugin: Plugin, load: Loader) -> None:
+        """Load one plugin whole; of one that fails nothing stays."""
+        from contextlib import redirect_stdout
 
-    def _load(self, plugin: Plugin, load: Callable[[], ModuleType]) -> None:
+        before = self.registry.entries()
+        api = PluginApi(plugin, self)
         with self.registry.collecting() as refused, _owned(plugin.name):
             try:
-                module = load()
-                register = getattr(module, "register", None)
-                if callable(register):
-                    register(PluginApi(plugin, self))
-            except Exception as error:  # whatever a plugin raises is its own problem
-                log.warning("plugin %s failed", plugin.name, exc_info=True)
+                # What a plugin prints is no answer of ours.
+                with redirect_stdout(sys.stderr):
+                    found = load()
+                    register = getattr(found, "register", None) or found
+                    if callable(register):
+                        register(api)
+            except (Exception, SystemExit) as error:  # whatever it raises is its own problem
+                log.info("plugin %s failed", plugin.name, exc_info=True)
                 plugin.problem = f"{type(error).__name__}: {error}"
-        if self.registry is not shared_registry:
-            self._move(plugin)
+            if self.registry is not shared_registry:
+                self._move(plugin)
+        if plugin.problem is not None:
+            self._take_back(plugin, api, before)
+        elif plugin.source == "package":
+            plugin.declared = _declared_by(found)
         plugin.registered = [e.name for e in self._own(self.registry, plugin)]
         for entry, refusal in refused:
             plugin.missing[entry.name] = str(refusal)
         for name in plugin.declared:
-            if name not in plugin.registered and name != "?":
-                plugin.missing.setdefault(name, "declared, but nothing registers it")
+            if name not in plugin.registered and name != UNKNOWN:
+                plugin.missing.setdefault(name, self._elsewhere(name))
+
+    def _elsewhere(self, name: str) -> str:
+        """Why a tool is not a plugin's own."""
+        held = self.registry.get(name)
+        if held is None:
+            return "declared, but nothing registers it"
+        return f"the name is held by {held.holder}"
+
+    def _take_back(self, plugin: Plugin, api: PluginApi, before: list[ToolEntry]) -> None:
+        for undo in reversed(api.undo):
+            undo()
+        for entry in self._own(self.registry, plugin):
+            self.registry.deregister(entry.name)
+        # What it had taken a name from gets it back.
+        for entry in before:
+            if self.registry.get(entry.name) is None:
+                self.registry.add(entry)
+        forget(plugin.name)
 
     def _move(self, plugin: Plugin) -> None:
         """Bring what `@tool` put into the shared registry into ours."""
@@ -228,14 +278,21 @@ class Plugins:
         ]
 
     def report(self, offered: Iterable[str]) -> list[dict[str, Any]]:
-        """For every plugin: declared, registered and visible tools, and why each other is not."""
+        """For every plugin: declared, registered and visible tools, and why each other is not.
+
+        `healthy` says that it loaded and registered what it declared, `complete` that all of it is
+        visible too.
+        """
         seen = frozenset(offered)
         unavailable = self.registry.availability.missing(self.registry.entries())
         lines = []
         for plugin in self.found:
             missing = dict(plugin.missing)
+            own = {entry.name for entry in self._own(self.registry, plugin)}
             for name in plugin.registered:
-                if name not in seen:
+                if name not in own:
+                    missing[name] = self._elsewhere(name)
+                elif name not in seen:
                     missing[name] = unavailable.get(name, "its toolset is not enabled")
             lines.append(
                 {
@@ -243,72 +300,50 @@ class Plugins:
                     "source": plugin.source,
                     "path": plugin.path,
                     "problem": plugin.problem,
-                    "declared": [name for name in plugin.declared if name != "?"],
+                    "declared": [name for name in plugin.declared if name != UNKNOWN],
                     "registered": plugin.registered,
-                    "visible": [name for name in plugin.registered if name in seen],
+                    "visible": [name for name in plugin.registered if name in own & seen],
                     "missing": missing,
                     "commands": plugin.commands,
                     "healthy": plugin.healthy,
+                    "complete": plugin.problem is None and not missing,
                 }
             )
         return lines
 
 
-def _declared(path: str, start: str) -> list[str]:
-    """What `plugin.yaml` says, or else what the syntax tree shows."""
+def _declared(path: str, start: str) -> tuple[list[str], str | None]:
+    """What `plugin.yaml` says, or else what the syntax tree shows; and what is wrong with it."""
     described = os.path.join(path, "plugin.yaml")
-    if os.path.isfile(described):
-        import yaml
+    try:
+        if os.path.isfile(described):
+            with open(described, "rb") as file:
+                return _listed(file.read())
+        with open(start, "rb") as file:
+            return registrations(file.read()), None
+    except OSError as error:
+        return [], f"it can't be read: {error.strerror}"
 
-        try:
-            with open(described, encoding="utf-8") as file:
-                found = yaml.safe_load(file)
-        except (OSError, ValueError, yaml.YAMLError):
-            found = None
-        if isinstance(found, dict) and isinstance(found.get("tools"), list):
-            return [str(name) for name in found["tools"]]
-    with open(start, "rb") as file:
+
+def _listed(text: bytes) -> tuple[list[str], str | None]:
+    import yaml
+
+    try:
+        found = yaml.safe_load(text)
+        tools = (found.get("tools") or []) if found is not None else []
+        return [str(tool["name"] if isinstance(tool, dict) else tool) for tool in tools], None
+    except (ValueError, TypeError, AttributeError, KeyError, yaml.YAMLError) as error:
+        why = " ".join(str(error).split())[:200]
+        return [], f"plugin.yaml must hold `tools:` with a list of names: {why}"
+
+
+def _declared_by(module: object) -> list[str]:
+    """What the text of an imported module shows."""
+    path = getattr(module, "__file__", None) or ""
+    if not path.endswith(".py") or not os.path.isfile(path):
+        return []
+    with open(path, "rb") as file:
         return registrations(file.read())
-
-
-def _importer(name: str, path: str, is_folder: bool) -> Callable[[], ModuleType]:
-    def load() -> ModuleType:
-        from importlib.util import module_from_spec, spec_from_file_location
-
-        _namespace()
-        places = [os.path.dirname(path)] if is_folder else None
-        spec = spec_from_file_location(name, path, submodule_search_locations=places)
-        if spec is None or spec.loader is None:
-            raise ImportError(f"{path} can't be imported")
-        module = module_from_spec(spec)
-        sys.modules[name] = module
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            sys.modules.pop(name, None)
-            raise
-        return module
-
-    return load
-
-
-def _namespace() -> None:
-    """The package that plugins are imported under."""
-    if PACKAGE not in sys.modules:
-        from types import ModuleType
-
-        package = ModuleType(PACKAGE)
-        package.__path__ = []
-        sys.modules[PACKAGE] = package
-
-
-def _package_importer(module: str) -> Callable[[], ModuleType]:
-    def load() -> ModuleType:
-        from importlib import import_module
-
-        return import_module(module)
-
-    return load
 
 
 def _same(one: str, other: str) -> bool:

@@ -22,15 +22,16 @@ def read_calls(text: str) -> list[ToolCall]:
     """The calls in `{"tool_calls": […]}`; arguments may be an object or text, as models send it."""
     try:
         message = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise HermesError(f"the calls are not JSON: {error}", hint=_SHAPE) from None
     calls = message.get("tool_calls") if isinstance(message, dict) else None
     if not isinstance(calls, list):
         raise HermesError("there is no list `tool_calls`", hint=_SHAPE)
-    return [_call(call, number) for number, call in enumerate(calls, 1)]
+    given = {str(call.get("id")) for call in calls if isinstance(call, dict)}
+    return [_call(call, number, given) for number, call in enumerate(calls, 1)]
 
 
-def _call(call: Any, number: int) -> ToolCall:
+def _call(call: Any, number: int, given: set[str]) -> ToolCall:
     function = call.get("function") if isinstance(call, dict) else None
     name = function.get("name") if isinstance(function, dict) else None
     if not isinstance(name, str) or not isinstance(function, dict):
@@ -39,7 +40,10 @@ def _call(call: Any, number: int) -> ToolCall:
     if arguments is not None and not isinstance(arguments, (str, dict)):
         # Shown to the reader of arguments as what it is, so that the refusal can name it.
         arguments = json.dumps(arguments)
-    return ToolCall(name, arguments, id=str(call.get("id") or f"call_{number}"))
+    own = f"call_{number}"
+    while own in given:
+        own += "_"
+    return ToolCall(name, arguments, id=str(call.get("id") or own))
 
 
 def tool_results(outcomes: Iterable[ToolOutcome]) -> str:

@@ -33,7 +33,13 @@ class TrustStore:
             return {}
         except (OSError, ValueError) as error:
             raise ConfigError(f"{self._path} can't be read: {error}") from None
+        if not isinstance(found, dict):
+            raise ConfigError(f"{self._path} can't be read: it holds no places")
         return {str(place): str(seen) for place, seen in found.items()}
+
+    def knows(self, place: str) -> bool:
+        """Whether this place was ever trusted, whatever it held then."""
+        return os.path.realpath(place) in self.all()
 
     def trusts(self, place: str) -> bool:
         """Whether this place holds exactly what was trusted."""
@@ -66,25 +72,35 @@ class TrustStore:
 
 
 def fingerprint(place: str) -> str:
-    """A digest of every file below a place: names, kinds, links and content."""
+    """A digest of every file below a place: names, kinds, links and content.
+
+    What a link leads to counts as if it were there. Compiled copies that Python makes do not
+    count; whoever loads trusted content must not use them.
+    """
     total = hashlib.sha256()
-    for path in _files(place):
-        total.update(f"{os.path.relpath(path, place)}\0".encode("utf-8", "surrogateescape"))
-        if os.path.islink(path):
-            total.update(b"link\0" + os.readlink(path).encode("utf-8", "surrogateescape"))
-            # What a link leads to is part of what is trusted.
-        if os.path.isfile(path):
-            with open(path, "rb") as file:
-                total.update(hashlib.file_digest(file, "sha256").digest())
-        total.update(b"\0")
+    try:
+        for name, kind, content in _files(place, "", frozenset()):
+            for part in (os.fsencode(name), kind, content):
+                total.update(b"%d:" % len(part) + part)
+    except OSError as error:
+        raise ConfigError(f"{error.filename or place} can't be read: {error.strerror}") from None
     return total.hexdigest()
 
 
-def _files(place: str) -> Iterator[str]:
-    if os.path.isfile(place):
-        yield place
-        return
-    for folder, folders, names in os.walk(place):
-        folders[:] = sorted(name for name in folders if name != "__pycache__")
-        for name in sorted([*names, *(f for f in folders if os.path.islink(f"{folder}/{f}"))]):
-            yield os.path.join(folder, name)
+def _files(path: str, name: str, above: frozenset[str]) -> Iterator[tuple[str, bytes, bytes]]:
+    """Name, kind and content of everything at and below a path."""
+    if os.path.islink(path):
+        yield name, b"link", os.fsencode(os.readlink(path))
+    if os.path.isdir(path):
+        real = os.path.realpath(path)
+        yield name, b"folder", b""
+        if real not in above:
+            for inner in sorted(os.listdir(path)):
+                if inner != "__pycache__":
+                    place = os.path.join(path, inner)
+                    yield from _files(place, f"{name}/{inner}", above | {real})
+    elif os.path.isfile(path):
+        with open(path, "rb") as file:
+            yield name, b"file", hashlib.file_digest(file, "sha256").digest()
+    else:
+        yield name, b"other", b""

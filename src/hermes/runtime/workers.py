@@ -10,28 +10,46 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections import deque
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hermes.core.context import CancelledError
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from hermes.core.context import Cancellation
 
 
+# How long a thread that has nothing to do stays around.
+IDLE_SECONDS = 30.0
+
+_here = threading.local()
+
+
 class Job:
     """One piece of work, and whoever waits for it."""
 
-    __slots__ = ("_context", "_done", "_work", "abandoned", "error", "finished", "notify", "value")
+    __slots__ = (
+        "_context",
+        "_done",
+        "_work",
+        "abandoned",
+        "error",
+        "finished",
+        "notify",
+        "started",
+        "value",
+    )
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self._context = contextvars.copy_context()
         self._work = work
         self._done = threading.Event()
         self.notify: Callable[[], None] | None = None
+        self.started = False
         self.abandoned = False
         self.finished = False
         self.value: Any = None
@@ -41,8 +59,11 @@ class Job:
         """Do the work in this thread and wake whoever waits."""
         try:
             self.value = self._context.run(self._work)
-        except BaseException as error:  # noqa: BLE001 - carried over to the thread that waits
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - for the thread that waits
             self.error = error
+        except BaseException as error:  # noqa: BLE001
+            # Its own exit or cancellation is not that of whoever waits for it.
+            self.error = RuntimeError(f"it ended with {type(error).__name__}: {error}")
         self.finished = True
         self._done.set()
         if self.notify is not None:
@@ -60,7 +81,11 @@ class Job:
 
 
 class Workers:
-    """At most `size` threads at work, not counting those that were given up on."""
+    """At most `size` threads at work.
+
+    Not counting those that were given up on, nor those whose work waits for other work here: they
+    would keep from running what they wait for.
+    """
 
     def __init__(self, size: int = 32) -> None:
         self._size = size
@@ -69,6 +94,7 @@ class Workers:
         self._wake = threading.Semaphore(0)
         self._threads = 0
         self._idle = 0
+        self._waiting = 0
 
     def submit(self, work: Callable[[], Any]) -> Job:
         """Have the work done as soon as a thread is free."""
@@ -79,30 +105,70 @@ class Workers:
     def _enqueue(self, job: Job) -> None:
         with self._lock:
             self._jobs.append(job)
-            if len(self._jobs) > self._idle and self._threads < self._size:
-                self._threads += 1
-                self._idle += 1
-                threading.Thread(target=self._serve, name="hermes-worker", daemon=True).start()
+            self._grow()
         self._wake.release()
 
+    def _grow(self) -> None:
+        if len(self._jobs) > self._idle and self._threads < self._size + self._waiting:
+            threading.Thread(target=self._serve, name="hermes-worker", daemon=True).start()
+            self._threads += 1
+            self._idle += 1
+
     def _serve(self) -> None:
+        _here.workers = self
         while True:
-            self._wake.acquire()
+            woken = self._wake.acquire(timeout=IDLE_SECONDS)
             with self._lock:
+                if not self._jobs:
+                    if woken:
+                        # What it was woken for has been given up on.
+                        continue
+                    self._idle -= 1
+                    self._threads -= 1
+                    return
+                if not woken:
+                    continue
                 self._idle -= 1
                 job = self._jobs.popleft()
+                job.started = True
             job.run()
             with self._lock:
                 if job.abandoned:
                     return
+                if self._threads > self._size + self._waiting:
+                    self._threads -= 1
+                    return
                 self._idle += 1
+            # Or the last result would live until the next job comes.
+            del job
 
     def abandon(self, job: Job) -> None:
-        """Stop waiting for a job; its thread is no longer counted."""
+        """Stop waiting for a job: one that has not begun never will, the thread of one that has is
+        no longer counted."""
         with self._lock:
-            if not job.finished and not job.abandoned:
-                job.abandoned = True
+            if job.finished or job.abandoned:
+                return
+            job.abandoned = True
+            if job.started:
                 self._threads -= 1
+                self._grow()
+            else:
+                self._jobs.remove(job)
+
+    @contextmanager
+    def _lent(self) -> Iterator[None]:
+        """While work of ours waits here for other work, its thread does not count."""
+        if getattr(_here, "workers", None) is not self:
+            yield
+            return
+        with self._lock:
+            self._waiting += 1
+            self._grow()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiting -= 1
 
     def run(
         self,
@@ -118,17 +184,24 @@ class Workers:
         job.notify = woken.set
         forget = cancellation.on_cancel(woken.set)
         try:
-            in_time = job.finished or woken.wait(seconds)
+            with self._lent():
+                in_time = job.finished or woken.wait(seconds)
+                if job.finished:
+                    return job.result()
+                cancellation.cancel("timed out" if not in_time else "cancelled")
+                # A handler that listens gets a moment to clean up and say what it had done.
+                if job.started and job.wait(grace) and job.error is None and in_time:
+                    return job.result()
+        except BaseException:
+            if not job.finished:
+                # Ctrl-C in the thread that waits.
+                cancellation.cancel("cancelled")
+                self.abandon(job)
+            raise
         finally:
             forget()
-        if job.finished:
-            return job.result()
-        cancellation.cancel("timed out" if not in_time else "cancelled")
-        # A handler that listens gets a moment to clean up and say what it had done.
-        if job.wait(grace) and job.error is None and in_time:
-            return job.result()
         self.abandon(job)
-        raise stopped_error(in_time, seconds, stuck=job.abandoned)
+        raise stopped_error(in_time, seconds, stuck=_stuck(job), reason=cancellation.reason)
 
     async def run_async(
         self,
@@ -149,30 +222,30 @@ class Workers:
         forget = cancellation.on_cancel(lambda: _wake(loop, done))
         in_time = True
         try:
-            if seconds is None:
-                await done
-            else:
-                async with asyncio.timeout(seconds):
+            with self._lent():
+                if seconds is None:
                     await done
-        except TimeoutError:
-            in_time = False
-        except asyncio.CancelledError:
-            cancellation.cancel("cancelled")
-            self.abandon(job)
+                else:
+                    in_time = bool((await asyncio.wait([done], timeout=seconds))[0])
+                if job.finished:
+                    return job.result()
+                cancellation.cancel("timed out" if not in_time else "cancelled")
+                if job.started:
+                    done = loop.create_future()
+                    if not job.wait(0):
+                        await asyncio.wait([done], timeout=grace)
+                    if job.wait(0) and job.error is None and in_time:
+                        return job.result()
+        except BaseException:
+            if not job.finished:
+                # Whoever awaits us was cancelled itself.
+                cancellation.cancel("cancelled")
+                self.abandon(job)
             raise
         finally:
             forget()
-        if job.finished:
-            return job.result()
-        cancellation.cancel("timed out" if not in_time else "cancelled")
-        done = loop.create_future()
-        job.notify = lambda: _wake(loop, done)
-        if not job.wait(0):
-            await asyncio.wait([done], timeout=grace)
-        if job.wait(0) and job.error is None and in_time:
-            return job.result()
         self.abandon(job)
-        raise stopped_error(in_time, seconds, stuck=job.abandoned)
+        raise stopped_error(in_time, seconds, stuck=_stuck(job), reason=cancellation.reason)
 
 
 class StoppedLateError(TimeoutError):
@@ -183,12 +256,22 @@ class StoppedLateError(TimeoutError):
         self.stuck = stuck
 
 
-def stopped_error(in_time: bool, seconds: float | None, *, stuck: bool) -> Exception:
+class StuckError(CancelledError):
+    """A handler that was cancelled and did not stop when told."""
+
+
+def stopped_error(
+    in_time: bool, seconds: float | None, *, stuck: bool, reason: str = "cancelled"
+) -> Exception:
     """What to raise for a handler that was cancelled, or ran past its time."""
     left = "; it did not stop when told and was given up on" if stuck else ""
     if in_time:
-        return CancelledError(f"cancelled{left}")
+        return (StuckError if stuck else CancelledError)(f"{reason}{left}")
     return StoppedLateError(f"stopped after {seconds:g} s{left}", stuck=stuck)
+
+
+def _stuck(job: Job) -> bool:
+    return job.abandoned and job.started
 
 
 def _wake(loop: asyncio.AbstractEventLoop, done: asyncio.Future[None]) -> None:

@@ -153,11 +153,8 @@ class Gate:
     def _of_url(self, url: str) -> Ruling:
         from hermes.safety.urls import check_url
 
-        # What a name resolves to is checked when the connection is made, on the address dialled.
-        decision = check_url(url, rules=self._url_rules, resolve=lambda *_: ())
-        if decision.allowed or decision.reason.startswith("unresolved"):
-            return _PASSES
-        return Ruling("refuse", reason=decision.reason, rule="url")
+        decision = check_url(url, rules=self._url_rules, resolve=_resolved_later)
+        return _PASSES if decision.allowed else Ruling("refuse", reason=decision.reason, rule="url")
 
     def _of_path(self, act: Act, context: ToolContext) -> Ruling:
         from hermes.safety.paths import check_path
@@ -178,3 +175,8 @@ class Gate:
             return _PASSES
         reason = f"{act.value} is outside the workspace"
         return Ruling("ask", reason=reason, rule="path:outside")
+
+
+def _resolved_later(host: str, port: int) -> tuple[str, ...]:  # noqa: ARG001
+    """Stands for any public address: the real one is checked when the connection is made."""
+    return ("1.1.1.1",)

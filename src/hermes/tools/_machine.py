@@ -32,7 +32,7 @@ def _system(_: ToolContext, __: int) -> dict[str, Any]:
         info["battery_percent"] = round(battery.percent)
         info["plugged_in"] = battery.power_plugged
     heat: dict[str, Any] = getattr(psutil, "sensors_temperatures", dict)()
-    hottest = [reading.current for readings in heat.values() for reading in readings]
+    hottest = [r.current for readings in heat.values() for r in readings if r.current is not None]
     if hottest:
         info["hottest_celsius"] = max(hottest)
     return info
@@ -141,3 +141,11 @@ SECTIONS: dict[str, Callable[[ToolContext, int], Any]] = {
     "network": _network,
     "processes": _processes,
 }
+
+
+def measure(section: str, ctx: ToolContext, top: int) -> Any:
+    """One section; where the system does not tell, why it does not."""
+    try:
+        return SECTIONS[section](ctx, top)
+    except (OSError, RuntimeError, NotImplementedError, psutil.Error) as error:
+        return {"error": f"{type(error).__name__}: {error}"}

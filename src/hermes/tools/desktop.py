@@ -143,12 +143,27 @@ def _through_services(message: str, title: str, urls: list[str]) -> dict[str, An
 
 
 def _run(command: list[str], text: str | None = None) -> str:
-    try:
-        done = subprocess.run(
-            command, input=text, capture_output=True, text=True, timeout=_SECONDS, check=True
-        )
-    except subprocess.TimeoutExpired:
-        raise ToolError(f"{command[0]} did not answer within {_SECONDS} s") from None
-    except subprocess.CalledProcessError as error:
-        raise ToolError(f"{command[0]} failed: {error.stderr.strip()[:200]}") from None
-    return done.stdout
+    import tempfile
+
+    # Files, not pipes: a program that stays to hold the clipboard holds its pipes open as well.
+    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complaint:
+        try:
+            done = subprocess.run(
+                command,
+                input=None if text is None else text.encode("utf-8", "replace"),
+                stdin=subprocess.DEVNULL if text is None else None,
+                stdout=said,
+                stderr=complaint,
+                timeout=_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise ToolError(f"{command[0]} did not answer within {_SECONDS} s") from None
+        except OSError as error:
+            raise ToolError(f"{command[0]} can't be started: {error.strerror}") from None
+        said.seek(0)
+        complaint.seek(0)
+        if done.returncode:
+            why = complaint.read(2_000).decode("utf-8", "replace").strip()
+            raise ToolError(f"{command[0]} failed: {why[:200] or f'exit code {done.returncode}'}")
+        return said.read().decode("utf-8", "replace")

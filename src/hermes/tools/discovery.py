@@ -73,7 +73,9 @@ def _everything(ctx: ToolContext) -> Any:
     """An offer of all tools, for a caller outside a conversation."""
     from hermes.runtime.deferral import Offer
 
-    runtime = ctx.service("runtime")
-    return ctx.task.state.setdefault(
-        "tool_search", Offer(runtime.registry, runtime.registry.available())
-    )
+    registry = ctx.service("runtime").registry
+    generation, offer = ctx.task.state.get("tool_search", (None, None))
+    if generation != registry.generation:
+        generation, offer = registry.generation, Offer(registry, registry.available())
+        ctx.task.state["tool_search"] = generation, offer
+    return offer

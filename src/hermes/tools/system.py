@@ -42,7 +42,7 @@ def system_info(
     from hermes.tools import _machine
 
     wanted = sections or ["system", "cpu", "memory", "disk", "network", "processes"]
-    return {name: _machine.SECTIONS[name](ctx, top) for name in dict.fromkeys(wanted)}
+    return {name: _machine.measure(name, ctx, top) for name in dict.fromkeys(wanted)}
 
 
 @tool(

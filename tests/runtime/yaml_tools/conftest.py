@@ -119,6 +119,7 @@ class Handler(BaseHTTPRequestHandler):
     """Answers what was arranged, or else with what it was asked."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     server: Server
 
     def _serve(self) -> None:

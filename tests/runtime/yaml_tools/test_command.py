@@ -261,6 +261,18 @@ def test_a_timeout_leaves_no_process_not_even_one_that_ran_away(bench: Any) -> N
     assert not [p for p in psutil.Process().children() if p.status() == psutil.STATUS_ZOMBIE]
 
 
+@pytest.mark.parametrize("seconds", [0.0005, 0.001, 0.002, 0.004, 0.008, 0.016])
+def test_a_timeout_at_any_instant_of_the_start_leaves_no_process(
+    bench: Any, seconds: float
+) -> None:
+    text = command(f'[sh, -c, "setsid sleep {LONG} & sleep {LONG} & sleep {LONG}"]')
+    bench.register(text + f"    timeout_seconds: {seconds}\n")
+
+    for _ in range(5):
+        assert bench.call("run").status == "timeout"
+        assert until(lambda: not sleepers())
+
+
 def test_a_cancelled_call_leaves_no_process(bench: Any) -> None:
     import json
 

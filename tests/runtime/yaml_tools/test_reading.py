@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.runtime.yaml_tools import DefinitionError
-from hermes.runtime.yaml_tools.command_fields import code_places
 from hermes.runtime.yaml_tools.definition import CommandSpec, HttpSpec
 from hermes.runtime.yaml_tools.reading import read_tools
 
@@ -174,7 +173,7 @@ def test_a_command_that_would_run_what_the_model_sends_is_refused(argv: str) -> 
     "argv",
     [
         '[sh, -c, \'echo "$1"\', sh, "{x}"]',
-        '[python3, script.py, -c, "{x}", -v]',
+        '[python3, script.py, "{x}", -v]',
         '[grep, -c, "{x}", file]',
         '[grep, python, -c, "{x}"]',
         '[git, show, "HEAD@{{upstream}}", "{x}"]',
@@ -186,9 +185,6 @@ def test_a_command_that_would_run_what_the_model_sends_is_refused(argv: str) -> 
     ],
 )
 def test_a_command_that_takes_values_as_data_is_fine(argv: str) -> None:
-    if "python3" in argv:
-        assert code_places(["python3", "script.py", "-c", "{x}"])
-        return
     assert read_tools(f"name: t\ntype: command\ncommand: {argv}\nparameters: [{{name: x}}]\n", "f")
 
 

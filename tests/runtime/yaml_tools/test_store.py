@@ -401,3 +401,79 @@ def test_looking_without_files_does_nothing(tmp_path: Path) -> None:
     assert tools.refresh() is False
     assert tools.files() == []
     assert not (tmp_path / "absent").exists()
+
+
+def test_a_tool_can_move_to_another_toolset(bench: Any) -> None:
+    bench.register(echo("alpha"))
+
+    bench.write(echo("alpha") + "    toolset: elsewhere\n")
+    bench.refresh()
+
+    assert bench.tools.problems() == []
+    assert bench.registry.get("alpha").toolset == "elsewhere"
+    assert bench.call("alpha").ok
+
+
+def test_the_files_are_there_without_an_explicit_load(bench: Any) -> None:
+    path = bench.register(echo("alpha"))
+    registry = ToolRegistry()
+
+    assert [state.tools for state in bench.another(registry).files()] == [["alpha"]]
+    assert bench.another(ToolRegistry()).unregister("alpha") == ["alpha"]
+    bench.refresh()
+    assert path not in [state.path for state in bench.tools.files()]
+
+
+def test_the_gate_is_told_what_would_really_happen(bench: Any) -> None:
+    from hermes.safety.acts import acts_of
+
+    bench.register(
+        """
+        tools:
+          - name: list
+            type: command
+            command: [ls, -l, "{folder}"]
+            workdir: "a b"
+            parameters: [{name: folder, default: "x; rm -rf /"}]
+          - name: ask
+            type: http_wrapper
+            method: DELETE
+            endpoint: https://api.example/{id}
+            parameters: [{name: id, required: true}, {name: q}]
+        """
+    )
+    context = bench.runtime.context()
+
+    def acts(tool: str, **arguments: Any) -> list[tuple[str, str]]:
+        entry = bench.registry.get(tool)
+        return [tuple(act) for act in acts_of(entry, entry.arguments.read(arguments), context)]
+
+    folder = f"{bench.folder}/a b"
+    assert acts("list") == [("execute", f"cd '{folder}' && ls -l 'x; rm -rf /'")]
+    assert acts("list", folder="-R") == [("execute", f"cd '{folder}' && ls")]
+    assert acts("ask", id="a/b", q="x y") == [("fetch", "https://api.example/a%2Fb?q=x%20y")]
+    assert acts("ask", id="..") == [("fetch", "https://api.example")]
+    assert bench.registry.get("ask").permissions == ("network:send",)
+
+
+def test_what_can_not_be_remembered_is_not_registered(bench: Any) -> None:
+    path = bench.write(echo("alpha"))
+    with open(os.path.join(bench.home, "yaml_tools"), "w"):
+        """A file where the folder should be."""
+
+    with pytest.raises(ConfigError, match="can't be written"):
+        bench.tools.register(path)
+
+    assert len(bench.registry) == 0
+    assert bench.tools.files() == []
+
+
+def test_a_start_with_unchanged_files_writes_nothing(bench: Any) -> None:
+    bench.register(echo("alpha").replace("\n", "\r\n"))
+    folder = os.path.join(bench.home, "yaml_tools", "last_good")
+    before = [os.stat(os.path.join(folder, name)).st_ino for name in os.listdir(folder)]
+
+    bench.another(ToolRegistry()).load()
+
+    after = [os.stat(os.path.join(folder, name)).st_ino for name in os.listdir(folder)]
+    assert before == after

@@ -68,7 +68,15 @@ SHAPES = {
 @pytest.mark.parametrize("token", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize(
     "around",
-    ["{}", "token {} was used", '{{"text": "see {} there"}}', "a\n{}\nb", "x='{}'", '"a\\n{}\\nb"', "({})"],
+    [
+        "{}",
+        "token {} was used",
+        '{{"text": "see {} there"}}',
+        "a\n{}\nb",
+        "x='{}'",
+        '"a\\n{}\\nb"',
+        "({})",
+    ],
 )
 def test_tokens_go_wherever_they_stand(token: str, around: str) -> None:
     text = around.format(token)
@@ -227,7 +235,7 @@ ORDINARY = [
     "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBa\n-----END CERTIFICATE-----",
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ1c2luZXNz me@host",
     "grep -rn 'password' src/",
-    "<input type=\"password\" name=\"password\" placeholder=\"Password\">",
+    '<input type="password" name="password" placeholder="Password">',
     "if token == ')': depth -= 1",
     "keyword: value, hotkey: ctrl+c",
     "[REDACTED:password]",
@@ -244,7 +252,9 @@ def test_ordinary_text_stays_to_the_byte(text: str) -> None:
 PEM_BODY = "\n".join(chance(64, ALNUM + "+/") for _ in range(12))
 
 
-@pytest.mark.parametrize("label", ["RSA PRIVATE KEY", "PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK"])
+@pytest.mark.parametrize(
+    "label", ["RSA PRIVATE KEY", "PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK"]
+)
 @pytest.mark.parametrize("cut", ["none", "tail", "head"])
 @pytest.mark.parametrize("as_json", [False, True])
 def test_private_keys_go_whole_or_cut(label: str, cut: str, as_json: bool) -> None:

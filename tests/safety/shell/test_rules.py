@@ -12,7 +12,9 @@ CWD, HOME = "/home/dev/projects/app", "/home/dev"
 
 
 def _rules(command: str) -> list[str]:
-    return [finding.rule for finding in detect_dangerous_command(command, cwd=CWD, home=HOME).findings]
+    return [
+        finding.rule for finding in detect_dangerous_command(command, cwd=CWD, home=HOME).findings
+    ]
 
 
 @pytest.mark.parametrize("key", RULES)

@@ -37,7 +37,7 @@ class TerminalApprover:
 
 def can_ask() -> bool:
     """Whether there is a person who sees the question and can type an answer."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
 def yes_to_this(request: ApprovalRequest) -> bool:  # noqa: ARG001

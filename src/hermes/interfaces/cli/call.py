@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hermes.core.entry import ToolCall
 from hermes.core.errors import HermesError
 from hermes.interfaces.cli.approval import TerminalApprover, can_ask, yes_to_this
-from hermes.interfaces.cli.commands import DONE, FAILED, REFUSED, USAGE
+from hermes.interfaces.cli.commands import DONE, FAILED, REFUSED, UsageError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -40,29 +40,39 @@ def arguments(parser: ArgumentParser) -> None:
 
 def _call(app: CliApp, options: Namespace) -> int:
     if options.json == bool(options.name):
-        app.note("hermes call: give a tool's NAME, or --json with the calls on stdin")
-        return USAGE
+        raise UsageError("give a tool's NAME, or --json with the calls on stdin")
     if options.yes:
         app.approver = yes_to_this
     elif can_ask():
         app.approver = TerminalApprover(app)
     context = app.runtime.context(front_door="cli")
-    if not options.quiet and sys.stderr.isatty():
+    if not options.quiet and app.stderr.isatty():
         app.runtime.events.subscribe(lambda event: _show(app, event))
     if options.json:
         return _protocol(app, context)
-    call = ToolCall(options.name, _arguments(options.arguments))
+    call = ToolCall(options.name, read_arguments(options.arguments))
     outcome = app.runtime.call_sync(call, context)
-    app.out(_readable(outcome))
-    if outcome.status == "refused" and not can_ask() and not options.yes:
-        app.note("hermes: nobody could be asked; `--yes` approves it beforehand")
+    app.out(_readable(app, outcome))
+    if not outcome.ok:
+        app.trouble(_failure(outcome, unasked=app.approver is None))
     return _code([outcome])
+
+
+def _failure(outcome: ToolOutcome, *, unasked: bool) -> HermesError:
+    """What a person is told beside the answer."""
+    if outcome.status == "refused":
+        # The hint in the answer is for a model.
+        hint = "`--yes` approves it beforehand" if unasked else None
+        return HermesError(str(outcome.error), hint=hint)
+    value = outcome.value
+    hint = value.get("hint") if isinstance(value, dict) else None
+    return HermesError(str(outcome.error), hint=hint)
 
 
 def _protocol(app: CliApp, context: ToolContext) -> int:
     from hermes.runtime.protocol import read_calls, tool_results
 
-    calls = read_calls(sys.stdin.read())
+    calls = read_calls(_stdin())
     outcomes = app.runtime.call_many_sync(calls, context, at_once=app.config.get("tools.parallel"))
     app.out(tool_results(outcomes))
     return _code(outcomes)
@@ -74,7 +84,7 @@ def _code(outcomes: list[ToolOutcome]) -> int:
     return DONE if all(outcome.ok for outcome in outcomes) else FAILED
 
 
-def _arguments(words: list[str]) -> dict[str, Any] | str:
+def read_arguments(words: list[str]) -> dict[str, Any] | str:
     """What was typed after the name: KEY=VALUE words, or one JSON object."""
     if len(words) == 1 and words[0].lstrip().startswith("{"):
         return words[0]
@@ -82,7 +92,7 @@ def _arguments(words: list[str]) -> dict[str, Any] | str:
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or not key:
-            raise HermesError(f"{word!r:.80} is not KEY=VALUE", hint="Quote what has spaces in it.")
+            raise UsageError(f"{word!r:.80} is not KEY=VALUE", hint="Quote what has spaces in it.")
         if key in found:
             # Said twice means a list.
             before = found[key] if isinstance(found[key], list) else [found[key]]
@@ -94,7 +104,7 @@ def _arguments(words: list[str]) -> dict[str, Any] | str:
 
 def _value(text: str) -> str:
     if text == "-":
-        return sys.stdin.read()
+        return _stdin()
     if not text.startswith("@"):
         return text
     try:
@@ -104,13 +114,25 @@ def _value(text: str) -> str:
         raise HermesError(f"{text[1:]} can't be read: {error}") from None
 
 
-def _readable(outcome: ToolOutcome) -> str:
+def _stdin() -> str:
+    if sys.stdin is None:
+        raise HermesError("there is no stdin to read from")
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise HermesError(f"stdin is not UTF-8 text: {error}") from None
+
+
+def _readable(app: CliApp, outcome: ToolOutcome) -> str:
     """The result for a person: text as it is, everything else as indented JSON."""
     import json
 
     value = outcome.value
     if isinstance(value, str):
-        return value
+        if not app.stdout.isatty():
+            return value
+        # What a tool brought must not move the cursor or change the window.
+        return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in value)
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hermes.core.errors import HermesError
+
 # name -> (module in this package, help line)
 COMMANDS: dict[str, tuple[str, str]] = {
     "tools": ("tools", "list, show and search the tools"),
@@ -11,6 +13,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plugins": ("plugins", "what each plugin brought, and why anything is missing"),
     "config": ("config", "read and change the settings"),
     "trust": ("trust", "trust the content of a project folder"),
+    "permissions": ("permissions", "profiles of rights, and what they say of a call"),
+    "approvals": ("approvals", "what was approved for good; what happens to a command"),
     "audit": ("audit", "the log of calls: read it, check that nobody changed it"),
     "doctor": ("doctor", "check the installation and say what is missing"),
     "completion": ("completion", "print a completion script for bash, zsh or fish"),
@@ -18,3 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 # Documented in docs/command-line.md; scripts rely on them.
 DONE, FAILED, USAGE, REFUSED, BUDGET, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+
+class UsageError(HermesError):
+    """What was typed can't be meant; the exit code says so."""

@@ -18,24 +18,39 @@ if TYPE_CHECKING:
 
     from hermes.interfaces.cli.main import CliApp
 
+# Bash cuts words at `=` and `:` too, and wants back only what comes after the last of them.
 SCRIPTS = {
-    "bash": """\
+    "bash": r"""
 _hermes() {
-    local IFS=$'\\n'
-    COMPREPLY=($(hermes completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+    local line=${COMP_LINE:0:COMP_POINT} IFS=$' \t\n' typed word found
+    read -ra typed <<< "$line"
+    [[ $line == *[$' \t'] ]] && typed+=("")
+    word=${typed[${#typed[@]}-1]}
+    COMPREPLY=()
+    while IFS= read -r found; do
+        COMPREPLY+=("${found#"${word%"${word##*[:=]}"}"}")
+    done < <("$1" completion words -- "${typed[@]:1}" 2>/dev/null)
+    [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
+    return 0
 }
 complete -o default -F _hermes hermes ./hermes
 """,
-    "zsh": """\
+    "zsh": r"""
 #compdef hermes
 _hermes() {
-    local -a found
-    found=("${(@f)$(hermes completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-    if (( ${#found} )) && [[ -n $found[1] ]]; then compadd -a found; else _files; fi
+    local -a found open
+    found=("${(@f)$("$words[1]" completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    open=("${(@M)found:#*=}")
+    found=("${(@)found:#*=}")
+    found=("${(@)found:#}")
+    if (( ${#found} + ${#open} == 0 )); then _files; return; fi
+    (( ${#open} )) && compadd -S '' -a open
+    (( ${#found} )) && compadd -a found
+    return 0
 }
 compdef _hermes hermes
 """,
-    "fish": """\
+    "fish": r"""
 function __hermes_words
     hermes completion words -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null
 end
@@ -69,7 +84,7 @@ def _completion(app: CliApp, options: Namespace) -> int:
             f"no completion for {shell or 'an unknown shell'}",
             hint=f"Name one of {', '.join(SCRIPTS)}.",
         )
-    app.out(SCRIPTS[shell].rstrip())
+    app.out(SCRIPTS[shell].strip())
     app.note(f"# add to your start-up file: {_how(shell)}")
     return DONE
 
@@ -88,7 +103,8 @@ def words(app: CliApp, typed: list[str]) -> list[str]:
 
     *before, begun = typed
     if not before:
-        return _starting(COMMANDS, begun)
+        app.registry  # noqa: B018 - loads the plugins
+        return _starting([*COMMANDS, *app.plugins.commands], begun)
     if before[0] not in COMMANDS:
         return []
     parser: ArgumentParser = Parser()
@@ -114,7 +130,8 @@ def _names(app: CliApp, before: list[str]) -> list[str]:
         case ["call", tool, *_]:
             entry = app.registry.get(tool)
             return [f"{name}=" for name in entry.parameters["properties"]] if entry else []
-        case ["toolsets", "show"] | ["tools", "list", "--toolset"]:
+        case ["toolsets", "show"] | ["tools", "list", *_, "--toolset"]:
+            app.registry  # noqa: B018 - tools name toolsets, too
             return app.toolsets.names()
         case ["config", "get" | "set"]:
             from hermes.core.config import DEFAULTS

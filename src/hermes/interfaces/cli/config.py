@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hermes.core.config import DEFAULTS, Config, set_value, unknown_setting
 from hermes.core.errors import HermesError
 from hermes.core.home import home_path, write_private
-from hermes.interfaces.cli.commands import DONE
+from hermes.interfaces.cli.commands import DONE, FAILED
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -80,15 +80,15 @@ def _edit(app: CliApp, options: Namespace) -> int:  # noqa: ARG001
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     try:
         code = subprocess.call([*shlex.split(editor), path])
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise HermesError(f"{editor} can't be started: {error}", hint="Set $EDITOR.") from None
-    problems = _problems(Config.load(path))
+    problems = config_problems(Config.load(path))
     for problem in problems:
         app.note(f"hermes: {problem}")
-    return code or bool(problems)
+    return FAILED if code or problems else DONE
 
 
-def _problems(config: Config) -> list[str]:
+def config_problems(config: Config) -> list[str]:
     """What is wrong with the file as it now stands."""
     found = []
     for name in _names(config.values):

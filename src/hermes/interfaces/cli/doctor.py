@@ -11,6 +11,8 @@ import hermes
 from hermes.core.errors import HermesError
 from hermes.core.home import hermes_home
 from hermes.interfaces.cli.commands import DONE, FAILED
+from hermes.interfaces.cli.config import config_problems
+from hermes.interfaces.cli.plugins import plugin_report
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -41,9 +43,12 @@ def _doctor(app: CliApp, options: Namespace) -> int:
     for name, check in CHECKS.items():
         try:
             report[name] = check(app, problems)
-        except HermesError as error:
+        except (HermesError, OSError) as error:
             report[name] = {"problem": str(error)}
-            problems.append(f"{name}: {error}" + (f" ({error.hint})" if error.hint else ""))
+            hint = getattr(error, "hint", None)
+            problems.append(f"{error} ({hint})" if hint else str(error))
+    # What several checks stumble over is one problem.
+    problems = list(dict.fromkeys(problems))
     report["problems"] = problems
     if options.json:
         app.emit(report)
@@ -67,12 +72,13 @@ def _home(app: CliApp, problems: list[str]) -> dict[str, Any]:
     nearest = home
     while not os.path.exists(nearest):
         nearest = os.path.dirname(nearest)
-    writable = os.access(nearest, os.W_OK)
+    writable = os.path.isdir(nearest) and os.access(nearest, os.W_OK | os.X_OK)
     if not writable:
-        problems.append(f"{nearest} can't be written; set HERMES_HOME to a folder that can")
+        what = "can't be written" if os.path.isdir(nearest) else "is no folder"
+        problems.append(f"{nearest} {what}; set HERMES_HOME to a folder that can be written")
     if exists and os.name == "posix" and os.stat(home).st_mode & 0o077:
         problems.append(f"{home} is open to other users; chmod 700 {home}")
-    app.config.values  # noqa: B018 - an unreadable file is a problem of its own
+    problems.extend(config_problems(app.config))
     return {"path": home, "exists": exists, "writable": writable}
 
 
@@ -81,7 +87,6 @@ def _manifest(app: CliApp, problems: list[str]) -> dict[str, Any]:
     found = app.discovery
     for module, reason in found.failed.items():
         problems.append(f"{module} can't be imported: {reason}")
-    problems.extend(app.registry.conflicts)
     return {
         "path": app.manifest.path,
         "modules": found.modules,
@@ -92,10 +97,10 @@ def _manifest(app: CliApp, problems: list[str]) -> dict[str, Any]:
 
 
 def _plugins(app: CliApp, problems: list[str]) -> list[dict[str, Any]]:
-    offered = [d["function"]["name"] for d in app.definitions.get(quiet=True)]
-    report = app.plugins.report(offered)
+    report = plugin_report(app)
     for plugin in report:
-        if not plugin["healthy"]:
+        wanted = plugin["name"] not in app.config.get("plugins.disabled")
+        if wanted and not plugin["healthy"]:
             reasons = plugin["problem"] or "; ".join(
                 f"{n}: {r}" for n, r in plugin["missing"].items()
             )
@@ -146,14 +151,18 @@ def _print(app: CliApp, report: dict[str, Any]) -> None:
     app.table([(f"  {name}", str(value)) for name, value in facts.items()])
     heading("Tools")
     app.table([(f"  {name}", state) for name, state in report["tools"].items()])
-    if report["plugins"]:
+    if isinstance(report["plugins"], list) and report["plugins"]:
         heading("Plugins")
         app.table([(f"  {p['name']}", p["problem"] or "loaded") for p in report["plugins"]])
+    if report["manifest"].get("conflicts"):
+        heading("Names that two wanted")
+        for conflict in report["manifest"]["conflicts"]:
+            app.paragraph(f"  {conflict}")
     heading("Optional")
     app.table([(f"  {n}", p["state"], p["for"]) for n, p in report["optional"].items()])
     if report["problems"]:
         heading("Problems")
         for problem in report["problems"]:
-            app.out(f"  {app.styled('✗', 'red')} {problem}")
+            app.paragraph(f"  {app.styled('✗', 'red')} {problem}")
     else:
         app.out(app.styled("No problems found.", "green"))

@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
 from hermes import __version__
 from hermes.core.errors import HermesError
-from hermes.interfaces.cli.commands import COMMANDS, DONE, FAILED, INTERRUPTED, USAGE
+from hermes.core.log import Log
+from hermes.interfaces.cli.commands import COMMANDS, DONE, FAILED, INTERRUPTED, USAGE, UsageError
 from hermes.interfaces.cli.terminal import Terminal
 from hermes.runtime.app import App
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from hermes.runtime.plugins import Command
 
-WELCOME = """\
-Hermes gives a language model hands: tools, carried out safely.
+log = Log("hermes.cli")
 
-  hermes tools                     see the tools
-  hermes tools search "…"          find one by need, in your own words
-  hermes call system_info          call one
-  hermes call sleep seconds=2      … with arguments
-  hermes toolsets                  see how they are grouped
-  hermes doctor                    what works here, and what is missing
-  hermes COMMAND --help            everything about a command
-"""
+WELCOME = "Hermes gives a language model hands: tools, carried out safely."
+FIRST_STEPS = (
+    ("  hermes tools", "see the tools"),
+    ('  hermes tools search "…"', "find one by need, in your own words"),
+    ("  hermes call system_info", "call one"),
+    ("  hermes call sleep seconds=2", "… with arguments"),
+    ("  hermes toolsets", "see how they are grouped"),
+    ("  hermes doctor", "what works here, and what is missing"),
+    ("  hermes COMMAND --help", "everything about a command"),
+)
 
 _EPILOG = """\
 exit codes: 0 done, 1 failed, 2 usage, 3 finished but something was refused or left
@@ -49,33 +51,60 @@ class Parser(ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """One line, and the exit code for wrong usage."""
-        sys.stderr.write(f"{self.prog}: {_shortened(message)}; try `{self.prog} --help`\n")
+        Terminal().note(f"{self.prog}: {_shortened(message)}; try `{self.prog} --help`")
         sys.exit(USAGE)
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; the exit code."""
+    terminal = Terminal()
+    try:
+        return _told(terminal, lambda: _within(arguments))
+    finally:
+        terminal.finish()
+
+
+def _within(arguments: Sequence[str]) -> int:
     app = CliApp()
     try:
         return _run(app, list(arguments))
-    except HermesError as error:
-        hint = f" ({error.hint})" if error.hint else ""
-        app.note(f"hermes: {error}{hint}")
-        return FAILED
-    except KeyboardInterrupt:
-        app.note("hermes: interrupted")
-        return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; the interpreter must not complain at exit.
-        sys.stdout = None
-        return DONE
     finally:
         app.close()
 
 
+def _told(terminal: Terminal, work: Callable[[], int]) -> int:
+    """The exit code of the work; whatever goes wrong is said in one line."""
+    try:
+        code = work()
+        terminal.stdout.flush()
+    except UsageError as error:
+        terminal.trouble(error)
+        return USAGE
+    except HermesError as error:
+        terminal.trouble(error)
+        return FAILED
+    except KeyboardInterrupt:
+        terminal.note("hermes: interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough.
+        return DONE
+    except OSError as error:
+        terminal.trouble(error)
+        return FAILED
+    except Exception as error:
+        # A bug, ours or a plugin's: one line for the person, the rest for whoever mends it.
+        log.info("a command failed", exc_info=True)
+        terminal.trouble(HermesError(f"unexpected {type(error).__name__}: {error}"))
+        return FAILED
+    return code
+
+
 def _run(app: CliApp, arguments: list[str]) -> int:
     if not arguments:
-        app.out(WELCOME.rstrip())
+        app.paragraph(WELCOME)
+        app.out()
+        app.table(FIRST_STEPS)
         return DONE
     name = arguments[0]
     plugin = None
@@ -84,8 +113,7 @@ def _run(app: CliApp, arguments: list[str]) -> int:
     parser = _parser(name, plugin)
     options = parser.parse_args(arguments)
     code = options.run(app, options)
-    app.stdout.flush()
-    return DONE if code is None else int(code)
+    return code if isinstance(code, int) else DONE
 
 
 def _parser(chosen: str, plugin: Command | None) -> Parser:
@@ -123,15 +151,10 @@ def _plugin_command(app: CliApp, name: str) -> Command | None:
         known = [*COMMANDS, *app.plugins.commands]
         near = difflib.get_close_matches(name, known, 1, 0.5)
         meant = f"did you mean `{near[0]}`?" if near else "`hermes --help` lists them"
-        sys.stderr.write(f"hermes: no command is called {name!r:.80}; {meant}\n")
-        sys.exit(USAGE)
+        raise UsageError(f"no command is called {name!r:.80}; {meant}")
     return found
 
 
 def _shortened(message: str) -> str:
+    message = " ".join(message.split())
     return message if len(message) <= 300 else f"{message[:300]}…"
-
-
-def choice(options: Namespace, name: str) -> str:
-    """An option's value as text; empty when it was left out."""
-    return str(getattr(options, name, None) or "")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.interfaces.cli.commands import DONE, FAILED
+from hermes.interfaces.cli.commands import COMMANDS, DONE, FAILED
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from typing import Any
 
     from hermes.interfaces.cli.main import CliApp
 
@@ -22,8 +23,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def _list(app: CliApp, options: Namespace) -> int:
-    offered = [d["function"]["name"] for d in app.definitions.get(quiet=True)]
-    report = app.plugins.report(offered)
+    report = plugin_report(app)
     if options.json:
         app.emit(report)
     for plugin in report if not options.json else ():
@@ -34,6 +34,19 @@ def _list(app: CliApp, options: Namespace) -> int:
             app.out(f"  {key}: {', '.join(plugin[key]) or 'none'}")
         for name, reason in plugin["missing"].items():
             app.out(f"  {name} is missing: {reason}")
+        for name in plugin["hidden_commands"]:
+            app.out(f"  the command {name} is hidden: its name is held by Hermes itself")
     if not report:
         app.note(f"no plugins; put one into {app.home}/plugins")
-    return DONE if all(plugin["healthy"] for plugin in report) else FAILED
+    return DONE if all(plugin["complete"] for plugin in report) else FAILED
+
+
+def plugin_report(app: CliApp) -> list[dict[str, Any]]:
+    """What became of each plugin, seen through the settings."""
+    chosen = (app.config.get(f"tools.{key}_toolsets") for key in ("enabled", "disabled"))
+    offered = [d["function"]["name"] for d in app.definitions.get(*chosen, quiet=True)]
+    report = app.plugins.report(offered)
+    for plugin in report:
+        plugin["hidden_commands"] = [name for name in plugin["commands"] if name in COMMANDS]
+        plugin["complete"] = plugin["complete"] and not plugin["hidden_commands"]
+    return report

@@ -17,8 +17,9 @@ class Terminal:
     """Where a command prints."""
 
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
-        self.stdout = out or sys.stdout
-        self.stderr = err or sys.stderr
+        # A program may be started without them; what it says is then for nobody.
+        self.stdout: TextIO = out or sys.stdout or _nobody()
+        self.stderr: TextIO = err or sys.stderr or _nobody()
 
     def out(self, text: str = "") -> None:
         """An answer."""
@@ -27,6 +28,29 @@ class Terminal:
     def note(self, text: str) -> None:
         """A remark."""
         self._write(self.stderr, text)
+
+    def trouble(self, error: Exception) -> None:
+        """What went wrong, in one line."""
+        hint = getattr(error, "hint", None)
+        self.note(f"hermes: {_line(str(error))}" + (f" ({_line(hint)})" if hint else ""))
+
+    def finish(self) -> None:
+        """Have everything written; what nobody reads any more must not trouble the end."""
+        for stream in (self.stdout, self.stderr):
+            try:
+                stream.flush()
+            except (OSError, ValueError):
+                with open(os.devnull, "wb") as nothing:
+                    os.dup2(nothing.fileno(), stream.fileno())
+
+    def paragraph(self, text: str) -> None:
+        """An answer in sentences: wrapped for a window, whole for programs."""
+        if self.stdout.isatty():
+            import textwrap
+
+            lines = [textwrap.fill(line, max(self.width, 20)) for line in text.split("\n")]
+            text = "\n".join(lines)
+        self.out(text)
 
     def emit(self, value: Any) -> None:
         """An answer for programs: JSON, non-ASCII kept."""
@@ -46,28 +70,30 @@ class Terminal:
     @property
     def width(self) -> int:
         """The columns there are; a generous number where nobody looks."""
+        wanted = os.environ.get("COLUMNS", "")
+        if wanted.isdecimal() and int(wanted):
+            return int(wanted)
         try:
-            return os.get_terminal_size(self.stdout.fileno()).columns
+            return os.get_terminal_size(self.stdout.fileno()).columns or 100
         except (OSError, ValueError):
-            return int(os.environ.get("COLUMNS") or 100)
+            return 100
 
     def table(self, rows: Iterable[Sequence[str]]) -> None:
         """Columns side by side; the last one is cut, or put below in a narrow window."""
-        lines = [[str(cell) for cell in row] for row in rows]
+        lines = [[_line(str(cell)) for cell in row] for row in rows]
         if not lines:
             return
         widths = [max(map(_columns, column)) for column in zip(*lines, strict=True)][:-1]
         start = sum(widths) + 2 * len(widths)
         room = self.width - start
         for *cells, last in lines:
-            head = "  ".join(
-                _padded(cell, width) for cell, width in zip(cells, widths, strict=True)
-            )
             if room >= 20:
+                pairs = zip(cells, widths, strict=True)
+                head = "  ".join(_padded(cell, width) for cell, width in pairs)
                 self.out(f"{head}  {_cut(last, room)}".rstrip())
             else:
-                self.out(_cut("  ".join(cells), self.width))
-                self.out(f"  {_cut(last, self.width - 2)}".rstrip())
+                self.out(_cut("  ".join(cells), self.width).rstrip())
+                self.out(f"    {_cut(last, self.width - 4)}".rstrip())
 
     def _write(self, stream: TextIO, text: str) -> None:
         # What the stream can't encode is shown escaped rather than raising.
@@ -75,20 +101,41 @@ class Terminal:
         stream.write(f"{text}\n".encode(encoding, "backslashreplace").decode(encoding))
 
 
-def _columns(text: str) -> int:
-    from unicodedata import east_asian_width
+def _nobody() -> TextIO:
+    return open(os.devnull, "w", encoding="utf-8")
 
-    return sum(2 if east_asian_width(char) in "WF" else 1 for char in text)
+
+def _line(text: str) -> str:
+    """A text as one line, with nothing in it that moves the cursor; its indent is kept."""
+    indent = " " * (len(text) - len(text.lstrip(" ")))
+    line = " ".join(text.split())
+    return indent + "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in line)
+
+
+def _columns(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return sum(map(_wide, text))
+
+
+def _wide(character: str) -> int:
+    from unicodedata import combining, east_asian_width
+
+    if combining(character) or character == "\ufe0f":
+        return 0
+    return 2 if east_asian_width(character) in "WF" else 1
 
 
 def _padded(text: str, width: int) -> str:
     return text + " " * (width - _columns(text))
 
 
-def _cut(text: str, width: int) -> str:
-    line = " ".join(text.split())
+def _cut(line: str, width: int) -> str:
     if _columns(line) <= width:
         return line
-    while line and _columns(line) > width - 1:
-        line = line[:-1]
-    return f"{line.rstrip()}…"
+    used = 0
+    for at, character in enumerate(line):
+        used += _wide(character)
+        if used > width - 1:
+            return f"{line[:at].rstrip()}…" if width > 0 else ""
+    return line

@@ -54,8 +54,9 @@ def _register(app: App, options: Namespace) -> None:
     path = options.config or options.file
     if not path or (options.config and options.file and options.config != options.file):
         raise HermesError("name one file", hint="hermes tool register --config FILE")
+    registry = app.registry  # asked for first: it brings in the tools whose names are taken
     entries = app.yaml_tools.register(path)
-    missing = app.registry.availability.missing(entries)
+    missing = registry.availability.missing(entries)
     if options.json:
         app.emit([_about(app, entry, missing.get(entry.name)) for entry in entries])
         return
@@ -66,9 +67,10 @@ def _register(app: App, options: Namespace) -> None:
 
 
 def _list(app: App, options: Namespace) -> None:
+    registry = app.registry
     files = app.yaml_tools.files()
-    entries = {name: app.registry.get(name) for state in files for name in state.tools}
-    missing = app.registry.availability.missing(entry for entry in entries.values() if entry)
+    entries = {name: registry.get(name) for state in files for name in state.tools}
+    missing = registry.availability.missing(entry for entry in entries.values() if entry)
     if options.json:
         app.emit(
             [

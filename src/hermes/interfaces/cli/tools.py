@@ -50,6 +50,11 @@ def _list(app: CliApp, options: Namespace) -> int:
     hidden = len(entries) - len(shown)
     if hidden:
         app.note(f"{hidden} more can't work here: `hermes tools list --all` says why")
+    # Not asked for where there are none: a listing is quick.
+    plugins = vars(app)["plugins"].found if "plugins" in vars(app) else []
+    broken = [plugin.name for plugin in plugins if not plugin.healthy]
+    if broken:
+        app.note(f"not all of {', '.join(broken)} could be loaded: `hermes plugins` says why")
     return DONE
 
 
@@ -62,7 +67,9 @@ def _show(app: CliApp, options: Namespace) -> int:
         app.emit(entry.definition)
         return DONE
     app.out(f"{app.styled(entry.name, 'bold')}  {entry.emoji}".rstrip())
-    app.out(f"\n{entry.description}\n")
+    app.out()
+    app.paragraph(entry.description)
+    app.out()
     app.table(_parameter_rows(entry) or [("", "(no parameters)")])
     app.out()
     facts = {

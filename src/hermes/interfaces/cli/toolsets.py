@@ -64,12 +64,8 @@ def _show(app: CliApp, options: Namespace) -> int:
             }
         )
         return DONE
-    app.out(f"{app.styled(toolset.name, 'bold')}: {toolset.description}")
+    app.paragraph(f"{app.styled(toolset.name, 'bold')}: {toolset.description}")
     if toolset.includes:
-        app.out(f"includes {', '.join(toolset.includes)}")
+        app.paragraph(f"includes {', '.join(toolset.includes)}")
     app.table(list(states.items()))
     return DONE
-
-
-def _absent(known: bool) -> str:
-    return "can't work here" if known else "not installed"

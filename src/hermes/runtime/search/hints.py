@@ -6,8 +6,10 @@ _WORDS = 5
 _CHARACTERS = 36
 # Words that cost a token and say nothing next to a tool's name.
 _FILLERS = frozenset(
-    "a an the of or and to in on for with from by at its it is are that which this these into as"
-    " one some any all given specific such use using used tool lets you can allows provides".split()
+    {"a", "an", "the", "of", "or", "and", "to", "in", "on", "for", "with", "from", "by", "at"}
+    | {"its", "it", "is", "are", "that", "which", "this", "these", "into", "as", "one", "some"}
+    | {"any", "all", "given", "such", "use", "using", "used", "tool", "lets", "you", "can"}
+    | {"allows", "provides"}
 )
 
 

@@ -1,9 +1,9 @@
 """Which concepts a word stands for.
 
 `lexicon.tsv` has one concept per line: its words, comma-separated, of any language, the first
-being its name; after a tab the related concepts, each with `:weight` where it is not the usual
-one. A word written `~word` only hints at the concept. The file is kept in folded form, so that
-reading it is splitting it.
+being its name; after a tab the related concepts, each with its weight (`name:0.5`). A word
+written `~word` only hints at the concept; such words come last. The file is kept in folded form,
+so that reading it is splitting it.
 """
 
 from __future__ import annotations
@@ -11,36 +11,17 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from hermes.runtime.search.spelling import similar
+from hermes.runtime.search.spelling import joined, similar
 from hermes.runtime.search.text import stem
 
-_RELATED = 0.4
 _WEAK = 0.45
 _INFLECTED = 0.85
 _COMPOUND = 0.75
+_EXTENDED = 0.75
 _MISSPELLED = 0.6
 _LONGEST_UNSPACED = 8
 
 _Concepts = tuple[tuple[str, float], ...]
-
-# Endings of inflection in the languages of the lexicon, folded.
-_ENDINGS = frozenset(
-    (
-        " a e i o u y s n r t d m z l an en in on un er or ar ir re es as os is us et em am im at it"
-        " est st te ten tet end ene ende ern ung ungen ing ings ed ers ier iert ieren iere iers"
-        " ez ent ons ait aient ais ant ants ante antes antis ement ee ees ais ai era erai erez"
-        " ado ada ados adas ido ida idos idas ando endo iendo ndo ara are ere ire ate ete ite"
-        " ar er ir emos amos imos aba ia ian aron aste ao oes cao coes cion ciones zione zioni sion"
-        " mente ment ments ation ations ion ions le la lo li los las les me te se mi ti ci lhe nos"
-        " aj ac ic yc uj uje owac owa ow ami ach om ego emu ej ie sz cie my ja je ju al ala alo aly"
-        " il ila de da den dan ler lar lari leri in un nin nun dir yor sin im um mi mu i si su yi"
-        " а я о е и ы у ю ь й ой ый ий ая яя ое ее ые ие ого его ому ему ом ем ым им ых их ую юю"
-        " ей ов ев ам ям ами ями ах ях ть ти тись ться ет ит ат ят ют ут ешь ишь ете ите ай яй айте"
-        " ал ала ало али ял яла или ил ила ило ул ула ули ыл ать ять ить еть уть ыва ывать ивать"
-        " ия ии ию ией ка ки ку кой ке ок ть ся сь ние ния нию ние ании ание ания ение ения і ї ії"
-        " ов іс ити ати уй юй уйте ovat ova ni ou u ech mi ta tas tan ni"
-    ).split(" ")
-)
 
 
 class Lexicon:
@@ -62,9 +43,10 @@ class Lexicon:
                 _enter(words, hinting.split(",~"), (concept, _WEAK))
         self._words = words
         self._related = related
-        self._text = text.replace("\n", ",").replace("\t", ",").replace(",~", ",")
+        self._text = f",{text},".replace("\n", ",").replace("\t", ",").replace(",~", ",")
         self._openings = frozenset(re.findall(r"(?<=,)[^, ]+(?= )", self._text))
         self._known: dict[str, _Concepts] = {}
+        self._by_length: dict[int, str] = {}
 
     def exact(self, word: str) -> _Concepts:
         """Concepts that list exactly this word or phrase, each with its strength."""
@@ -79,6 +61,7 @@ class Lexicon:
         known = self._known.get(word)
         if known is None:
             known = self.exact(word) or self._inflected(word) or self._compound(word)
+            known = known or self._extended(word)
             if len(self._known) > 20_000:
                 self._known = {}
             self._known[word] = known
@@ -87,10 +70,22 @@ class Lexicon:
     def misspelled(self, word: str) -> _Concepts:
         """Concepts of the words that this one may have been meant to be."""
         best: dict[str, float] = {}
-        for candidate, likeness in similar(word, self._text):
+        reach = range(len(word) - 2, len(word) + 3)
+        vocabulary = "".join(self._of_length(length) for length in reach)
+        for candidate, likeness in similar(word, vocabulary):
             for concept, weight in self.exact(candidate):
                 best[concept] = max(best.get(concept, 0.0), weight * likeness * _MISSPELLED)
         return tuple(best.items())
+
+    def _of_length(self, length: int) -> str:
+        """The single words of one length, as a vocabulary to look for likeness in."""
+        if not self._by_length:
+            lengths: dict[int, list[str]] = {}
+            for word in self._words:
+                if " " not in word:
+                    lengths.setdefault(len(word), []).append(word)
+            self._by_length = {size: joined(words) for size, words in lengths.items()}
+        return self._by_length.get(length, "")
 
     def related(self, concept: str) -> list[tuple[str, float]]:
         """What a need for this concept may also be about, with lower weights."""
@@ -116,32 +111,40 @@ class Lexicon:
         found: _Concepts = ()
         if stemmed != word:
             found = self.exact(stemmed) or self.exact(stemmed + "e")
-        if not found and len(word) >= 4:
+        if not found:
             best = 0
-            for candidate, common in self._same_root(word):
-                if common > best:
-                    best, found = common, self.exact(candidate)
-                elif common == best:
-                    found += tuple(p for p in self.exact(candidate) if p not in found)
-        return tuple((concept, weight * _INFLECTED) for concept, weight in found)
+            for candidate in self._alike(word):
+                common = _common(word, candidate)
+                if common < best or not (_ending(word, common) and _ending(candidate, common)):
+                    continue
+                found = self.exact(candidate) + (found if common == best else ())
+                best = common
+        return tuple((concept, weight * _INFLECTED) for concept, weight in dict(found).items())
 
-    def _same_root(self, word: str) -> list[tuple[str, int]]:
-        """Listed words that differ from this one in their endings only."""
+    def _extended(self, word: str) -> _Concepts:
+        """Concepts of the longest listed word that this one begins with.
+
+        Endings pile up in Turkish, Finnish or Hungarian: a whole word, then almost anything.
+        """
+        whole = [listed for listed in self._alike(word) if word.startswith(listed)]
+        longest = max(whole, key=len, default="")
+        if len(longest) < 5 or len(word) - len(longest) > 6:
+            return ()
+        return tuple((concept, weight * _EXTENDED) for concept, weight in self.exact(longest))
+
+    def _alike(self, word: str) -> list[str]:
+        """Listed words that begin like this one; phrases are left out."""
         root = 4 if word[0] < "\u0590" else 3
+        if len(word) < root:
+            return []
         opening = "," + word[:root]
-        roots: list[tuple[str, int]] = []
+        found: list[str] = []
         position = self._text.find(opening)
         while position >= 0:
-            end = self._text.find(",", position + 1)
-            candidate = self._text[position + 1 : end if end >= 0 else None]
-            common = _common(word, candidate)
-            if _ending(word, common) and _ending(candidate, common) and " " not in candidate:
-                roots.append((candidate, common))
-            elif common == len(candidate) >= 5 and len(word) - common <= 6:
-                # Endings pile up in Turkish, Finnish or Hungarian: a whole word, then anything.
-                roots.append((candidate, common))
-            position = self._text.find(opening, end) if end >= 0 else -1
-        return roots
+            end = self._text.index(",", position + 1)
+            found.append(self._text[position + 1 : end])
+            position = self._text.find(opening, end)
+        return [listed for listed in found if " " not in listed]
 
     def _compound(self, word: str) -> _Concepts:
         """Concepts of both halves of a compound such as German and Dutch make."""
@@ -175,15 +178,19 @@ def stopwords() -> frozenset[str]:
     return frozenset(_data("stopwords.txt").split())
 
 
+@cache
+def _endings() -> frozenset[str]:
+    """Endings of inflection in the languages of the lexicon, folded."""
+    return frozenset(_data("endings.txt").split())
+
+
 def _data(name: str) -> str:
     with open(f"{__file__.rpartition('lexicon')[0]}{name}", encoding="utf-8") as file:
         return file.read()
 
 
-def _enter(
-    words: dict[str, _Concepts], listed: list[str], meaning: tuple[str, float]
-) -> None:
-    fresh = dict.fromkeys(listed, (meaning,))
+def _enter(words: dict[str, _Concepts], listed: list[str], meaning: tuple[str, float]) -> None:
+    fresh: dict[str, _Concepts] = dict.fromkeys(listed, (meaning,))
     for word in words.keys() & fresh.keys():
         fresh[word] = words[word] + fresh[word]
     words.update(fresh)
@@ -191,7 +198,7 @@ def _enter(
 
 def _weighted(other: str) -> tuple[str, float]:
     concept, _, weight = other.partition(":")
-    return concept, float(weight) if weight else _RELATED
+    return concept, float(weight)
 
 
 def _common(left: str, right: str) -> int:
@@ -206,5 +213,5 @@ def _common(left: str, right: str) -> int:
 def _ending(word: str, common: int) -> bool:
     rest = word[common:]
     if word[0] < "\u0590":
-        return common >= 4 and rest in _ENDINGS
+        return common >= 4 and (not rest or rest in _endings())
     return common >= 3 and len(rest) <= 3

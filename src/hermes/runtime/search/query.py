@@ -8,19 +8,24 @@ concepts and for misspellings.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from hermes.runtime.search.lexicon import Lexicon, shared, stopwords
 from hermes.runtime.search.text import bigrams, fold, stem, tokens, unspaced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
 
 _LONGEST_QUERY = 600
 _LONGEST_FIELD = 1_500
 _LONGEST_PHRASE = 4
 _IN_PHRASE = 0.35
 _QUOTED = 0.4
-_CONCEPT_IN_NEED = 0.9
-_AGAIN = 0.3
-_CORRECTED_WORDS = 6
+_CONCEPT_IN_NEED = 1.1
+_AGAIN = 0.5
+_CORRECTED_WORDS = 4
+_LAST_RESORT = "#web search"
+_LAST_RESORT_WEIGHT = 0.2
 
 # What the form of a piece of text says about the need; the piece itself is then left out.
 # `{0}` is the first group; the result is looked up in the lexicon.
@@ -31,7 +36,10 @@ _CUES = (
     (re.compile(r"(?:[\d*/,-]+ ){4}[\d*/,-]+(?=\s|$)"), ("schedule", "cron")),
     (re.compile(r"(?<![\w.])\*{1,2}[\w/*]*(\.\w{1,5})\b"), ("glob", "{0}")),
     (re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}\b"), ("ip address",)),
-    (re.compile(r"(?<![\w.])[\w@~/\\:-]*[\w-](?:\.tar)?(\.[a-z][a-z0-9]{0,9})\b(?!\()", re.I), ("{0}",)),
+    (
+        re.compile(r"(?<![\w.])[\w@~/\\:-]*[\w-](?:\.tar)?(\.[a-z][a-z0-9]{0,9})\b(?!\()", re.I),
+        ("{0}",),
+    ),
     (re.compile(r"(?<!\w)(?:~|\.{1,2})?(?:/[\w.-]+){2,}/?|\b[A-Z]:\\\S*"), ("path",)),
     (re.compile(r"\d\s*[+*/^×÷]\s*\d|\d\s*%|√"), ("calculate",)),
     (re.compile(r"\b\d{1,2}:\d{2}\b|\b\d{1,2}\s?[ap]m\b", re.I), ("clock time",)),
@@ -51,7 +59,10 @@ def need_terms(query: str, *, knows: Callable[[str], bool]) -> dict[str, float]:
     _read(tokens(text), lexicon, direct, 1.0, knows)
     for piece in quoted:
         _read(tokens(piece), lexicon, direct, _QUOTED, knows)
-    return _with_related(direct.weights, lexicon)
+    terms = _with_related(direct.weights, lexicon)
+    # Whatever else was understood, the world outside may know.
+    terms.setdefault(_LAST_RESORT, _LAST_RESORT_WEIGHT)
+    return terms
 
 
 def document_terms(fields: Iterable[tuple[str, float]]) -> dict[str, float]:
@@ -93,7 +104,7 @@ def _read(
     knows: Callable[[str], bool] | None,
 ) -> None:
     """Add the terms of a text; misspellings are looked for when `knows` is given."""
-    in_phrase = set()
+    in_phrase: set[int] = set()
     for start, end in _phrases(words, lexicon):
         terms.concepts(lexicon.exact(" ".join(words[start:end])), weight * 1.2)
         in_phrase.update(range(start, end))
@@ -110,11 +121,12 @@ def _read(
             continue
         stemmed = stem(word)
         found = lexicon.concepts(word)
-        terms.add(stemmed, own if found else own * 0.9)
-        if not found and knows and len(word) >= 4 and not knows(stemmed):
-            if corrected < _CORRECTED_WORDS and not word.isdigit():
-                corrected += 1
-                found = lexicon.misspelled(word)
+        # A word of many meanings is a weak witness as itself, too.
+        terms.add(stemmed, own / max(1, len(found)) ** 0.5)
+        unknown = not found and len(word) >= 4 and knows is not None and not knows(stemmed)
+        if unknown and corrected < _CORRECTED_WORDS and not word.isdigit():
+            corrected += 1
+            found = lexicon.misspelled(word)
         terms.concepts(found, own)
 
 

@@ -6,7 +6,7 @@ is a scan at the speed of C, and there is no index to build or to keep.
 
 from __future__ import annotations
 
-_HITS_PER_TRIGRAM = 600
+_HITS_PER_TRIGRAM = 300
 _VERIFIED = 12
 
 
@@ -20,12 +20,12 @@ def similar(word: str, vocabulary: str, *, limit: int = 3) -> list[tuple[str, fl
     candidates = by_trigrams(word, vocabulary)
     if not candidates:
         return []
-    allowed = 1 if len(word) < 6 else 2
+    # Two edits in a short word make another word.
+    allowed = 1 if len(word) < 8 else 2
     found: list[tuple[int, float, str]] = []
     for candidate, share in candidates[:_VERIFIED]:
         distance = edits(word, candidate, allowed)
-        # Two edits in a middling word make another word; they must leave its frame alone.
-        if distance <= allowed and (distance < 2 or len(word) > 7 or word[0] == candidate[0]):
+        if distance <= allowed:
             found.append((distance, -share, candidate))
     found.sort()
     best = found[0][0] if found else 0

@@ -107,7 +107,8 @@ class Document:
             elif key.value in found:
                 self.problem(key, f"`{key.value}` comes twice in {what}")
             elif known is not None and key.value not in known:
-                self.problem(key, f"{what} has no key `{key.value}`{nearest(key.value, known)}")
+                advice = nearest(key.value, known) or f"; it may have {', '.join(known)}"
+                self.problem(key, f"{what} has no key `{key.value:.60}`{advice}")
             else:
                 found[key.value] = value
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from hermes.core.entry import ToolEntry
@@ -12,7 +13,7 @@ from hermes.core.result import ToolResult
 from hermes.runtime.yaml_tools.definition import CommandSpec, HttpSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from hermes.core.context import ToolContext
@@ -34,7 +35,7 @@ def entry_for(definition: Definition, path: str) -> ToolEntry:
         requires_env = ()
         alone = True
         if os.path.basename(spec.program) == spec.program:
-            check = Requirement(programs=(spec.program,))
+            check = _program(spec.program)
     return ToolEntry(
         definition.name,
         definition.toolset,
@@ -45,7 +46,9 @@ def entry_for(definition: Definition, path: str) -> ToolEntry:
         check_fn=check,
         requires_env=requires_env,
         description=definition.description,
+        permissions=_permissions(definition),
         effect=cast("Effect", definition.effect),
+        acts=handler.acts,
         concurrency="exclusive" if alone else "parallel",
         timeout_seconds=definition.timeout_seconds,
         tags=definition.tags,
@@ -53,6 +56,21 @@ def entry_for(definition: Definition, path: str) -> ToolEntry:
         owner=path,
         module=__name__,
     )
+
+
+@cache
+def _program(name: str) -> Requirement:
+    # One for all versions of a tool: what was found out of a check is remembered by the check.
+    return Requirement(programs=(name,))
+
+
+def _permissions(definition: Definition) -> tuple[str, ...]:
+    """Rights beyond those that what it does implies."""
+    if definition.effect == "message":
+        return ("message:send",)
+    spec = definition.spec
+    sends = isinstance(spec, HttpSpec) and spec.method not in ("GET", "HEAD")
+    return ("network:send",) if sends else ()
 
 
 class HttpHandler:
@@ -63,6 +81,16 @@ class HttpHandler:
     def __init__(self, definition: Definition, spec: HttpSpec) -> None:
         self._parameters = definition.parameters
         self._spec = spec
+
+    def acts(self, arguments: Mapping[str, Any], context: ToolContext) -> list[tuple[str, str]]:  # noqa: ARG002
+        """The address that a call would reach, for the gate."""
+        from hermes.runtime.yaml_tools.request import build_url
+
+        try:
+            return [("fetch", build_url(self._spec, self._parameters, arguments))]
+        except ToolError:
+            # The call itself will say what is wrong, and send nothing.
+            return [("fetch", self._spec.origin)]
 
     async def __call__(self, arguments: dict[str, Any], context: ToolContext) -> Any:
         """Send the request; the part of the answer that the file asks for."""
@@ -86,6 +114,23 @@ class CommandHandler:
     def __init__(self, definition: Definition, spec: CommandSpec) -> None:
         self._parameters = definition.parameters
         self._spec = spec
+
+    def acts(self, arguments: Mapping[str, Any], context: ToolContext) -> list[tuple[str, str]]:
+        """The command that a call would run, as a shell would be told, for the gate."""
+        import shlex
+
+        from hermes.runtime.yaml_tools.argv import build_argv
+
+        spec = self._spec
+        try:
+            command = shlex.join(build_argv(spec, self._parameters, arguments))
+        except ToolError:
+            # The call itself will say what is wrong, and run nothing.
+            command = shlex.quote(spec.program)
+        if spec.workdir:
+            folder = os.path.join(context.workspace, os.path.expanduser(spec.workdir))
+            command = f"cd {shlex.quote(folder)} && {command}"
+        return [("execute", command)]
 
     async def __call__(self, arguments: dict[str, Any], context: ToolContext) -> ToolResult:
         """Run the process to its end; what it wrote and how it ended."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
@@ -50,9 +51,7 @@ class JsonPath:
         found = [value]
         for deep, key in self._steps:
             places = _everything(found) if deep else found
-            found = [inner for place in places for inner in _children(place, key)]
-            if not found:
-                break
+            found = _bounded(inner for place in places for inner in _children(place, key))
         return found
 
 
@@ -96,6 +95,13 @@ def _children(place: Any, key: str | int | None) -> Iterator[Any]:
             yield from place
         elif isinstance(key, int) and -len(place) <= key < len(place):
             yield place[key]
+
+
+def _bounded(values: Iterator[Any]) -> list[Any]:
+    found = list(islice(values, MOST_VISITED + 1))
+    if len(found) > MOST_VISITED:
+        raise PathError(f"the answer has more than {MOST_VISITED} places to look at")
+    return found
 
 
 def _everything(places: list[Any]) -> Iterator[Any]:

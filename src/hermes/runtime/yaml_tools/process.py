@@ -10,11 +10,13 @@ import asyncio
 import os
 import signal
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from hermes.core.errors import ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
 MOST_OUTPUT = 1_000_000
 # How long a process may take to end after it was asked to, before it is killed.
@@ -108,8 +110,21 @@ def child_environment(
     return env
 
 
+# Each process takes a few file handles, of which a program has a thousand or so.
+MOST_AT_ONCE = 64
+_rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+
 async def run_process(argv: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> Ended:
-    """Run a process to its end. When the wait is cancelled, nothing of it is left."""
+    """Run a process to its end, once there is room for it.
+
+    When the wait is cancelled, nothing of it is left.
+    """
+    async with _rooms.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(MOST_AT_ONCE)):
+        return await _run(argv, cwd, env)
+
+
+async def _run(argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> Ended:
     mark = os.urandom(8).hex()
     starting = asyncio.ensure_future(
         asyncio.get_running_loop().subprocess_exec(
@@ -130,19 +145,28 @@ async def run_process(argv: Sequence[str], *, cwd: str, env: Mapping[str, str]) 
     except (OSError, ValueError) as error:
         raise ToolError(f"{argv[0]} can't be started: {error}") from None
     except asyncio.CancelledError:
-        transport, watch = await starting
-        await _stop(transport, watch, mark)
+        # Half-way: it is ended as soon as it is there, whoever still waits by then.
+        starting.add_done_callback(lambda started: _end_at_once(started, mark))
+        try:
+            await asyncio.wait([starting], timeout=GRACE_SECONDS)
+        finally:
+            _end_at_once(starting, mark)
         raise
     try:
-        await watch.exited.wait()
+        await asyncio.wait([watch.exited])
         # What the process left running in its group would hold the pipes open.
         _signal(transport.get_pid(), _KILL)
-        await _within(watch.drained, GRACE_SECONDS)
-    except BaseException:
+        await asyncio.wait([watch.drained], timeout=GRACE_SECONDS)
+    except asyncio.CancelledError:
         await _stop(transport, watch, mark)
         raise
     finally:
-        transport.close()
+        if watch.exited.done():
+            # Not earlier: closing would reap the process under the nose of asyncio's own watcher.
+            # One that has not ended yet lets go of its transport when it has.
+            transport.close()
+        else:
+            _signal(transport.get_pid(), _KILL)
     code = transport.get_returncode()
     return Ended(-1 if code is None else code, watch.kept[1], watch.kept[2])
 
@@ -152,9 +176,20 @@ class _Watch(asyncio.SubprocessProtocol):
 
     def __init__(self) -> None:
         self.kept = {1: Kept(), 2: Kept()}
-        self.exited = asyncio.Event()
-        self.drained = asyncio.Event()
+        # Futures, since waiting for one can have a limit without anybody being cancelled.
+        loop = asyncio.get_running_loop()
+        self.exited: asyncio.Future[None] = loop.create_future()
+        self.drained: asyncio.Future[None] = loop.create_future()
         self._open = 2
+        self._transport: asyncio.BaseTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        # Everything has ended; nobody else may be left to let go of it.
+        if self._transport is not None:
+            self._transport.close()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         self.kept[fd].feed(data)
@@ -162,10 +197,10 @@ class _Watch(asyncio.SubprocessProtocol):
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002
         self._open -= 1
         if not self._open:
-            self.drained.set()
+            self.drained.set_result(None)
 
     def process_exited(self) -> None:
-        self.exited.set()
+        self.exited.set_result(None)
 
 
 async def _stop(transport: asyncio.SubprocessTransport, watch: _Watch, mark: str) -> None:
@@ -176,22 +211,23 @@ async def _stop(transport: asyncio.SubprocessTransport, watch: _Watch, mark: str
     for stray in strays:
         _signal_one(stray, signal.SIGTERM)
     try:
-        await _within(watch.drained, GRACE_SECONDS)
+        await asyncio.wait([watch.drained], timeout=GRACE_SECONDS)
     finally:
         _signal(pid, _KILL)
         # Looked for again: something may have been started in the meantime.
-        for stray in _marked(mark):
-            _signal_one(stray, _KILL)
-        transport.close()
-    await _within(watch.exited, GRACE_SECONDS)
+        _kill_marked(mark)
+    await asyncio.wait([watch.exited], timeout=GRACE_SECONDS)
 
 
-async def _within(event: asyncio.Event, seconds: float) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    except TimeoutError:
-        return
+def _end_at_once(started: asyncio.Future[tuple[Any, Any]], mark: str) -> None:
+    if started.done() and not started.cancelled() and started.exception() is None:
+        _signal(started.result()[0].get_pid(), _KILL)
+    _kill_marked(mark)
+
+
+def _kill_marked(mark: str) -> None:
+    for pid in _marked(mark):
+        _signal_one(pid, _KILL)
 
 
 def _signal(pid: int, number: int) -> None:

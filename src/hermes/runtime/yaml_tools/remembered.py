@@ -62,12 +62,15 @@ class Remembered:
 
     def keep(self, path: str, text: str) -> None:
         """Keep this text as the last good version of a file."""
-        write_private(self._copy(path), text.encode())
+        if self.kept(path) == text:
+            return
+        with _writing(self.folder):
+            write_private(self._copy(path), text.encode())
 
     def kept(self, path: str) -> str | None:
         """The last good version of a file."""
         try:
-            with open(self._copy(path), encoding="utf-8") as file:
+            with open(self._copy(path), encoding="utf-8", newline="") as file:
                 return file.read()
         except (OSError, UnicodeDecodeError):
             return None
@@ -82,8 +85,7 @@ class Remembered:
     def _changing(self) -> Iterator[Files]:
         import json
 
-        make_private(self.folder)
-        with _locked(os.path.join(self.folder, "lock")):
+        with _writing(self.folder), _locked(os.path.join(self.folder, "lock")):
             files = self.files()
             before = dict(files)
             yield files
@@ -91,6 +93,15 @@ class Remembered:
                 return
             rows = [{"path": path, "without": without} for path, without in files.items()]
             write_private(self.path, json.dumps({"version": 1, "files": rows}, indent=1).encode())
+
+
+@contextmanager
+def _writing(folder: str) -> Iterator[None]:
+    try:
+        make_private(folder)
+        yield
+    except OSError as error:
+        raise ConfigError(f"{folder} can't be written: {error.strerror}") from None
 
 
 @contextmanager

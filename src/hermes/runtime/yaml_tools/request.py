@@ -42,21 +42,11 @@ def build_request(
     spec: HttpSpec, parameters: Mapping[str, Parameter], arguments: Mapping[str, Any]
 ) -> Request:
     """The request for one call; raises `ToolError` for a value that has no place in it."""
-    given = {name: value for name, value in arguments.items() if value is not None}
-    path = "/".join(_segment(segment, given) for segment in spec.segments)
-    pairs = [
-        piece.fill(lambda name: _quoted(given[name]))
-        for piece in spec.query
-        if all(name in given for name in piece.names)
-    ]
     headers = {"Accept": "application/json, text/*;q=0.9, */*;q=0.5", **_titled(spec.headers)}
     body: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, value in _given(arguments).items():
         place = parameters[name].place
-        if place == "query":
-            values = value if isinstance(value, list) else [value]
-            pairs += [f"{quote(name, safe='')}={_quoted(one)}" for one in values]
-        elif place == "header":
+        if place == "header":
             headers[name] = header_value(name, as_text(value))
         elif place == "body":
             body[name] = value
@@ -65,8 +55,30 @@ def build_request(
         content = to_json(body).encode()
         headers.setdefault("Content-Type", "application/json")
     secrets = _authorise(spec.auth, headers)
-    url = f"{spec.origin}/{path}" + (f"?{'&'.join(pairs)}" if pairs else "")
+    url = build_url(spec, parameters, arguments)
     return Request(spec.method, url, headers, content, secrets)
+
+
+def build_url(
+    spec: HttpSpec, parameters: Mapping[str, Parameter], arguments: Mapping[str, Any]
+) -> str:
+    """The address for one call, every value quoted."""
+    given = _given(arguments)
+    path = "/".join(_segment(segment, given) for segment in spec.segments)
+    pairs = [
+        piece.fill(lambda name: _quoted(name, given[name]))
+        for piece in spec.query
+        if all(name in given for name in piece.names)
+    ]
+    for name, value in given.items():
+        if parameters[name].place == "query":
+            values = value if isinstance(value, list) else [value]
+            pairs += [f"{quote(name, safe='')}={_quoted(name, one)}" for one in values]
+    return f"{spec.origin}/{path}" + (f"?{'&'.join(pairs)}" if pairs else "")
+
+
+def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if value is not None}
 
 
 def header_value(name: str, value: str) -> str:
@@ -80,7 +92,7 @@ def header_value(name: str, value: str) -> str:
 
 
 def _segment(segment: Template, given: Mapping[str, Any]) -> str:
-    filled = segment.fill(lambda name: _quoted(given[name]))
+    filled = segment.fill(lambda name: _quoted(name, given[name]))
     if not segment.names:
         return filled
     named = " and ".join(segment.names)
@@ -92,8 +104,11 @@ def _segment(segment: Template, given: Mapping[str, Any]) -> str:
     return filled
 
 
-def _quoted(value: Any) -> str:
-    return quote(as_text(value).encode("utf-8", "replace"), safe="")
+def _quoted(name: str, value: Any) -> str:
+    try:
+        return quote(as_text(value).encode(), safe="")
+    except UnicodeEncodeError:
+        raise ToolError(f"{name} holds half a character, which no address can hold") from None
 
 
 def _titled(headers: Mapping[str, str]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from hermes.core.result import ToolResult
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from hermes.runtime.yaml_tools.placeholders import Template
 
 EXCERPT = 2000
+# Real encodings only: Python knows others, some of which take for ever on a text made for it.
+_CHARSET = re.compile(
+    r"charset\s*=\s*[\"']?((?:utf-?(?:8|16|32)|iso-?8859|latin|windows-|cp|us-ascii|ascii|gb|big5|euc"
+    r"|shift|sjis|koi8|iso-2022|mac|tis)[\w-]*)",
+    re.IGNORECASE,
+)
 
 
 class Body:
@@ -29,8 +36,8 @@ class Body:
 
     def text(self) -> str | None:
         """The body as text; None when it is something else."""
-        charset = self.content_type.partition("charset=")[2].split(";")[0].strip("\"' ")
-        for encoding in filter(None, (charset, "utf-8-sig")):
+        named = _CHARSET.search(self.content_type)
+        for encoding in (*((named[1],) if named else ()), "utf-8-sig"):
             try:
                 return self.content.decode(encoding)
             except (LookupError, ValueError):
@@ -103,10 +110,10 @@ def failure(what: str, status: int, body: Body, redact: Callable[[str], str]) ->
 
 def _excerpt(text: str, redact: Callable[[str], str]) -> str:
     # Redacted before it is cut: half a secret would not be recognised.
-    text = redact(text)
-    if len(text) <= EXCERPT:
-        return text
-    return f"{text[:EXCERPT]}… ({len(text) - EXCERPT} characters more)"
+    shown = redact(text[: 20 * EXCERPT])
+    if len(shown) <= EXCERPT:
+        return shown
+    return f"{shown[:EXCERPT]}… ({len(text) - EXCERPT} characters more)"
 
 
 def _rendered(template: Template, value: Any) -> Any:

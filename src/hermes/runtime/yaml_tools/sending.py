@@ -1,4 +1,4 @@
-"""Sends one request, hop by hop; each hop is checked like the first."""
+"""Sends one request, hop by hop; the connection checks each hop like the first."""
 
 from __future__ import annotations
 
@@ -42,27 +42,26 @@ async def send(request: Request, redact: Callable[[str], str]) -> Answer:
 
     from hermes.runtime.yaml_tools import connection
 
-    client = await connection.client()
     what = f"{request.method} {request.url.partition('?')[0]}"
-    method, url, headers, body = request.method, request.url, request.headers, request.body
-    for _ in range(MOST_HOPS + 1):
-        await connection.check(url)
+    async with connection.client() as client:
         try:
-            async with client.stream(
-                method,
-                url,
-                headers=[(name.encode(), value.encode()) for name, value in headers.items()],
-                content=body,
-            ) as response:
-                target = response.headers.get("location", "")
-                if response.status_code not in _REDIRECTS or not target:
-                    content = await _content(response, what)
-                    kind = response.headers.get("content-type", "")
-                    return Answer(response.status_code, Body(content, kind), what)
+            return await _follow(client, request, what)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             detail = redact(str(error)) or type(error).__name__
             raise ToolError(f"{what} failed: {detail}") from None
-        if response.status_code not in (307, 308) and method != "HEAD":
+
+
+async def _follow(client: httpx2.AsyncClient, request: Request, what: str) -> Answer:
+    method, url, headers, body = request.method, request.url, request.headers, request.body
+    for _ in range(MOST_HOPS + 1):
+        raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+        async with client.stream(method, url, headers=raw, content=body) as response:
+            status = response.status_code
+            target = response.headers.get("location", "")
+            if status not in _REDIRECTS or not target:
+                kind = response.headers.get("content-type", "")
+                return Answer(status, Body(await _content(response, what), kind), what)
+        if status not in (307, 308) and method != "HEAD":
             method, body = "GET", None
             headers = {name: v for name, v in headers.items() if name.lower() != "content-type"}
         try:

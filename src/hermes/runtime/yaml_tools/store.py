@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import logging
 import os
-import stat
 import threading
 import time
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ConfigError, HermesError, RegistrationError
-from hermes.runtime.yaml_tools.document import MOST_BYTES, DefinitionError, Problem
+from hermes.runtime.yaml_tools.document import DefinitionError, Problem
 from hermes.runtime.yaml_tools.remembered import Remembered
+from hermes.runtime.yaml_tools.watched import WatchedFile, signature_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,14 +23,11 @@ if TYPE_CHECKING:
     from hermes.core.entry import ToolEntry
     from hermes.core.registry import ToolRegistry
     from hermes.runtime.yaml_tools.definition import Definition
-
-    Signature = tuple[int, int, int, int]
+    from hermes.runtime.yaml_tools.watched import Signature
 
 log = logging.getLogger("hermes.yaml_tools")
 
 LOOK_SECONDS = 0.25
-# A file changed this shortly before it was read may change again without its times showing it.
-_TICK_NS = 50_000_000
 
 
 class NameTakenError(DefinitionError):
@@ -51,23 +48,6 @@ class FileState:
         return f"<{self.path}: {', '.join(self.tools) or 'no tools'}; {self.problem or 'good'}>"
 
 
-class _File:
-    """What is known of one registered file."""
-
-    __slots__ = ("entries", "path", "problem", "signature", "sure", "text", "tools", "without")
-
-    def __init__(self, path: str, without: list[str]) -> None:
-        self.path = path
-        self.without = without
-        self.entries: dict[str, ToolEntry] = {}
-        self.tools: dict[str, Definition] = {}
-        self.problem: str | None = None
-        self.signature: Signature | None = None
-        self.sure = False
-        # The text last looked at, good or not.
-        self.text: str | None = None
-
-
 class YamlTools:
     """Tools from YAML files. Safe to use from any number of threads and processes."""
 
@@ -85,10 +65,11 @@ class YamlTools:
         self._clock = clock
         self._on_change = on_change
         self._lock = threading.RLock()
-        self._files: dict[str, _File] = {}
+        self._files: dict[str, WatchedFile] = {}
         self._list_signature: Signature | None = None
         self._list_problem: str | None = None
         self._next_look = float("-inf")
+        self._loaded = False
 
     # -- changing ---------------------------------------------------------------------------
 
@@ -99,8 +80,9 @@ class YamlTools:
         """
         path = os.path.abspath(os.path.expanduser(os.fspath(path)))
         with self._lock:
-            file = _File(path, [])
-            text = _read(file)
+            self._load_once()
+            file = WatchedFile(path, [])
+            text = file.read()
             tools = _definitions(text, path)
             self._check_free(path, tools)
             # On disk before it is offered: what can't be remembered is not registered.
@@ -116,6 +98,7 @@ class YamlTools:
     def unregister(self, path_or_tool_name: str) -> list[str]:
         """Take away a file with all its tools, or one tool by name; the names that are gone."""
         with self._lock:
+            self._load_once()
             path = os.path.abspath(os.path.expanduser(path_or_tool_name))
             file = self._files.get(path)
             if file is not None or path in self._remembered.files():
@@ -125,7 +108,7 @@ class YamlTools:
                     return self._unregister_tool(file, path_or_tool_name)
             raise self._unknown(path_or_tool_name)
 
-    def _unregister_file(self, path: str, file: _File | None) -> list[str]:
+    def _unregister_file(self, path: str, file: WatchedFile | None) -> list[str]:
         self._remembered.drop(path)
         self._files.pop(path, None)
         names = list(file.entries) if file is not None else []
@@ -133,7 +116,7 @@ class YamlTools:
             self._take_away(file, names)
         return names
 
-    def _unregister_tool(self, file: _File, name: str) -> list[str]:
+    def _unregister_tool(self, file: WatchedFile, name: str) -> list[str]:
         if len(file.entries) == 1:
             return self._unregister_file(file.path, file)
         file.without = [*file.without, name]
@@ -155,6 +138,7 @@ class YamlTools:
     def files(self) -> list[FileState]:
         """The registered files as they now stand."""
         with self._lock:
+            self._load_once()
             return [
                 FileState(file.path, sorted(file.entries), file.problem)
                 for file in self._files.values()
@@ -163,12 +147,14 @@ class YamlTools:
     def definition(self, name: str) -> Definition | None:
         """What the file says of one tool."""
         with self._lock:
+            self._load_once()
             found = (f.tools[name] for f in self._files.values() if name in f.entries)
             return next(found, None)
 
     def problems(self) -> list[str]:
         """What is wrong right now, a sentence each."""
         with self._lock:
+            self._load_once()
             found = [file.problem for file in self._files.values()]
             return [problem for problem in (self._list_problem, *found) if problem is not None]
 
@@ -177,11 +163,12 @@ class YamlTools:
     def load(self) -> list[str]:
         """Bring in every remembered file; the problems, where last good versions stand in."""
         with self._lock:
-            self._next_look = self._clock() + LOOK_SECONDS
-            self._sync_list()
-            for file in self._files.values():
-                self._look(file)
+            self._look_at_all()
             return self.problems()
+
+    def _load_once(self) -> None:
+        if not self._loaded:
+            self._look_at_all()
 
     def refresh(self) -> bool:
         """Take up what has changed on disk since the last look; whether anything has.
@@ -192,17 +179,21 @@ class YamlTools:
             return False
         try:
             generation = self._registry.generation
-            self._next_look = self._clock() + LOOK_SECONDS
-            self._sync_list()
-            for file in list(self._files.values()):
-                self._look(file)
+            self._look_at_all()
             return self._registry.generation != generation
         finally:
             self._lock.release()
 
+    def _look_at_all(self) -> None:
+        self._loaded = True
+        self._next_look = self._clock() + LOOK_SECONDS
+        self._sync_list()
+        for file in list(self._files.values()):
+            self._look(file)
+
     def _sync_list(self) -> None:
         """Follow the list of files, which another process may have changed."""
-        signature = _signature(self._remembered.path)
+        signature = signature_of(self._remembered.path)
         if signature == self._list_signature and self._list_problem is None:
             return
         try:
@@ -218,18 +209,18 @@ class YamlTools:
         for path, without in listed.items():
             file = self._files.get(path)
             if file is None:
-                self._files[path] = _File(path, without)
+                self._files[path] = WatchedFile(path, without)
             elif file.without != without:
                 file.without = without
                 file.signature = file.text = None
 
-    def _look(self, file: _File) -> None:
+    def _look(self, file: WatchedFile) -> None:
         """Take up a file's new text, or keep what there is and note why."""
-        if file.sure and file.signature is not None and _signature(file.path) == file.signature:
+        if not file.may_have_changed():
             return
         known = file.text
         try:
-            text = _read(file)
+            text = file.read()
             if text == known:
                 return
             tools = _definitions(text, file.path)
@@ -239,14 +230,14 @@ class YamlTools:
             return
         try:
             self._remembered.keep(file.path, text)
-        except OSError as error:
+        except ConfigError as error:
             log.warning("no copy of %s could be kept: %s", file.path, error)
         if known is not None or file.problem is not None:
             names = ", ".join(file.entries) or "no tools"
             self._tell(f"{file.path} was loaded again: {names}", level=logging.INFO)
         file.problem = None
 
-    def _fall_back(self, file: _File, error: HermesError) -> None:
+    def _fall_back(self, file: WatchedFile, error: HermesError) -> None:
         reason = str(error)
         if isinstance(error, NameTakenError):
             # The name may become free without the file being touched.
@@ -273,7 +264,7 @@ class YamlTools:
 
     # -- the registry -----------------------------------------------------------------------
 
-    def _apply(self, file: _File, tools: list[Definition]) -> None:
+    def _apply(self, file: WatchedFile, tools: list[Definition]) -> None:
         """Make the registry hold these tools of the file: new versions of what changed only.
 
         All of them or none: raises before anything is changed.
@@ -287,8 +278,11 @@ class YamlTools:
             current = file.entries.get(name)
             if current is not None and tool == file.tools[name] and self._holds(current):
                 entries[name] = current
-            else:
-                entries[name] = self._registry.add(entry_for(tool, file.path))
+                continue
+            if current is not None and current.toolset != tool.toolset and self._holds(current):
+                # The registry lets a name move to another toolset only when it is free.
+                self._registry.deregister(name)
+            entries[name] = self._registry.add(entry_for(tool, file.path))
         removed = [name for name in file.entries if name not in entries]
         self._take_away(file, removed)
         file.tools, file.entries = wanted, entries
@@ -307,7 +301,7 @@ class YamlTools:
     def _holds(self, entry: ToolEntry) -> bool:
         return self._registry.get(entry.name) is entry
 
-    def _take_away(self, file: _File, names: list[str]) -> None:
+    def _take_away(self, file: WatchedFile, names: list[str]) -> None:
         for name in names:
             entry = file.entries.pop(name)
             file.tools.pop(name, None)
@@ -319,42 +313,3 @@ def _definitions(text: str, path: str) -> list[Definition]:
     from hermes.runtime.yaml_tools.reading import read_tools
 
     return read_tools(text, path)
-
-
-def _signature(path: str) -> Signature | None:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
-
-
-def _read(file: _File) -> str:
-    """The file's text; notes what it was read from, so that a later change can be seen."""
-    file.signature, file.sure, file.text = None, False, None
-    try:
-        # Not blocking: a pipe put in the place of the file must not stop every call.
-        handle = os.open(file.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    except FileNotFoundError:
-        raise ConfigError(f"{file.path} is gone") from None
-    except OSError as error:
-        raise ConfigError(f"{file.path} can't be read: {error.strerror}") from None
-    try:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise ConfigError(f"{file.path} is not a file")
-        with open(handle, "rb", closefd=False) as stream:
-            data = stream.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(f"{file.path} can't be read: {error.strerror}") from None
-    finally:
-        os.close(handle)
-    file.signature = status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
-    file.sure = time.time_ns() - status.st_ctime_ns > _TICK_NS
-    try:
-        file.text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        file.text = repr(data)
-        line = data.count(b"\n", 0, error.start) + 1
-        raise DefinitionError(file.path, [Problem(line, "not UTF-8 text")]) from None
-    return file.text

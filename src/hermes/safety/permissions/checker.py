@@ -124,6 +124,24 @@ class PermissionChecker:
 ALLOWED = Ruling("allow", rule="permissions")
 
 
+def command_ruling(profile: Profile, command: str, context: ToolContext) -> Ruling:
+    """What one profile says to a shell command, apart from any tool."""
+    for pattern in profile.deny:
+        if covers(pattern, "terminal:execute"):
+            return Ruling("refuse", reason="terminal:execute is denied", rule=f"deny:{pattern}")
+    if not any(covers(pattern, "terminal:execute") for pattern in profile.allow):
+        return Ruling("refuse", reason="terminal:execute is not allowed", rule="allow")
+    for key, limits in profile.restrictions.items():
+        reason = _command_outside(limits, command, context)
+        if covers(key, "terminal:execute") and reason:
+            return Ruling("refuse", reason=reason, rule=f"restriction:{key}")
+    for pattern in profile.approval_required:
+        if covers(pattern, "terminal:execute"):
+            rule = f"approval_required:{pattern}"
+            return Ruling("ask", reason="terminal:execute needs approval", rule=rule)
+    return ALLOWED
+
+
 def _permissions(entry: ToolEntry, effect: str, acts: Sequence[Act]) -> list[str]:
     """The rights a call needs, each once."""
     own = entry.permissions

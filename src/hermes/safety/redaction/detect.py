@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.safety.redaction import formats
+from hermes.safety.redaction.commands import find_program_options, find_sql
+from hermes.safety.redaction.formats import find_shapes, has_option, has_run
+from hermes.safety.redaction.headers import find_headers
+from hermes.safety.redaction.links import find_links, find_queries
+from hermes.safety.redaction.options import find_named_values, find_netrc, find_options
+from hermes.safety.redaction.pairs import find_pairs
+from hermes.safety.redaction.pem import find_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,49 +26,30 @@ def detect(text: str, classed: str, low: str, keywords: list[str]) -> Iterator[S
         low: the text in lower case, place by place.
         keywords: those of `formats.KEYWORDS` that occur in it.
     """
-    if formats.has_run(classed):
-        yield from formats.find_shapes(text, classed)
+    run = has_run(classed)
+    if run:
+        yield from find_shapes(text, classed)
     if "://" in text:
-        from hermes.safety.redaction.links import find_links
-
         yield from find_links(text)
     if "=" in text and ("?" in text or "&" in text):
-        from hermes.safety.redaction.links import find_queries
-
         yield from find_queries(text)
     if keywords:
         yield from _by_name(text, low, keywords)
-    if "auth" in keywords or "cookie" in keywords or "earer" in low:
-        from hermes.safety.redaction.headers import find_headers
-
+    if "auth" in keywords or "cookie" in keywords or (run and "earer" in low):
         yield from find_headers(text, low)
-    if formats.has_option(text):
-        from hermes.safety.redaction.commands import find_program_options
-
+    if has_option(text):
         yield from find_program_options(text)
-    if "'" in text and ("identified" in low or "password '" in low):
-        from hermes.safety.redaction.commands import find_sql
-
+    if "'" in text and ("identified by" in low or "password '" in low):
         yield from find_sql(text)
 
 
 def _by_name(text: str, low: str, keywords: list[str]) -> Iterator[Span]:
-    from hermes.safety.redaction.pairs import find_pairs
-
     yield from find_pairs(text, low, keywords)
     if "--" in text:
-        from hermes.safety.redaction.options import find_options
-
         yield from find_options(text)
     if "val" in low:
-        from hermes.safety.redaction.options import find_named_values
-
         yield from find_named_values(text, low)
-    if "pass" in keywords and "ogin" in low:
-        from hermes.safety.redaction.options import find_netrc
-
+    if "pass" in keywords and "login" in low:
         yield from find_netrc(text)
     if "key" in keywords and "PRIVATE KEY" in text:
-        from hermes.safety.redaction.pem import find_keys
-
         yield from find_keys(text)

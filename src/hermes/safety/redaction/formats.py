@@ -20,7 +20,11 @@ KEYWORDS = ("pass", "key", "token", "auth", "pw", "cookie", "secret", "cred")
 RUN = 20
 _RUN_CLASS = "w" * RUN
 _TABLE = bytes(
-    0x77 if (i < 0x80 and chr(i).isalnum()) or i in b"_-" else 1 if i < 9 or 13 < i < 32 else 0x20
+    0x77
+    if (i < 0x80 and chr(i).isalnum()) or i in b"_-"
+    else 1
+    if i < 32 and i not in b"\t\n\r" or i == 127
+    else 0x20
     for i in range(256)
 )
 
@@ -86,8 +90,9 @@ def _shapes() -> tuple[re.Pattern[str], dict[int, str]]:
     return pattern, {index + 1: kind for index, (kind, _) in enumerate(_SHAPES)}
 
 
-_AZURE = r"(?<![A-Za-z0-9_~.\-])[A-Za-z0-9_~.\-]{3}\dQ~[A-Za-z0-9_~.\-]{28,}"
+_AZURE = r"(?:(?<![A-Za-z0-9_~.\-])|(?<=\\[nrt]))[A-Za-z0-9_~.\-]{3}\dQ~[A-Za-z0-9_~.\-]{28,}"
 _DIGEST = re.compile(r"(?i:sha\d{1,3}|md5)[=:\-]\Z")
+_GLUE = (".", ":", "/", "\\", "%")
 _OPTIONS = "puUawPbks-"
 _LEFT = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 
@@ -119,7 +124,7 @@ def find_shapes(text: str, classed: str) -> Iterator[Span]:
     at = classed.find(_RUN_CLASS)
     while at >= 0:
         end = at + RUN
-        for start in _starts(text, at):
+        for start in _starts(text, at) if not _is_name(text, at, end) else ():
             match = pattern.match(text, start)
             if match and _is_secret(text, match):
                 kind = kinds[match.lastindex or 1]
@@ -132,6 +137,14 @@ def find_shapes(text: str, classed: str) -> Iterator[Span]:
     if "Q~" in text:
         for match in re.finditer(_AZURE, text):
             yield match.start(), match.end(), "azure-secret"
+
+
+def _is_name(text: str, at: int, end: int) -> bool:
+    """Whether a run begins as a long name in code does: words in one case, without digits."""
+    start = text[at:end].replace("_", "").replace("-", "")
+    return (
+        start.isalpha() and (start.islower() or start.isupper()) and text[at - 1 : at] not in _GLUE
+    )
 
 
 def _starts(text: str, at: int) -> Iterator[int]:

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from hermes.safety.redaction.quotes import quoted_end
+from hermes.safety.redaction.quotes import LONGEST, quoted_end
 from hermes.safety.redaction.values import is_placeholder, looks_random
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def find_headers(text: str, low: str) -> Iterator[Span]:
             end = _line_end(text, start, match["open"])
             if not is_placeholder(text[start:end].partition("=")[2].partition(";")[0]):
                 yield start, end, "cookie"
+                at = max(at, end - 6)
         at = low.find("cookie", at + 6)
     at = low.find("earer")
     while at >= 0:
@@ -112,5 +113,5 @@ def _credentials(text: str, match: re.Match[str]) -> Span | None:
 def _line_end(text: str, start: int, quote: str | None) -> int:
     if quote:
         return quoted_end(text, start, quote)
-    match = _rest().match(text, start)
+    match = _rest().match(text, start, start + LONGEST)
     return match.end() if match else start

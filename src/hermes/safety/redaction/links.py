@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def _userinfo() -> re.Pattern[str]:
     # The last `@` before the path ends it: a password may hold one itself.
     return re.compile(
-        r"://(?P<user>[^\s/?#\"'`<>@:\\]*)(?::(?P<password>[^\s/?#\"'`<>\\]*))?@(?=[\w\[{$<%*.\-])"
+        r"://(?P<user>[^\s/?#\"'`<>@:\\]{0,300})(?::(?P<password>[^\s/?#\"'`<>\\]{0,600}))?@(?=[\w\[{$<%*.\-])"
     )
 
 
@@ -26,7 +26,7 @@ def _userinfo() -> re.Pattern[str]:
 def _odd_userinfo() -> re.Pattern[str]:
     # A database URL written by hand: the password may hold `/`, `?` and `#` as they are.
     return re.compile(
-        r"://(?P<user>[^\s/?#\"'`<>@:\\]*):(?P<password>(?!\d{1,5}/)[^\s\"'`<>\\]*)"
+        r"://(?P<user>[^\s/?#\"'`<>@:\\]{0,300}):(?P<password>(?!\d{1,5}/)[^\s\"'`<>\\]{0,600})"
         r"@(?=[\w\[.\-]+(?:[:/,?]|\Z|[\s\"'\\]))"
     )
 
@@ -36,10 +36,10 @@ def _hook() -> re.Pattern[str]:
     return re.compile(
         r"://(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/"
         r"|(?:\w+\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d+/"
-        r"|[\w.\-]*webhook\.office\.com/webhookb?\d?/|outlook\.office(?:365)?\.com/webhook/"
+        r"|[\w.\-]{0,100}webhook\.office\.com/webhookb?\d?/|outlook\.office(?:365)?\.com/webhook/"
         r"|hooks\.zapier\.com/hooks/catch/|maker\.ifttt\.com/trigger/[^/\s]+/with/key/"
         r"|hook\.[\w.]*(?:make|integromat)\.com/|open\.(?:feishu|larksuite)\.\w+/open-apis/bot/v2/hook/"
-        r"|[\w.\-]+/(?:api/)?(?:web)?hooks?/(?=[^\s\"'<>]*\d)(?=[A-Za-z0-9/_\-]{24}))"
+        r"|[\w.\-]{1,200}/(?:api/)?(?:web)?hooks?/(?=[^\s\"'<>]{0,80}\d)(?=[A-Za-z0-9/_\-]{24}))"
         r"(?P<secret>[A-Za-z0-9_\-/@.+%]{6,})"
     )
 

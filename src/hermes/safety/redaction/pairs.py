@@ -28,7 +28,7 @@ NAME_CHARS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 _LINE_HEADS = frozenset(
     ("", "-", "export", "set", "setx", "ENV", "ARG", "declare -x", "env", "+", "#", ";", ">", "$")
 )
-_LONGER = re.compile(r"//\Z|[^\s/\"']:\Z")
+_LONGER = re.compile(r"//\Z|[^\s/\"']:(?<!env:)\Z")
 _COMPARISONS = frozenset(("==", "===", "!=", "!==", "->", "+="))
 
 
@@ -64,6 +64,7 @@ def find_pairs(text: str, low: str, keywords: Sequence[str]) -> Iterator[Span]:
                 span = _judge(text, at, match)
                 if span:
                     yield span
+                    at = max(at, span[1] - length)
             at = low.find(keyword, at + length)
 
 
@@ -81,7 +82,7 @@ def _judge(text: str, at: int, match: re.Match[str]) -> Span | None:
     kind = kind_of(name.strip("-."))
     name_at = at - len(left)
     # `scheme://token:…` is a login, `arn:…:secret:…` and `A::Key` are longer names.
-    if kind is None or _LONGER.search(text[max(0, name_at - 3) : name_at]):
+    if kind is None or _LONGER.search(text[max(0, name_at - 5) : name_at]):
         return None
     sign = match["sign"]
     if match["open"]:
@@ -101,7 +102,7 @@ def _is_call(text: str, name_at: int, match: re.Match[str]) -> bool:
     close = text[end + len(match["open"]) :][:1]
     return (
         bool(match["close"])
-        and text[name_at - 2 : name_at - 1] in ("(", "[")
+        and text[: name_at - len(match["close"])][-1:] in ("(", "[")
         and close in (")", "]")
     )
 
@@ -156,6 +157,8 @@ def _bare(text: str, name_at: int, name: str, kind: str, match: re.Match[str]) -
         or _same_word(value, name)
     ):
         return None
+    if text[end : end + 1] in ("(", "[", "{"):
+        return None
     if kind == "maybe-key" and not looks_random(value, least=16):
         return None
     if kind in ("token", "key", "credential") and not looks_random(value, least=6):
@@ -181,7 +184,13 @@ def _bare(text: str, name_at: int, name: str, kind: str, match: re.Match[str]) -
 
 def _begins_line(text: str, name_at: int) -> bool:
     start = max(text.rfind("\n", 0, name_at), text.rfind("\\n", 0, name_at) + 1) + 1
-    return text[start:name_at].strip(" \t\"'") in _LINE_HEADS
+    head = text[start:name_at]
+    return head.strip(" \t\"'") in _LINE_HEADS or _opens_text(head)
+
+
+def _opens_text(head: str) -> bool:
+    """Whether a name follows the opening quote of a text in JSON or code."""
+    return head[-1:] in ('"', "'") and head[:-1].rstrip().endswith((":", ",", "[", "(", "="))
 
 
 def _number(text: str, start: int, kind: str, quote: str) -> Span | None:

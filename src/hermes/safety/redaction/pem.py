@@ -45,10 +45,10 @@ def find_keys(text: str) -> Iterator[Span]:
             if tail < border.start():
                 yield tail, border.start(), "private-key"
             continue
-        end = text.find("-----END", at, at + _LONGEST)
-        between = text[at:end] if end >= 0 else ""
-        if end >= 0 and "-----BEGIN" not in between:
-            if re.search(r"[A-Za-z0-9+/=]{16}", between):
+        following = text.find("-----BEGIN", at, at + _LONGEST)
+        end = text.find("-----END", at, following if following >= 0 else at + _LONGEST)
+        if end >= 0:
+            if re.search(r"[A-Za-z0-9+/=]{16}", text[at:end]):
                 yield at, end, "private-key"
             closing = _border().match(text, end)
             at = closing.end() if closing else end
@@ -63,18 +63,20 @@ def find_keys(text: str) -> Iterator[Span]:
 
 
 def _tail_start(text: str, end: int) -> int:
-    lines = re.compile(
-        r"[A-Za-z0-9+/=]{4,}(?:(?:\r?\n|\\n|\\r\\n)[ \t>|+]*[A-Za-z0-9+/=]{4,})*(?:\r?\n|\\n|\s)*\Z"
+    """Where the key text begins that leads up to `end`, line by line."""
+    best = end
+    line = _last_line()
+    while True:
+        match = line.search(text[max(0, best - 200) : best])
+        if match is None or not match.group():
+            return best
+        best -= len(match.group())
+
+
+@cache
+def _last_line() -> re.Pattern[str]:
+    # The last line of a block may be short; the others are not.
+    return re.compile(
+        r"(?:(?<![A-Za-z0-9+/=])|(?<=\\n))(?:[A-Za-z0-9+/]{16,}={0,2}|[A-Za-z0-9+/]{2,16}={1,2}|=[A-Za-z0-9+/]{4})"
+        r"(?:\s|\\[nr]|[>|+])*\Z"
     )
-    window = text[max(0, end - 8192) : end]
-    best = len(window)
-    # Step back line by line as long as each is key text.
-    while best > 0:
-        cut = max(window.rfind("\n", 0, best - 1), window.rfind("\\n", 0, max(0, best - 2)) + 1)
-        piece = window[cut + 1 : best]
-        if not lines.fullmatch(piece.strip(" \t>|+")) or not re.search(
-            r"[A-Za-z0-9+/=]{16}|=\s*$", piece
-        ):
-            break
-        best = cut + 1
-    return max(0, end - 8192) + best

@@ -12,7 +12,7 @@ LONGEST = 20_000
 @cache
 def word_value() -> re.Pattern[str]:
     """An unquoted value among other text."""
-    return re.compile(r"(?:[^\s\"'`,;&|<>(){}\[\]\\]|\\(?![nrtu\"'`\\]))+")
+    return re.compile(r"(?:[^\s\"'`,;&|<>(){}\[\]\\]++|\\(?![nrtu\"'`\\]))++")
 
 
 @cache
@@ -21,7 +21,7 @@ def line_value() -> re.Pattern[str]:
 
     An escaped line end or a quote that closes a surrounding text ends it.
     """
-    return re.compile(r"(?:[^\s\"'`\\]|['`](?=[^\s,;:)\]}'`\"])|\\(?![nrtu\"'`]))+")
+    return re.compile(r"(?:[^\s\"'`\\]++|['`](?=[^\s,;:)\]}'`\"])|\\(?![nrtu\"'`]))++")
 
 
 def quoted_end(text: str, start: int, quote: str) -> int:

@@ -70,23 +70,19 @@ def find_secrets(text: str) -> list[Span]:
     # Nearly every text is ordinary: decide that with a few searches that run at memory speed.
     classed = formats.classes(text)
     low, keywords = _keywords(text)
-    if not (
+    spans: list[Span] = []
+    if (
         keywords
         or formats.has_run(classed)
         or "://" in text
         or ("=" in text and ("?" in text or "&" in text))
         or formats.has_option(text)
-        or ("'" in text and "identified" in low)
+        or ("'" in text and "identified by" in low)
     ):
-        if "\x01" not in classed and text.isascii() and "\\" not in text:
-            return []
-        spans = []
-    else:
-        from hermes.safety.redaction.detect import detect
-
-        spans = list(detect(text, classed, low, keywords))
-    if "\x01" in classed or not text.isascii() or "\\u" in text or "\\x" in text:
-        spans += _find_hidden(text)
+        spans.extend(_detect(text, classed, low, keywords))
+    plain = "\x01" in classed or not text.isascii()
+    if plain or "\\" in text:
+        spans.extend(_find_hidden(text, plain=plain))
     return spans
 
 
@@ -100,15 +96,20 @@ def _keywords(text: str) -> tuple[str, list[str]]:
     return low, [word for word in words if word in low]
 
 
-def _find_hidden(text: str) -> list[Span]:
-    """Secrets with invisible characters in between."""
+def _detect(text: str, classed: str, low: str, keywords: list[str]) -> Iterator[Span]:
     from hermes.safety.redaction.detect import detect
+
+    return detect(text, classed, low, keywords)
+
+
+def _find_hidden(text: str, *, plain: bool) -> list[Span]:
+    """Secrets with invisible characters in between."""
     from hermes.safety.redaction.squeeze import squeeze
 
-    seen = squeeze(text)
+    seen = squeeze(text, plain=plain)
     if seen is None:
         return []
-    spans = detect(seen.text, formats.classes(seen.text), *_keywords(seen.text))
+    spans = _detect(seen.text, formats.classes(seen.text), *_keywords(seen.text))
     return [seen.original(span) for span in spans]
 
 

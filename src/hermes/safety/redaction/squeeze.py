@@ -20,9 +20,9 @@ ANSI = (
 )
 # The same as JSON or a programming language writes them.
 _ESCAPED = (
-    r"\\(?:u001[bB]|x1[bB]|033|e)\[[0-9;?]*[A-Za-z]"
-    r"|\\u(?:00(?:0[0-8bBcCeEfF]|1[0-9a-fA-F]|7[fF]|[aA][dD])|200[b-fB-F]|202[a-eA-E]"
-    r"|20[6][0-9a-fA-F]|[fF][eE](?:0[0-9a-fA-F]|[fF]{2})|180[b-fB-F])|\\x(?:0[0-8]|1[0-9a-fA-F]|7[fF])"
+    r"\\(?:(?:u001[bB]|x1[bB]|033|e)\[[0-9;?]*[A-Za-z]"
+    r"|u(?:00(?:0[0-8bBcCeEfF]|1[0-9a-fA-F]|7[fF]|[aA][dD])|200[b-fB-F]|202[a-eA-E]"
+    r"|20[6][0-9a-fA-F]|[fF][eE](?:0[0-9a-fA-F]|[fF]{2})|180[b-fB-F])|x(?:0[0-8]|1[0-9a-fA-F]|7[fF]))"
 )
 
 
@@ -32,11 +32,20 @@ def _seen() -> re.Pattern[str]:
 
 
 @cache
+def _plain_sign() -> re.Pattern[str]:
+    # One set of characters is searched for much faster than a choice of sequences.
+    return re.compile(f"[{CONTROL}{INVISIBLE}]")
+
+
+@cache
+def _escaped_sign() -> re.Pattern[str]:
+    return re.compile(_ESCAPED)
+
+
+@cache
 def _joined() -> re.Pattern[str]:
-    # Line ends too: a known value may be wrapped over lines.
-    return re.compile(
-        rf"(?:{ANSI}|{_ESCAPED}|(?:\\\\?[nr])+(?![A-Za-z]{{0,0}}$)|[{CONTROL}{INVISIBLE}\s])+"
-    )
+    # Line ends too, also escaped ones: a known value may be wrapped over lines.
+    return re.compile(rf"(?:{ANSI}|{_ESCAPED}|\\[nrt]|[{CONTROL}{INVISIBLE}\s])+")
 
 
 class Squeezed:
@@ -73,9 +82,16 @@ class Squeezed:
         return self._kept[piece] + index - self._starts[piece]
 
 
-def squeeze(text: str) -> Squeezed | None:
-    """`text` without invisible characters; None when it has none."""
-    return Squeezed(text, _seen()) if _seen().search(text) else None
+def squeeze(text: str, *, plain: bool) -> Squeezed | None:
+    """`text` without invisible characters; None when it has none.
+
+    `plain` says whether there can be any besides those written as escapes.
+    """
+    if "\\" in text and _escaped_sign().search(text):
+        return Squeezed(text, _seen())
+    if plain and _plain_sign().search(text):
+        return Squeezed(text, _seen())
+    return None
 
 
 def join_lines(text: str) -> Squeezed | None:

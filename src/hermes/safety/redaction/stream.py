@@ -27,26 +27,31 @@ class RedactingStream:
     in the next line. Never more than `LONGEST_SECRET` characters are held back.
     """
 
-    __slots__ = ("_find", "_held", "_inside", "_known")
+    __slots__ = ("_find", "_held", "_inside", "_known", "_wait")
 
     def __init__(self, find: Callable[[str], list[Span]], known: KnownValues) -> None:
         self._find = find
         self._known = known
         self._held = ""
         self._inside = False
+        self._wait = 0
 
     def feed(self, chunk: str) -> str:
         """Take one more piece; returns what is now safe to show."""
         if self._inside:
             chunk = self._skip(chunk)
         self._held += chunk
-        if "\n" not in chunk and len(self._held) < 2 * LONGEST_LINE:
+        if len(self._held) < self._wait or (
+            "\n" not in chunk and len(self._held) < 2 * LONGEST_LINE
+        ):
             return ""
         spans = merge(self._find(self._held))
         cut = self._cut(spans)
         if len(self._held) - cut > LONGEST_SECRET:
             cut = len(self._held)
             self._inside = bool(spans) and spans[-1][1] == cut
+        # Nothing to show: with a lot held, look again only when there's a good deal more.
+        self._wait = len(self._held) * 5 // 4 if cut == 0 and len(self._held) > LONGEST_LINE else 0
         return self._release(cut, spans)
 
     def close(self) -> str:

@@ -82,12 +82,13 @@ def is_placeholder(value: str) -> bool:
     """Whether a value stands for a secret without being one: empty, `xxxx`, `$TOKEN`, `<key>`."""
     if len(value) < 3 or value.lower() in _PLACEHOLDER_WORDS:
         return True
-    return _not_secret().match(value) is not None
+    # What is longer than a line is no placeholder, unless it repeats one sign.
+    return _not_secret().match(value) is not None if len(value) < 200 else len(set(value)) == 1
 
 
 def is_path(value: str) -> bool:
     """Whether a value names a place (a file, a page) rather than a secret."""
-    if not _path().match(value):
+    if len(value) > 1000 or not _path().match(value):
         return False
     return value.startswith("http") or not looks_random(value.rpartition("/")[2], least=20)
 
@@ -97,7 +98,7 @@ def is_code(value: str, *, strict: bool) -> bool:
 
     A name with a digit in it counts as one only when `strict`, and only when it's built of words.
     """
-    if not _identifier().match(value):
+    if len(value) > 1000 or not _identifier().match(value):
         return False
     if _reference().match(value):
         return "(" in value or "[" in value or not looks_random(value.replace(".", ""), least=24)
@@ -133,6 +134,7 @@ def looks_random(value: str, *, least: int) -> bool:
     """Whether a value of `least` characters or more has digits among its letters."""
     if len(value) < least:
         return False
+    value = value[:400]
     digits = sum(map(value.count, "0123456789"))
     if not digits:
         # Long tokens without any digit happen; they change case all the time.

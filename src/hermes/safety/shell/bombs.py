@@ -9,30 +9,38 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-_ALWAYS = frozenset(("true", ":", "((1))", "[ 1 ]", "[[ 1 ]]", "((;;))", "/bin/true", "[ true ]", "! false"))
-_PAUSES = frozenset(("sleep", "wait", "read", "inotifywait", "break", "exit", "return", "nc", "usleep"))
+_ALWAYS = frozenset(
+    ("true", ":", "((1))", "[ 1 ]", "[[ 1 ]]", "((;;))", "/bin/true", "[ true ]", "! false")
+)
+_PAUSES = frozenset(
+    ("sleep", "wait", "read", "inotifywait", "break", "exit", "return", "nc", "usleep")
+)
 _MOST_NODES = 400
 
 
 def is_fork_bomb(name: str, body: Node, raw: Callable[[Node], str]) -> bool:
     """Whether a function starts itself in a pipe, in the background, or more than once."""
-    calls, piped = 0, False
+    calls, piped, nested = 0, False, False
     for node in _nodes(body):
         if node.type == "command_name" and raw(node).strip("\"'\\") == name:
             calls += 1
             parent = node.parent
             while parent is not None and parent != body:
-                if parent.type in ("pipeline", "command_substitution", "process_substitution"):
+                if parent.type == "pipeline":
                     piped = True
+                elif parent.type in ("command_substitution", "process_substitution"):
+                    nested = True
                 following = parent.next_sibling
                 if following is not None and following.type == "&":
                     piped = True
                 parent = parent.parent
-    return calls > 0 and (piped or calls > 1 and not _has_test(body))
+    return calls > 0 and (piped or ((nested or calls > 1) and not _has_test(body)))
 
 
 def _has_test(body: Node) -> bool:
-    return any(node.type in ("if_statement", "case_statement", "test_command") for node in _nodes(body))
+    return any(
+        node.type in ("if_statement", "case_statement", "test_command") for node in _nodes(body)
+    )
 
 
 def is_endless_spawn(loop: Node, raw: Callable[[Node], str]) -> bool:
@@ -43,9 +51,7 @@ def is_endless_spawn(loop: Node, raw: Callable[[Node], str]) -> bool:
             return False
     elif "(;;)" not in raw(loop).replace(" ", ""):
         return False
-    body = loop.child_by_field_name("body")
-    if body is None:
-        return False
+    body = loop.child_by_field_name("body") or loop
     background = False
     for node in _nodes(body):
         if node.type == "&":

@@ -13,8 +13,14 @@ if TYPE_CHECKING:
 _MOST = 256
 _DEEPEST = 40
 _WIDEST = 100_000
-_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?\Z|([A-Za-z])\.\.([A-Za-z])(?:\.\.-?\d+)?\Z")
+_RANGE = re.compile(
+    r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?\Z|([A-Za-z])\.\.([A-Za-z])(?:\.\.-?\d+)?\Z"
+)
 _TOKEN = re.compile(r"['\"\\$`{},]")
+
+
+class _TooManyError(Exception):
+    """More spellings than anyone would mean."""
 
 
 def expand_braces(raw: str, shell: Substituter) -> list[str] | None:
@@ -24,7 +30,11 @@ def expand_braces(raw: str, shell: Substituter) -> list[str] | None:
     expanded = False
     while waiting:
         text = waiting.pop()
-        group = _first_group(text)
+        try:
+            group = _first_group(text)
+        except _TooManyError:
+            shell.too_large()
+            return [*done, HOLE]
         if group is None:
             done.append(text)
         else:
@@ -60,7 +70,7 @@ def _first_group(text: str) -> tuple[int, int, list[str]] | None:
                 index = _skip(text, index)
         elif token == "{":
             if len(opened) > _DEEPEST:
-                return 0, len(text), [HOLE] * (_MOST + 1)
+                raise _TooManyError
             opened.append(at)
             commas.append([])
         elif token == "," and opened:
@@ -100,12 +110,12 @@ def _range(text: str) -> list[str]:
         step = 1 if last >= first else -1
         return [chr(code) for code in range(first, last + step, step)]
     if len(text) > 40:
-        return [HOLE] * (_MOST + 1)
+        raise _TooManyError
     first, last, by = int(found[1]), int(found[2]), abs(int(found[3] or 1)) or 1
     step = by if last >= first else -by
     numbers = range(first, last + (1 if step > 0 else -1), step)
     if len(numbers) > _WIDEST:
-        return [HOLE] * (_MOST + 1)
+        raise _TooManyError
     # A long range says nothing more about danger than its ends do.
     if len(numbers) > 24:
         return [str(first), str(last), HOLE]

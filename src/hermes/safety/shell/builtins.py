@@ -21,7 +21,7 @@ def _cd(command: Command, _judge: Judge) -> Stream:
     scope = command.scope
     operands = command.operands
     if not operands:
-        scope.go(scope.home)
+        scope.go(scope.lookup("HOME").text)
     elif operands[0].text == "-":
         scope.go(scope.oldpwd)
     else:
@@ -40,7 +40,12 @@ def _read(command: Command, _judge: Judge) -> Stream:
     stdin = command.stdin
     for name in names or ["REPLY"]:
         text = HOLE
-        if stdin is not None and stdin.text is not None and len(names) == 1 and not command.scope.loop:
+        if (
+            stdin is not None
+            and stdin.text is not None
+            and len(names) == 1
+            and not command.scope.loop
+        ):
             text = stdin.text.partition("\n")[0]
         command.scope.assign(name, Value([text]))
     return NOTHING

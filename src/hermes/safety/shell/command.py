@@ -59,6 +59,10 @@ class Command:
         "words",
     )
 
+    name: str
+    scope: Scope
+    found: bool
+
     def __init__(
         self,
         words: list[Word],

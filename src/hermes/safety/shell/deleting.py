@@ -18,7 +18,7 @@ def kind_of_delete(
     words: list[Word], scope: Scope, *, recursive: bool, found: bool = False
 ) -> str | None:
     """The rule that deleting these operands meets; None for one ordinary file."""
-    if recursive and any(covers_everything(word, scope) for word in words):
+    if (recursive or found) and any(covers_everything(word, scope) for word in words):
         return "delete.root-or-home"
     if recursive:
         return "delete.recursive" if words else None

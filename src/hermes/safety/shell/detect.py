@@ -27,7 +27,7 @@ def detect_dangerous_command(
     judge = Judge(len(command))
     if is_plain(command):
         judge.run_text(command, Origin(0, len(command)), Scope(start, base))
-        return Verdict(judge.findings)
+        return Verdict(judge.findings, judge.commands)
     if "\0" in command:
         judge.report("text.hidden-characters", Origin(0, len(command)), command[:200])
     shown, where = normalise(command)
@@ -37,7 +37,8 @@ def detect_dangerous_command(
         second = Judge(len(shown))
         second.run_text(shown, Origin(0, len(shown)), Scope(start, base))
         _merge(judge.findings, second.findings, where, len(command))
-    return Verdict(judge.findings)
+        judge.commands += second.commands
+    return Verdict(judge.findings, judge.commands)
 
 
 def _home() -> str:
@@ -48,7 +49,9 @@ def _home() -> str:
 
 def _as_given(command: str) -> str:
     """The text without what stands for unknown parts inside the judge, and without NUL."""
-    return "".join("?" if "\ue000" <= char <= "\ue0ff" else char for char in command if char != "\0")
+    return "".join(
+        "?" if "\ue000" <= char <= "\ue0ff" else char for char in command if char != "\0"
+    )
 
 
 def _merge(findings: list[Finding], more: list[Finding], where: list[int], size: int) -> None:

@@ -31,7 +31,9 @@ def _destination(command: Command) -> list[Word]:
 
 def _inside(target: Word, sources: list[Word]) -> list[Word]:
     folder = target.text.rstrip("/")
-    return [target.part(f"{folder}/{posixpath.basename(source.text.rstrip('/'))}") for source in sources]
+    return [
+        target.part(f"{folder}/{posixpath.basename(source.text.rstrip('/'))}") for source in sources
+    ]
 
 
 def _sources(command: Command) -> list[Word]:
@@ -68,7 +70,9 @@ def _after_script(command: Command) -> list[Word]:
 
 
 def _perl(command: Command) -> list[Word]:
-    if not any(flag.startswith("-") and "i" in flag[1:4] for flag in command.flags if flag[1:2] != "-"):
+    if not any(
+        flag.startswith("-") and "i" in flag[1:4] for flag in command.flags if flag[1:2] != "-"
+    ):
         return []
     return command.operands[1:]
 
@@ -160,7 +164,14 @@ def _url_data(command: Command) -> list[Word]:
     """Files that `curl` or `wget` send: `-T file`, `-d @file`, `-F name=@file`."""
     files = command.values("-T", "--upload-file", "--post-file", "--body-file", "-K", "--config")
     for word in command.values(
-        "-d", "--data", "--data-binary", "--data-ascii", "--data-urlencode", "--json", "-F", "--form"
+        "-d",
+        "--data",
+        "--data-binary",
+        "--data-ascii",
+        "--data-urlencode",
+        "--json",
+        "-F",
+        "--form",
     ):
         _, at, path = word.text.partition("@")
         if not at:
@@ -257,7 +268,10 @@ _ALL_OPERANDS = (
 READERS: dict[str, Callable[[Command], list[Word]]] = {
     **dict.fromkeys(_ALL_OPERANDS, _operands),
     **dict.fromkeys(("cp", "gcp", "mv", "install", "ln", "rsync"), _sources),
-    **dict.fromkeys(("grep", "egrep", "fgrep", "rg", "ag", "ack", "awk", "gawk", "mawk", "sed", "gsed"), _after_script),
+    **dict.fromkeys(
+        ("grep", "egrep", "fgrep", "rg", "ag", "ack", "awk", "gawk", "mawk", "sed", "gsed"),
+        _after_script,
+    ),
     **dict.fromkeys(("tar", "bsdtar", "gtar"), _tar_input),
     "dd": _dd_input,
     "curl": _url_data,

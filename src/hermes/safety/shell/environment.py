@@ -58,5 +58,7 @@ def _is_shared(path: str) -> bool:
 
 
 def _loosens(name: str, text: str) -> bool:
-    switch = any(part in name for part in ("YOLO", "APPROV", "UNSAFE", "SKIP", "TRUST", "GATE", "POLICY"))
+    switch = any(
+        part in name for part in ("YOLO", "APPROV", "UNSAFE", "SKIP", "TRUST", "GATE", "POLICY")
+    )
     return switch and text != ""

@@ -135,10 +135,14 @@ def _xargs(command: Command, judge: Judge) -> Stream:
             marker = "{}"
         elif text.startswith("--replace="):
             marker = text[10:]
-        elif text in ("-0", "--null") or (text[1:2] != "-" and "0" in text and not text[1:].isdigit()):
+        elif text in ("-0", "--null") or (
+            text[1:2] != "-" and "0" in text and not text[1:].isdigit()
+        ):
             separator = "\0"
         elif text.startswith("-d") and (len(text) > 2 or index + 1 < len(words)):
-            separator = (text[2:] or words[index + 1].text).replace("\\n", "\n").replace("\\0", "\0")
+            separator = (
+                (text[2:] or words[index + 1].text).replace("\\n", "\n").replace("\\0", "\0")
+            )
         index += 2 if text in _XARGS_VALUED else 1
     inner = words[index:]
     if not inner:
@@ -161,7 +165,9 @@ def _items(command: Command, separator: str | None) -> list[Word]:
         word.stream = stdin
         return [word]
     pieces = stdin.text.split(separator) if separator else stdin.text.split()
-    items = [literal(piece.strip("'\"\n"), command) for piece in pieces[:_MOST_ITEMS] if piece.strip()]
+    items = [
+        literal(piece.strip("'\"\n"), command) for piece in pieces[:_MOST_ITEMS] if piece.strip()
+    ]
     if len(pieces) > _MOST_ITEMS:
         items.append(literal(HOLE, command))
     return items
@@ -171,10 +177,22 @@ def _parallel(command: Command, judge: Judge) -> Stream:
     words = command.words[1:]
     index = 0
     while index < len(words) and words[index].text.startswith("-"):
-        valued = words[index].text in ("-j", "--jobs", "-a", "--arg-file", "-I", "--colsep", "-C", "-S", "-N")
+        valued = words[index].text in (
+            "-j",
+            "--jobs",
+            "-a",
+            "--arg-file",
+            "-I",
+            "--colsep",
+            "-C",
+            "-S",
+            "-N",
+        )
         index += 2 if valued else 1
     rest = words[index:]
-    cut = next((i for i, word in enumerate(rest) if word.text in (":::", "::::", ":::+")), len(rest))
+    cut = next(
+        (i for i, word in enumerate(rest) if word.text in (":::", "::::", ":::+")), len(rest)
+    )
     inner, items = rest[:cut], rest[cut + 1 :]
     if cut == len(rest):
         items = _items(command, "\n")

@@ -15,7 +15,7 @@ from hermes.safety.shell.origin import Origin
 from hermes.safety.shell.rules import RULES
 from hermes.safety.shell.scope import HOLE, UNSET, Scope
 from hermes.safety.shell.simple import run_command
-from hermes.safety.shell.stream import ANYTHING, Stream
+from hermes.safety.shell.stream import ANYTHING, NOTHING, Stream
 from hermes.safety.shell.verdict import ASK, REFUSE, Finding
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 _DEEPEST = 24
 _LONG = 512
 _MOST_FINDINGS = 200
-_MOST_COMMANDS = 20_000
 
 
 class Judge:
@@ -36,8 +35,9 @@ class Judge:
         self.depth = 0
         self._seen: set[tuple[str, int, int]] = set()
         # Nested texts are parsed again; this bounds the total, whatever the nesting.
-        self._budget = 4 * size + 40_000
-        self._started = 0
+        self._budget = 2 * size + 60_000
+        self._most_steps = size + 20_000
+        self._steps = 0
 
     def report(self, key: str, origin: Origin, command: str, *, scope: Scope | None = None) -> None:
         """Note that a rule was met."""
@@ -70,11 +70,7 @@ class Judge:
     ) -> Stream:
         """Judge a shell text and say what it would print."""
         self._budget -= len(text)
-        if (
-            self.depth >= _DEEPEST
-            or self._budget < 0
-            or (len(text) > _LONG and is_tangled(text))
-        ):
+        if self.depth >= _DEEPEST or self._budget < 0 or (len(text) > _LONG and is_tangled(text)):
             self.report("text.too-complex", origin, text[:80])
             return ANYTHING
         self.depth += 1
@@ -86,6 +82,8 @@ class Judge:
     def substitute(self, text: str, origin: Origin, scope: Scope, *, feeds: bool) -> Stream:
         """Judge an inner command and say what it would print."""
         stripped = text.strip()
+        if not stripped:
+            return NOTHING
         if stripped.startswith("<") and not stripped.startswith(("<<", "<(")):
             return walk.read_file(stripped[1:].strip(), origin, scope, self)
         return self.run_text(text, origin, scope.copy(), ANYTHING if feeds else None)
@@ -99,10 +97,10 @@ class Judge:
         """Note that something was not looked at to its end."""
         self.report("text.too-complex", Origin(0, 0), "")
 
-    def start(self) -> bool:
-        """Count one more command; False when there were too many to go on."""
-        self._started += 1
-        if self._started > _MOST_COMMANDS:
+    def step(self) -> bool:
+        """Count one more thing to look at; False when there were too many to go on."""
+        self._steps += 1
+        if self._steps > self._most_steps:
             self.too_large()
             return False
         return True

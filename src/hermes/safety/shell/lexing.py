@@ -11,12 +11,10 @@ from __future__ import annotations
 import re
 
 _NON_ASCII = re.compile(r"[^\x00-\x7f]")
-_SPECIAL = re.compile(r"['\"\\`#<;()\n&@!+?*]|\$[('{\"]|\$\(\(")
+_SPECIAL = re.compile(r"['\"\\`#<>;()\n@!+?*]|\$[(']")
 _DELIMITER_END = frozenset(" \t\n;&|<>()")
 _BRACKETS = re.compile(r"[(){}]")
-_KEYWORDS = re.compile(r"(?:^|[;&|\s])(?:if|case|for|while|until|select)\s|\[\[")
 _DEEPEST = 60
-_MOST_BACKTICKS = 600
 _CLOSERS = re.compile(r"['\"\\`()]|\$\(|#")
 
 
@@ -33,9 +31,7 @@ class Here:
 
 
 def is_tangled(text: str) -> bool:
-    """Whether a long text nests brackets or backticks so deep that parsing it would not pay."""
-    if text.count("`") > _MOST_BACKTICKS:
-        return True
+    """Whether a text nests brackets deeper than anyone writes."""
     depth = 0
     for found in _BRACKETS.finditer(text):
         if found.group() in "({":
@@ -44,7 +40,7 @@ def is_tangled(text: str) -> bool:
                 return True
         elif depth:
             depth -= 1
-    return len(_KEYWORDS.findall(text)) > _MOST_BACKTICKS
+    return False
 
 
 def needs_preparing(text: str) -> bool:
@@ -52,11 +48,14 @@ def needs_preparing(text: str) -> bool:
     return "<<" in text or "<>" in text or ";&" in text or ";;&" in text
 
 
-def prepare(text: str, *, simplify: bool = False) -> tuple[str, dict[int, Here]]:
-    """A same-length copy to parse, and what was found at each rewritten `<`."""
+def prepare(text: str, *, simplify: bool = False) -> tuple[str, dict[int, Here], bool]:
+    """A same-length copy to parse, what was found at each rewritten `<`, and whether it is whole.
+
+    A text is not whole when a string or substitution in it never ends.
+    """
     scanner = _Preparer(text, simplify)
     scanner.run()
-    return _ascii("".join(scanner.out)), scanner.heres
+    return _ascii("".join(scanner.out)), scanner.heres, scanner.whole
 
 
 def _ascii(text: str) -> str:
@@ -73,83 +72,108 @@ class _Preparer:
         self.simplify = simplify
         self.heres: dict[int, Here] = {}
         self.pending: list[tuple[int, str, bool, bool]] = []
-        self.stack: list[str] = ["cmd"]
+        # What is open, and where it began: a string, a substitution, a subshell.
+        self.stack: list[tuple[str, int]] = []
+        self.inside = 0
+        self.ticks = False
+        self.whole = True
 
     def run(self) -> None:
         text, index, size = self.text, 0, len(self.text)
         while index < size:
             found = _SPECIAL.search(text, index)
             if not found:
-                return
+                break
             index = self._step(found.start(), found.group())
+        self.whole = self.whole and not self.inside
+
+    def _open(self, kind: str, at: int, width: int) -> int:
+        self.stack.append((kind, at))
+        self.inside += kind != "("
+        return at + width
+
+    def _close(self, end: int) -> int:
+        kind, start = self.stack.pop()
+        self.inside -= kind != "("
+        if self.simplify and kind != "(" and not self.inside:
+            # To a shell this is one word; what is inside is read again from the original.
+            self.out[start:end] = "z" * (end - start)
+        return end
 
     def _step(self, at: int, token: str) -> int:
-        text, stack = self.text, self.stack
-        in_string = stack[-1] == '"'
+        text = self.text
+        top = self.stack[-1][0] if self.stack else ""
         if token == "\\":
+            if self.simplify and text[at + 1 : at + 2] not in ("", "\n"):
+                self.out[at] = self.out[at + 1] = "z"
             return at + 2
         if token == '"':
-            if in_string:
-                stack.pop()
-            else:
-                stack.append('"')
-            return at + 1
-        if token == '$"':
-            if in_string:
-                stack.pop()
-            else:
-                stack.append('"')
-            return at + 2
+            return self._close(at + 1) if top == '"' else self._open('"', at, 1)
         if token == "`":
-            if "`" in stack:
-                while stack.pop() != "`":
-                    pass
-            else:
-                stack.append("`")
-            return at + 1
+            return self._backtick(at)
         if token == "$(":
-            if text.startswith("$((", at):
-                end = text.find("))", at)
-                return end + 2 if end > 0 else at + 3
-            stack.append("(")
-            return at + 2
-        if token == "${":
-            return at + 2
-        if in_string:
-            return at + (2 if token == "$'" else 1)
-        if token in ("'", "$'"):
+            return self._open("$(", at, 2)
+        if top == '"':
+            return at + 1
+        if token == "'" or (token == "$'"):
             return self._single(at, token)
         if token == "#":
             if at == 0 or text[at - 1] in " \t\n;&|(":
                 end = text.find("\n", at)
-                return end if end > 0 else len(text)
-            return at + 1
+                end = end if end > 0 else len(text)
+                if self.simplify:
+                    self.out[at:end] = " " * (end - at)
+                return end
+            return self._flatten(at, at + 1)
         if token == "(":
-            if text.startswith("((", at) and (at == 0 or text[at - 1] in " \t\n;&|"):
-                end = text.find("))", at)
-                if end > 0 and "\n" not in text[at:end]:
-                    return end + 2
-            stack.append("(")
-            return at + 1
+            return self._parenthesis(at)
         if token == ")":
-            if len(stack) > 1 and stack[-1] == "(":
-                stack.pop()
+            if top in ("(", "$(", "<("):
+                return self._close(at + 1)
             return at + 1
         if token == "<":
             return self._less(at)
+        if token == ">":
+            return self._open("<(", at, 2) if text.startswith(">(", at) else at + 1
         if token == "\n":
             return self._bodies(at + 1) if self.pending else at + 1
-        if token == ";" and text[at : at + 3] == ";;&":
-            self.out[at + 2] = " "
-            return at + 3
-        if token == ";" and text[at : at + 2] == ";&":
-            self.out[at + 1] = ";"
-            return at + 2
+        if token == ";":
+            return self._semicolon(at)
         if self.simplify and token in "@!+?*" and text.startswith("(", at + 1):
             end = matching_paren(text, at + 2)
             if end > 0 and "\n" not in text[at:end] and (at == 0 or text[at - 1] != "$"):
-                self.out[at : end + 1] = "z" * (end + 1 - at)
-                return end + 1
+                return self._flatten(at, end + 1)
+        return at + 1
+
+    def _flatten(self, start: int, end: int) -> int:
+        if self.simplify and not self.inside:
+            self.out[start:end] = "z" * (end - start)
+        return end
+
+    def _backtick(self, at: int) -> int:
+        if not self.ticks:
+            self.ticks = True
+            return self._open("`", at, 1)
+        self.ticks = False
+        while self.stack[-1][0] != "`":
+            self.inside -= self.stack.pop()[0] != "("
+        return self._close(at + 1)
+
+    def _parenthesis(self, at: int) -> int:
+        text = self.text
+        if text.startswith("((", at) and (at == 0 or text[at - 1] in " \t\n;&|"):
+            end = text.find("))", at)
+            if end > 0 and "\n" not in text[at:end]:
+                return end + 2
+        return self._open("(", at, 1)
+
+    def _semicolon(self, at: int) -> int:
+        if self.text.startswith(";;&", at):
+            self.out[at + 2] = " "
+            return at + 3
+        if self.text.startswith(";&", at):
+            self.out[at + 1] = ";"
+            return at + 2
         return at + 1
 
     def _single(self, at: int, token: str) -> int:
@@ -158,16 +182,14 @@ class _Preparer:
         while token == "$'" and end > 0 and _escaped(text, end, start):
             end = text.find("'", end + 1)
         if end < 0:
+            self.whole = False
             return len(text)
-        if self.simplify:
-            self.out[at] = "'" if token == "'" else "z"
-            self.out[start:end] = "z" * (end - start)
-            if token == "$'":
-                self.out[start - 1] = "'"
-        return end + 1
+        return self._flatten(at, end + 1)
 
     def _less(self, at: int) -> int:
         text = self.text
+        if text.startswith("<(", at):
+            return self._open("<(", at, 2)
         if text.startswith("<<<", at):
             self.out[at + 1] = self.out[at + 2] = " "
             self.heres[at] = Here("", at + 3, literal=False, document=False)
@@ -183,6 +205,9 @@ class _Preparer:
                 self.out[at + 1 : index] = " " * (index - at - 1)
                 self.pending.append((at, delimiter, literal, stripped))
                 return end
+            # Never left for the parser, which keeps open heredocs in a buffer of fixed size.
+            self.out[at] = self.out[at + 1] = "|"
+            self.whole = False
             return at + 2
         if text.startswith("<>", at):
             self.out[at + 1] = " "

@@ -24,11 +24,7 @@ _LOOK_ALIKES = str.maketrans(
         )
     )
 )
-_LOOK_ALIKES.update(
-    {
-        ord(char): "-" for char in "‐‑‒–—―−﹣－➖⁃˗"
-    }
-)
+_LOOK_ALIKES.update({ord(char): "-" for char in "‐‑‒–—―−﹣－➖⁃˗"})
 _LOOK_ALIKES.update({ord(char): "/" for char in "∕⁄╱⧸／"})
 _LOOK_ALIKES.update({ord(char): "~" for char in "˜∼～〜"})
 _LOOK_ALIKES.update({ord(char): "*" for char in "∗＊⁎✱"})

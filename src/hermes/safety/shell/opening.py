@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from hermes.safety.shell.scope import Scope
 
 
+_DEEPEST = 24
+
+
 def run_words(
     words: list[Word],
     outer: Command,
@@ -27,7 +30,7 @@ def run_words(
     """Judge the rest of a wrapper's words as a command of its own."""
     if not words:
         return NOTHING
-    if judge.depth >= 40:
+    if judge.depth >= _DEEPEST:
         judge.blame("text.too-complex", outer)
         return ANYTHING
     judge.depth += 1
@@ -45,24 +48,33 @@ def run_words(
         judge.depth -= 1
 
 
-def run_word(
-    word: Word, outer: Command, judge: Judge, *, scope: Scope | None = None
-) -> Stream:
+def run_word(word: Word, outer: Command, judge: Judge, *, scope: Scope | None = None) -> Stream:
     """Judge one word as a shell text, with spans that still fit when it was quoted plainly."""
     note_unread(word, outer, judge)
-    inner = scope if scope is not None else outer.scope.copy()
+    inner = _inner_scope(outer, scope)
     return judge.run_text(word.text, inner_origin(word), inner, outer.stdin)
 
 
-def run_line(words: list[Word], outer: Command, judge: Judge, *, scope: Scope | None = None) -> Stream:
+def run_line(
+    words: list[Word], outer: Command, judge: Judge, *, scope: Scope | None = None
+) -> Stream:
     """Judge several words as the one shell line that a program joins them into."""
     if len(words) == 1:
         return run_word(words[0], outer, judge, scope=scope)
     for word in words:
         note_unread(word, outer, judge)
     text = " ".join(word.text for word in words)
-    inner = scope if scope is not None else outer.scope.copy()
+    inner = _inner_scope(outer, scope)
     return judge.run_text(text, outer.origin.vague(), inner, outer.stdin)
+
+
+def _inner_scope(outer: Command, scope: Scope | None) -> Scope:
+    inner = scope if scope is not None else outer.scope.copy()
+    if outer.found:
+        # Run once for each thing found: the same as a loop.
+        inner = inner.copy()
+        inner.loop += 1
+    return inner
 
 
 def note_unread(word: Word, outer: Command, judge: Judge) -> None:

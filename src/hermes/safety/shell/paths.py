@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from hermes.safety.shell.words import Word
 
 _GLOB = re.compile(r"[*?\[]")
-_ROOT_ENTRIES = "bin boot dev etc home lib opt proc root run sbin srv sys tmp usr var mnt media".split()
+_ROOT_ENTRIES = (
+    "bin boot dev etc home lib opt proc root run sbin srv sys tmp usr var mnt media".split()
+)
 _HOME_ENTRIES = (
     "Desktop Documents Downloads Music Pictures Videos projects src code work bin "
     ".bashrc .config .ssh .cache .local .profile .git .npm"
@@ -81,7 +83,9 @@ _SECRET_NAME = re.compile(
     r"|token\.txt|tokens?\.json|passwords?\.(txt|csv)|client_secret[^/]*\.json|terraform\.tfvars|[^/]*\.tfstate"
     r"|wallet\.dat|login\.keychain(-db)?|logins\.json|key[34]\.db|cookies\.sqlite)\Z"
 )
-_PUBLIC = re.compile(r"(cert|public|pub|ca|chain|bundle|cacert)[^/]*\.(pem|asc|gpg|key)\Z|\.pub\Z|\.env\.example\Z")
+_PUBLIC = re.compile(
+    r"(cert|public|pub|ca|chain|bundle|cacert)[^/]*\.(pem|asc|gpg|key)\Z|\.pub\Z|\.env\.example\Z"
+)
 _POLICY = re.compile(
     r"(config\.ya?ml|hermes_permissions\.ya?ml|permissions\.ya?ml|approvals?(\.[\w.]+)?(/.*)?|trust(ed)?(\.[\w.]+)?(/.*)?|"
     r"command_allowlist[\w.]*|allowlist[\w.]*|policy(\.[\w.]+)?(/.*)?|\*)\Z"
@@ -130,6 +134,7 @@ def is_home(path: str, scope: Scope, *, glob: bool = False) -> bool:
         return True
     return glob and (
         _covers(path, home, _HOME_ENTRIES, 4)
+        or _fits(path, home)
         or (parent.count("/") == 2 and parent.startswith("/home/") and name == "*")
         or (parent == "/home" and _GLOB.search(name) is not None)
         or any(path == home[: -len(tail)] + "*" for tail in (posixpath.basename(home),) if tail)
@@ -149,6 +154,14 @@ def _covers(path: str, base: str, entries: list[str], enough: int) -> bool:
         if fnmatch.fnmatchcase(entry, name) and (entry[0] != "." or name[0] == ".")
     ]
     return len(hits) >= enough
+
+
+def _fits(path: str, home: str) -> bool:
+    """Whether a glob names the home directory or one that holds it."""
+    patterns, names = path.split("/"), home.split("/")
+    return len(patterns) <= len(names) and all(
+        fnmatch.fnmatchcase(name, pattern) for pattern, name in zip(patterns, names, strict=False)
+    )
 
 
 def is_disk(path: str) -> bool:

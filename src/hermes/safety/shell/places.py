@@ -36,11 +36,15 @@ def write_rule(path: str, scope: Scope) -> str | None:
         return "persist.startup-file"
     if paths.is_system(path, scope):
         return "system.write"
-    if scope.elevated and path.startswith("/") and not (
-        paths.in_workspace(path, scope)
-        or paths.is_temporary(path)
-        or path.startswith(scope.home + "/")
-        or HOLE in path
+    if (
+        scope.elevated
+        and path.startswith("/")
+        and not (
+            paths.in_workspace(path, scope)
+            or paths.is_temporary(path)
+            or path.startswith(scope.home + "/")
+            or HOLE in path
+        )
     ):
         return "system.elevated-write"
     return None
@@ -58,8 +62,8 @@ def judge_write(word: Word, text: str, scope: Scope, judge: Judge) -> None:
 
 
 def _is_plain(text: str) -> bool:
-    """A relative name with nothing in it that could lead out of the workspace or be guarded."""
-    return text.isalnum() or text == "/dev/null"
+    """The commonest target, which needs no second look."""
+    return text == "/dev/null"
 
 
 def judge_redirects(
@@ -79,7 +83,11 @@ def judge_redirects(
             judge_write(target, text, scope, judge)
             if redirect.empties and _says_nothing(command) and not _goes_nowhere(target, scope):
                 judge.report("delete.emptied", redirect.origin, text, scope=scope)
-            elif command is not None and redirect.operator in (">", ">|", ">>") and output is not None:
+            elif (
+                command is not None
+                and redirect.operator in (">", ">|", ">>")
+                and output is not None
+            ):
                 _remember(target, scope, output)
         elif redirect.operator == "<" and target.text.startswith(("/dev/tcp/", "/dev/udp/")):
             judge.report("network.raw-socket", redirect.origin, text, scope=scope)
@@ -93,7 +101,7 @@ def _says_nothing(command: Command | None) -> bool:
     if command.name == "cat":
         return args == ["/dev/null"]
     if command.name == "echo":
-        return args[:1] == ["-n"] and not any(args[1:])
+        return not any(arg for arg in args if arg not in ("-n", "-e"))
     return command.name == "printf" and not any(args)
 
 
@@ -111,6 +119,16 @@ def _remember(target: Word, scope: Scope, output: Stream) -> None:
         scope.fetched[scope.absolute(target.text)] = output.text
 
 
+def _remember_link(command: Command) -> None:
+    """Follow a link that this text makes, so that writes through it are seen where they land."""
+    operands = command.operands
+    scope = command.scope
+    if len(operands) != 2 or not (operands[0].known and operands[1].known) or len(scope.links) > 50:
+        return
+    link = scope.absolute(operands[1].text)
+    scope.links[link] = scope.absolute(operands[0].text)
+
+
 def judge_command(command: Command, judge: Judge) -> None:
     """Report what a program writes to, or reads from, a guarded place."""
     name = command.name
@@ -119,6 +137,8 @@ def judge_command(command: Command, judge: Judge) -> None:
     if writer is not None:
         for word in writer(command):
             judge_write(word, command.text, scope, judge)
+        if name in ("ln", "gln"):
+            _remember_link(command)
         for word in moved_from(command):
             _judge_moved(word, command, judge)
     reader = READERS.get(name)

@@ -36,7 +36,9 @@ _DOWNLOADERS = frozenset(
     "curl wget fetch aria2c lynx w3m links http https httpie xh curlie axel nc ncat netcat socat telnet ftp "
     "lwp-request get invoke-webrequest iwr irm invoke-restmethod".split()
 )
-_FILTERS = frozenset("cat tee head tail grep egrep fgrep sort uniq pv cut nl tac dos2unix less more sponge".split())
+_FILTERS = frozenset(
+    "cat tee head tail grep egrep fgrep sort uniq pv cut nl tac dos2unix less more sponge".split()
+)
 _DECODERS = frozenset(
     "gunzip zcat bunzip2 bzcat unxz xzcat unzstd zstdcat uudecode lz4cat uncompress gpg xxd openssl base64 "
     "base32 basenc rev tr".split()
@@ -197,7 +199,9 @@ def _characters(text: str) -> str:
     text = unescape(text)
     return re.sub(
         r"(.)-(.)",
-        lambda found: "".join(map(chr, range(ord(found[1]), min(ord(found[2]), ord(found[1]) + 255) + 1))),
+        lambda found: "".join(
+            map(chr, range(ord(found[1]), min(ord(found[2]), ord(found[1]) + 255) + 1))
+        ),
         text,
     )
 
@@ -228,7 +232,9 @@ def _tar(command: Command) -> Stream:
     reading = READERS["tar"](command)
     scope = command.scope
     tags = {ARCHIVE, UNKNOWN}
-    if any(paths.is_credential(path, scope) for word in reading for path in paths.targets(word, scope)):
+    if any(
+        paths.is_credential(path, scope) for word in reading for path in paths.targets(word, scope)
+    ):
         tags.add(SECRET)
     return Stream(None, frozenset(tags))
 

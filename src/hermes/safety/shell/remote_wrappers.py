@@ -41,7 +41,9 @@ def _ssh(command: Command, judge: Judge) -> Stream | None:
     index = 1
     while index < len(words) and words[index].text.startswith("-") and words[index].text != "--":
         text = words[index].text
-        index += 2 if text in _SSH_VALUED or (len(text) > 2 and "-" + text[-1] in _SSH_VALUED) else 1
+        index += (
+            2 if text in _SSH_VALUED or (len(text) > 2 and "-" + text[-1] in _SSH_VALUED) else 1
+        )
     rest = words[index + 1 :]
     scope = _elsewhere(command)
     if rest and rest[0].text in ("-t", "-tt", "-n", "-q", "--"):
@@ -56,7 +58,10 @@ def _ssh(command: Command, judge: Judge) -> Stream | None:
 def _judge_options(command: Command, judge: Judge) -> None:
     for value in command.values("-o"):
         name, _, text = value.text.replace(" ", "=", 1).partition("=")
-        if name.lower() in ("proxycommand", "localcommand", "knownhostscommand") and text.strip() != "none":
+        if (
+            name.lower() in ("proxycommand", "localcommand", "knownhostscommand")
+            and text.strip() != "none"
+        ):
             run_word(value.part(text), command, judge)
 
 

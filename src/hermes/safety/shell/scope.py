@@ -47,6 +47,7 @@ class Scope:
         "fetched",
         "functions",
         "home",
+        "links",
         "loop",
         "oldpwd",
         "positional",
@@ -69,6 +70,8 @@ class Scope:
         self.elevated = False
         # Files that this command text downloaded or wrote; shared by all copies.
         self.fetched: dict[str, str] = {}
+        # Symbolic links that this command text made, and where they lead; shared likewise.
+        self.links: dict[str, str] = {}
 
     def copy(self) -> Scope:
         """A scope whose changes stay its own."""
@@ -91,7 +94,9 @@ class Scope:
             index = int(name) - 1
             return Value([self.positional[index] if index < len(self.positional) else UNSET])
         if name in "@*":
-            return Value(list(self.positional) if self.positional is not None else [HOLE], array=True)
+            return Value(
+                list(self.positional) if self.positional is not None else [HOLE], array=True
+            )
         return Value([self._environment(name)])
 
     def _environment(self, name: str) -> str:
@@ -134,4 +139,8 @@ class Scope:
         if not path.startswith(("/", HOLE)):
             path = posixpath.join(self.cwd, path)
         path = posixpath.normpath(path)
+        for link, place in self.links.items():
+            if path == link or path.startswith(link + "/"):
+                path = place + path[len(link) :]
+                break
         return path[1:] if path.startswith("//") else path

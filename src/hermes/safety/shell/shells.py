@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hermes.safety.shell.words import Word
 
 _VALUED = frozenset(("-o", "+o", "-O", "+O", "--rcfile", "--init-file", "-C", "--init-command"))
+_SCRIPT_LANGUAGES = ("perl", "ruby", "node", "php", "lua")
 _STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 
 
@@ -83,6 +84,17 @@ def run_known(known: str, command: Command, judge: Judge) -> Stream:
     if not known:
         judge.blame("remote-code.downloaded", command)
         return ANYTHING
+    first = known.partition("\n")[0]
+    if first.startswith("#!") and "python" in first:
+        from hermes.safety.shell.interpreters.python_source import judge_source
+
+        judge_source(known, command, judge)
+        return ANYTHING
+    if first.startswith("#!") and any(name in first for name in _SCRIPT_LANGUAGES):
+        from hermes.safety.shell.interpreters.scripts import judge_script
+
+        judge_script(known, command, judge)
+        return ANYTHING
     return judge.run_text(known, command.origin.vague(), command.scope.copy(), command.stdin)
 
 
@@ -112,5 +124,6 @@ def _origin(command: Command) -> Origin:
 
 
 SHELLS: dict[str, Callable[[Command, Judge], Stream | None]] = dict.fromkeys(
-    "bash sh zsh dash ksh mksh ash rbash csh tcsh fish yash oksh pdksh elvish xonsh nu".split(), _shell
+    "bash sh zsh dash ksh mksh ash rbash csh tcsh fish yash oksh pdksh elvish xonsh nu".split(),
+    _shell,
 )

@@ -52,9 +52,7 @@ def run_simple(
         if redirects:
             places.judge_redirects(None, redirects, scope, stdin, judge)
         return NOTHING
-    command = Command(
-        words, scope, stdin=stdin, redirects=redirects, assignments=assignments
-    )
+    command = Command(words, scope, stdin=stdin, redirects=redirects, assignments=assignments)
     output = run_command(command, judge)
     if redirects:
         places.judge_redirects(command, redirects, scope, output, judge)
@@ -65,8 +63,9 @@ def run_simple(
 
 def run_command(command: Command, judge: Judge) -> Stream:
     """Judge a program with its words and say what it would print."""
-    if not judge.start():
+    if not judge.step():
         return ANYTHING
+    judge.commands.append([word.text for word in command.words])
     scope, name = command.scope, command.name
     first = command.words[0]
     if not 0 < len(first.text) < _LONGEST_NAME:
@@ -131,6 +130,9 @@ def _unknown_program(command: Command, judge: Judge) -> Stream:
     usual = _PROGRAM_VARIABLES.get(first.variables[0]) if len(first.variables) == 1 else None
     if usual and first.text in (HOLE, UNSET):
         return _again(command, [first.part(usual), *rest], judge)
+    if command.scope.calls and command.scope.positional is None and _is_parameter(first):
+        # The body of a function, before anyone has called it with something to run.
+        return ANYTHING
     tags = first.stream.tags if first.stream else frozenset()
     downloaded = tags & {NETWORK, DECODED}
     judge.blame("remote-code.substitution" if downloaded else "text.unknown-program", command)
@@ -138,6 +140,12 @@ def _unknown_program(command: Command, judge: Judge) -> Stream:
         # An empty variable vanishes, and the next word is what runs.
         _again(command, rest, judge)
     return ANYTHING
+
+
+def _is_parameter(word: Word) -> bool:
+    return bool(word.variables) and all(
+        name in ("@", "*") or name.isdigit() for name in word.variables
+    )
 
 
 def _again(command: Command, words: list[Word], judge: Judge) -> Stream:

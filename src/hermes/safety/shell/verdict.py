@@ -35,12 +35,17 @@ class Finding:
 
 
 class Verdict:
-    """The action for a whole command text: that of its worst finding, or "allow"."""
+    """The action for a whole command text: that of its worst finding, or "allow".
 
-    __slots__ = ("action", "findings")
+    `commands` has the words of every simple command that could run, wrappers and what they start
+    alike; a part that can't be known holds private-use characters.
+    """
 
-    def __init__(self, findings: list[Finding]) -> None:
+    __slots__ = ("action", "commands", "findings")
+
+    def __init__(self, findings: list[Finding], commands: list[list[str]] | None = None) -> None:
         self.findings = findings
+        self.commands = commands or []
         self.action = worst(finding.severity for finding in findings) if findings else ALLOW
 
     def __repr__(self) -> str:

@@ -13,9 +13,19 @@ from hermes.safety.shell import bombs
 from hermes.safety.shell.command import Redirect
 from hermes.safety.shell.lexing import Here, as_ascii, needs_preparing, prepare
 from hermes.safety.shell.paths import is_credential, targets
+from hermes.safety.shell.pieces import is_dense, split_pieces
 from hermes.safety.shell.scope import HOLE, Scope, Value
 from hermes.safety.shell.simple import run_simple
-from hermes.safety.shell.stream import ANYTHING, FILE, FROM_FILE, NOTHING, SECRET, Stream, joined, tagged
+from hermes.safety.shell.stream import (
+    ANYTHING,
+    FILE,
+    FROM_FILE,
+    NOTHING,
+    SECRET,
+    Stream,
+    joined,
+    tagged,
+)
 from hermes.safety.shell.words import Word, expand, expand_document, expand_text
 
 if TYPE_CHECKING:
@@ -28,6 +38,7 @@ if TYPE_CHECKING:
 
 _parser: Parser | None = None
 _DEEPEST_NODE = 40
+_LONG = 1500
 _MOST_ROUNDS = 6
 _SKIPPED = frozenset(
     "; ;; & && || | |& \n comment do done then fi else if elif while until for in case esac { } ( ) ! function "
@@ -49,18 +60,45 @@ def parse(text: str) -> Node:
 
 def run(text: str, origin: Origin, scope: Scope, stdin: Stream | None, judge: Judge) -> Stream:
     """Judge a text and say what it would print."""
+    if len(text) > _LONG:
+        return _run_long(text, origin, scope, stdin, judge)
     heres: dict[int, Here] = {}
     if needs_preparing(text):
-        shown, heres = prepare(text)
+        shown, heres, _ = prepare(text)
     else:
         shown = as_ascii(text)
     root = parse(shown)
     if root.has_error:
-        shown, heres = prepare(text, simplify=True)
+        shown, heres, whole = prepare(text, simplify=True)
         root = parse(shown)
-        if root.has_error:
+        if root.has_error or not whole:
             judge.report("text.unreadable", origin, text[:200])
     return _Walker(text, origin, heres, judge).run(root, scope, stdin)
+
+
+def _run_long(
+    text: str, origin: Origin, scope: Scope, stdin: Stream | None, judge: Judge
+) -> Stream:
+    """The same for a text too long to be parsed at once."""
+    shown, heres, whole = prepare(text, simplify=True)
+    if not whole:
+        judge.report("text.unreadable", origin, text[:200])
+        return ANYTHING
+    outputs = []
+    for start, end in split_pieces(shown):
+        piece = shown[start:end]
+        if is_dense(piece):
+            judge.report("text.too-complex", origin.at(start, end), text[start : start + 80])
+            return ANYTHING
+        root = parse(piece)
+        if root.has_error:
+            judge.report("text.unreadable", origin.at(start, end), text[start : start + 200])
+        inside = {at - start: here for at, here in heres.items() if start <= at < end}
+        walker = _Walker(text[start:end], origin.at(start, end), inside, judge, start)
+        outputs.append(walker.run(root, scope, stdin))
+        if root.has_error:
+            return ANYTHING
+    return joined([output for output in outputs if output is not NOTHING])
 
 
 def read_file(raw: str, origin: Origin, scope: Scope, judge: Judge) -> Stream:
@@ -88,8 +126,11 @@ class Function:
 
 
 class _Walker:
-    def __init__(self, text: str, origin: Origin, heres: dict[int, Here], judge: Judge) -> None:
+    def __init__(
+        self, text: str, origin: Origin, heres: dict[int, Here], judge: Judge, offset: int = 0
+    ) -> None:
         self.text = text
+        self.offset = offset
         self.origin = origin
         self.heres = heres
         self.judge = judge
@@ -105,6 +146,8 @@ class _Walker:
         kind = node.type
         if kind in _SKIPPED:
             return NOTHING
+        if not self.judge.step():
+            return ANYTHING
         if self.depth >= _DEEPEST_NODE:
             self.judge.report("text.too-complex", self._origin(node), self._raw(node)[:80])
             return ANYTHING
@@ -124,9 +167,7 @@ class _Walker:
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
         outputs = [
-            self.run(child, scope, stdin)
-            for child in node.children
-            if child.type not in _SKIPPED
+            self.run(child, scope, stdin) for child in node.children if child.type not in _SKIPPED
         ]
         self._apply(redirects, scope, node)
         return joined([output for output in outputs if output is not NOTHING])
@@ -180,8 +221,7 @@ class _Walker:
     ) -> Stream:
         body = node.child_by_field_name("body")
         own = tuple(
-            self._redirect(child, scope)
-            for child in node.children_by_field_name("redirect")
+            self._redirect(child, scope) for child in node.children_by_field_name("redirect")
         )
         both = own + redirects
         stray = [
@@ -212,7 +252,7 @@ class _Walker:
                     assignments.append((name, Word(value.text, value.text, self._origin(child))))
             elif kind.endswith("_redirect"):
                 own.append(self._redirect(child, scope))
-            elif child.start_byte == end:
+            elif child.start_byte == end or self.text[end : child.start_byte] == "\\\n":
                 # Nothing stands between the two: for a shell this is one word.
                 end = child.end_byte
             else:
@@ -253,6 +293,7 @@ class _Walker:
     ) -> Stream:
         for child in node.children:
             name = self._raw(child)
+            self._inside(child, scope)
             scope.variables.pop(name, None)
             scope.functions.pop(name, None)
         return NOTHING
@@ -287,6 +328,7 @@ class _Walker:
             if word.stream is not None and word.stream.text is None:
                 scope.fetched["$" + name] = ",".join(sorted(word.stream.tags))
         if target.type == "subscript":
+            self._inside(target, scope)
             name = name.partition("[")[0]
             old = scope.variables.get(name)
             result = Value([*(old.items if old else []), *result.items], array=True)
@@ -354,6 +396,8 @@ class _Walker:
         for item in node.children:
             if item.type == "case_item":
                 patterns = item.children_by_field_name("value")
+                for pattern in patterns:
+                    self._inside(pattern, scope)
                 outputs += [
                     self.run(child, scope, stdin)
                     for child in item.children
@@ -430,7 +474,9 @@ class _Walker:
         if here is not None:
             redirect = Redirect("<<<", descriptor, None, origin)
             tags = word.stream.tags if word.stream else frozenset()
-            text = None if word.stream is not None and word.stream.text is None else word.text + "\n"
+            text = (
+                None if word.stream is not None and word.stream.text is None else word.text + "\n"
+            )
             redirect.stream = Stream(text, tags)
             return redirect
         if operator in (">&", "<&") and (word.text.isdigit() or word.text == "-"):
@@ -441,7 +487,8 @@ class _Walker:
         return redirect
 
     def _document(self, here: Here, scope: Scope) -> Stream:
-        origin = self.origin.at(here.start, here.start + len(here.body))
+        start = here.start - self.offset
+        origin = self.origin.at(start, start + len(here.body))
         if here.literal:
             return Stream(here.body)
         word = expand_document(here.body, origin, scope, self.judge)

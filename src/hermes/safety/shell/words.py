@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from hermes.safety.shell.stream import Stream
 
 _DEEPEST = 12
+_LONGEST = 200_000
+_MOST_NAMES = 16
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9_./:=,+@%^-]+\Z")
 _PLAIN_RUN = re.compile(r"[^'\"\\$`*?\[~<>]+")
 _QUOTED_RUN = re.compile(r"[^\"\\$`]+")
@@ -39,13 +41,16 @@ class Word:
 
     __slots__ = ("glob", "origin", "process", "quoted", "raw", "stream", "text", "variables")
 
+    text: str
+    variables: tuple[str, ...]
+
     def __init__(self, text: str, raw: str, origin: Origin) -> None:
         self.text = text
         self.raw = raw
         self.origin = origin
         self.glob = False
         self.quoted = False
-        self.variables: tuple[str, ...] = ()
+        self.variables = ()
         self.stream: Stream | None = None
         self.process: Stream | None = None
 
@@ -129,6 +134,7 @@ class _Expander:
         self.shell = shell
         self.split = split
         self.depth = depth
+        self.size = 0
         self.done: list[Word] = []
         self.word: Word | None = None
         self.parts: list[str] = []
@@ -157,6 +163,12 @@ class _Expander:
 
     def _put(self, text: str) -> None:
         self._current()
+        self.size += len(text)
+        if self.size > _LONGEST:
+            if self.size - len(text) <= _LONGEST:
+                self.shell.too_large()
+                self.parts.append(HOLE)
+            return
         self.parts.append(text)
 
     def _close(self) -> None:
@@ -172,7 +184,7 @@ class _Expander:
         prefix = raw if slash < 0 else raw[:slash]
         user = prefix[1:]
         if not user:
-            self._put(self.scope.home)
+            self._put(self.scope.lookup("HOME").text)
         elif user == "+":
             self._put(self.scope.cwd)
         elif user == "-":
@@ -251,16 +263,15 @@ class _Expander:
         raw = self.raw
         following = raw[index + 1 : index + 2]
         if following == "(":
-            if raw.startswith("((", index + 1):
-                end = raw.find("))", index)
-                if end > 0:
-                    self.shell.scan(raw[index + 3 : end], self.origin.at(index + 3, end), self.scope)
-                    self._put(HOLE)
-                    return end + 2
             end = matching_paren(raw, index + 2)
             if end < 0:
                 self._put(HOLE)
                 return len(raw)
+            if raw.startswith("((", index + 1) and raw[end - 1] == ")":
+                inner = raw[index + 3 : end - 1]
+                self.shell.scan(inner, self.origin.at(index + 3, end - 1), self.scope)
+                self._put(HOLE)
+                return end + 1
             self._substitute(raw[index + 2 : end], index + 2, end, quoted=quoted)
             return end + 1
         if following == "{":
@@ -369,9 +380,7 @@ class _Expander:
             self.shell.too_large()
             return HOLE
         origin = self.origin.at(start, start + len(raw))
-        inner = _Expander(
-            raw, origin, self.scope, self.shell, split=False, depth=self.depth + 1
-        )
+        inner = _Expander(raw, origin, self.scope, self.shell, split=False, depth=self.depth + 1)
         words = inner.words()
         if words and words[0].stream is not None:
             self._current().stream = words[0].stream
@@ -380,7 +389,7 @@ class _Expander:
     def _insert(self, name: str, value: Value, *, quoted: bool, every: bool) -> None:
         if self.word is not None or value.items:
             word = self._current()
-            if not (len(value.items) == 1 and name == "IFS"):
+            if name != "IFS" and name not in word.variables and len(word.variables) < _MOST_NAMES:
                 word.variables += (name,)
             if value.glob:
                 word.glob = True
@@ -399,6 +408,9 @@ class _Expander:
             return
         if "*" in text or "?" in text:
             self._current().glob = True
+        blanks = self.scope.variables.get("IFS")
+        if blanks is not None and blanks.text.strip():
+            text = text.translate({ord(char): " " for char in blanks.text})
         if not (" " in text or "\n" in text or "\t" in text):
             self._put(text)
             return

@@ -114,7 +114,9 @@ _PREFIXES["busybox"] = _PREFIXES["toybox"] = _Prefix()
 
 # Tools with a subcommand that starts what follows it.
 _RUNNERS = {
-    "uv": (("run", "--with -p --python --extra --group --project --directory --env-file --package -m"),),
+    "uv": (
+        ("run", "--with -p --python --extra --group --project --directory --env-file --package -m"),
+    ),
     "poetry": (("run", ""),),
     "pdm": (("run", ""),),
     "pipenv": (("run", ""),),
@@ -167,7 +169,9 @@ def rest_after(
         if len(text) > 1 and text[0] == "-":
             options.append(word)
             index += 1
-            if text in valued or (text[1] != "-" and text[:2] not in valued and "-" + text[-1] in valued):
+            if text in valued or (
+                text[1] != "-" and text[:2] not in valued and "-" + text[-1] in valued
+            ):
                 options.extend(words[index : index + 1])
                 index += 1
             continue
@@ -265,8 +269,10 @@ def _script(command: Command, judge: Judge) -> Stream | None:
 def _flock(command: Command, judge: Judge) -> Stream:
     valued = frozenset(("-w", "--wait", "--timeout", "-E", "--conflict-exit-code"))
     _, _, rest = rest_after(command.words[1:], valued, skip=1)
-    if rest and rest[0].text in ("-c", "--command"):
-        return run_line(rest[1:2], command, judge)
+    words = command.words
+    for index, word in enumerate(words):
+        if word.text in ("-c", "--command") and word not in rest[1:]:
+            return run_line(words[index + 1 : index + 2], command, judge)
     return run_words(rest, command, judge)
 
 
@@ -276,7 +282,9 @@ def _su(command: Command, judge: Judge) -> Stream | None:
     scope.elevated = True
     for index, word in enumerate(words[1:], 1):
         text = word.text
-        if text in ("-c", "--command") or (text[:1] == "-" and text[1:2] != "-" and text.endswith("c")):
+        if text in ("-c", "--command") or (
+            text[:1] == "-" and text[1:2] != "-" and text.endswith("c")
+        ):
             return run_line(words[index + 1 : index + 2], command, judge, scope=scope)
         if text.startswith("--command="):
             return run_word(word.part(text[10:]), command, judge, scope=scope)
@@ -296,7 +304,9 @@ def _systemd_run(command: Command, judge: Judge) -> Stream:
         "--service-type --path-property --socket-property".split()
     )
     options, _, rest = rest_after(command.words[1:], valued)
-    if any(option.text.startswith("--on-") or option.text == "--timer-property" for option in options):
+    if any(
+        option.text.startswith("--on-") or option.text == "--timer-property" for option in options
+    ):
         judge.blame("persist.schedule", command)
     return run_words(rest, command, judge)
 
@@ -310,7 +320,9 @@ def _runner(command: Command, judge: Judge) -> Stream | None:
         if sub:
             start = next(i for i, word in enumerate(command.words) if word is operands[0]) + 1
         options, _, rest = rest_after(
-            command.words[start:], frozenset(valued.split()), skip=_RUNNER_OPERANDS.get(command.name, 0)
+            command.words[start:],
+            frozenset(valued.split()),
+            skip=_RUNNER_OPERANDS.get(command.name, 0),
         )
         while rest and rest[0].text == "--":
             rest = rest[1:]

@@ -1,11 +1,11 @@
 """Programs that carry code of another language in their words or read it from a pipe.
 
-    python.py       inline Python, read with `ast`
-    scripts.py      inline Perl, Ruby, JavaScript, PHP, Lua: tokens, not a grammar
-    sql.py          SQL by statement, and the database shells that run it
-    text_tools.py   awk, sed, vim, ed: editors and filters that can start a shell
-    powershell.py   PowerShell and cmd
-    tools.py        tools with a command among their options: git, tar, rsync, make, crontab
+python.py       inline Python, read with `ast`
+scripts.py      inline Perl, Ruby, JavaScript, PHP, Lua: tokens, not a grammar
+sql.py          SQL by statement, and the database shells that run it
+text_tools.py   awk, sed, vim, ed: editors and filters that can start a shell
+powershell.py   PowerShell and cmd
+tools.py        tools with a command among their options: git, tar, rsync, make, crontab
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from hermes.safety.shell.stream import Stream
 
 INTERPRETERS: dict[str, Callable[[Command, Judge], Stream | None]] = {
-    **dict.fromkeys(("python", "pypy", "ipython", "micropython", "pythonw", "py", "sage"), run_python),
+    **dict.fromkeys(
+        ("python", "pypy", "ipython", "micropython", "pythonw", "py", "sage"), run_python
+    ),
     **SCRIPTS,
     **DATABASES,
     **TEXT_TOOLS,

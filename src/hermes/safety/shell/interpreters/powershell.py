@@ -23,13 +23,17 @@ if TYPE_CHECKING:
     from hermes.safety.shell.scope import Scope
     from hermes.safety.shell.words import Word
 
-_TOKEN = re.compile(r"'((?:[^']|'')*)'|\"((?:[^\"`]|`.)*)\"|(\|\||&&|[;|\n&{}()])|((?:[^\s;|&(){}'\"]|`.)+)")
+_TOKEN = re.compile(
+    r"'((?:[^']|'')*)'|\"((?:[^\"`]|`.)*)\"|(\|\||&&|[;|\n&{}()])|((?:[^\s;|&(){}'\"]|`.)+)"
+)
 _HOME = re.compile(
     r"\$env:(?:userprofile|home|homepath)|%userprofile%|%homepath%|%homedrive%%homepath%|\$home\b|\$\{?env:userprofile\}?"
     r"|\[environment\]::getfolderpath\(['\"]userprofile['\"]\)|~(?=[\\/]|$|\s)",
     re.I,
 )
-_SYSTEM_ROOT = re.compile(r"\$env:(?:systemroot|windir|programfiles)|%(?:systemroot|windir|programfiles)%", re.I)
+_SYSTEM_ROOT = re.compile(
+    r"\$env:(?:systemroot|windir|programfiles)|%(?:systemroot|windir|programfiles)%", re.I
+)
 _DRIVE = re.compile(r"\$env:systemdrive|%systemdrive%|%homedrive%", re.I)
 _DOWNLOAD = re.compile(
     r"downloadstring|downloaddata|invoke-webrequest|invoke-restmethod|\biwr\b|\birm\b|net\.webclient|\bcurl\b|\bwget\b",
@@ -78,7 +82,9 @@ def _encoded(words: list[Word], command: Command, judge: Judge) -> None:
 
 def _line(words: list[Word], command: Command, judge: Judge) -> None:
     # The raw spelling: a POSIX shell has already taken the backslashes out of the text.
-    pieces = [word.text if word.quoted and "'" in word.raw[:1] + '"' else word.text for word in words]
+    pieces = [
+        word.text if word.quoted and "'" in word.raw[:1] + '"' else word.text for word in words
+    ]
     run_windows(" ".join(pieces), command, judge)
 
 
@@ -166,7 +172,10 @@ def windows_path(text: str, scope: Scope) -> str:
 def _expression(command: Command, judge: Judge) -> Stream:
     stdin = command.stdin
     judge.blame(
-        "remote-code.pipe" if stdin is not None and "network" in stdin.tags else "remote-code.unknown-input", command
+        "remote-code.pipe"
+        if stdin is not None and "network" in stdin.tags
+        else "remote-code.unknown-input",
+        command,
     )
     return ANYTHING
 

@@ -45,6 +45,7 @@ _NETWORK = frozenset(
     "requests.request httpx.get httpx.post httpx.put aiohttp.request http.client.HTTPSConnection "
     "http.client.HTTPConnection urllib3.request".split()
 )
+_MOST_NODES = 20_000
 _HOLE_NAME = "hole_in_source"
 _BLOCK_IN_LINE = re.compile(r"[;\n]\s*(?=(?:for|while|if|with|try|def|class|async)\b)")
 
@@ -56,10 +57,11 @@ def judge_source(text: str, command: Command, judge: Judge) -> None:
     if tree is None:
         judge.blame("text.unreadable-code", command)
         return
-    if sum(1 for _ in ast.walk(tree)) > 20_000:
+    nodes = list(ast.walk(tree))
+    if len(nodes) > _MOST_NODES:
         judge.blame("text.too-complex", command)
         return
-    _Reader(tree, readable, command, judge).read()
+    _Reader(nodes, readable, command, judge).read()
 
 
 def _parsed(text: str) -> ast.Module | None:
@@ -78,30 +80,43 @@ def _parsed(text: str) -> ast.Module | None:
 
 
 class _Reader:
-    def __init__(self, tree: ast.Module, text: str, command: Command, judge: Judge) -> None:
-        self.tree = tree
+    def __init__(self, nodes: list[ast.AST], text: str, command: Command, judge: Judge) -> None:
+        self.nodes = nodes
         self.text = text
         self.command = command
         self.judge = judge
         self.scope = command.scope
-        self.values = Values(tree, command.scope)
+        self.values = Values(nodes, command.scope)
 
     def read(self) -> None:
-        calls = [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
+        calls = [node for node in self.nodes if isinstance(node, ast.Call)]
         names = {self.values.dotted(call.func) for call in calls}
-        connects = any(name.endswith((".connect", ".connect_ex")) for name in names) and "socket" in self.text
+        if "os.chdir" in names:
+            self._change_directory(calls)
+        connects = (
+            any(name.endswith((".connect", ".connect_ex")) for name in names)
+            and "socket" in self.text
+        )
         if connects and (names & (_RUN_LIST | _RUN_TEXT) or "os.dup2" in names):
             self.judge.blame("network.reverse-shell", self.command)
         elif any(name.endswith((".bind", ".listen")) for name in names) and "socket" in self.text:
             self.judge.blame("network.listener", self.command)
         if any(name.endswith(("HTTPServer", "TCPServer", "http.server.test")) for name in names):
             self.judge.blame("network.listener", self.command)
-        self._forks()
+        if "fork" in self.text:
+            self._forks()
         for call in calls:
             self._call(call)
 
+    def _change_directory(self, calls: list[ast.Call]) -> None:
+        self.scope = self.scope.copy()
+        self.values.scope = self.scope
+        for call in calls:
+            if self.values.dotted(call.func) == "os.chdir" and call.args:
+                self.scope.go(self.values.text(call.args[0]))
+
     def _forks(self) -> None:
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.While | ast.For | ast.ListComp | ast.GeneratorExp) and any(
                 isinstance(inner, ast.Call) and self.values.dotted(inner.func) == "os.fork"
                 for inner in ast.walk(node)
@@ -125,11 +140,16 @@ class _Reader:
         if name in ("exec", "eval", "compile", "builtins.exec", "builtins.eval"):
             self._code(args)
         elif name in _NETWORK:
-            if any("os.environ" in ast.unparse(part) for part in [*args, *(k.value for k in call.keywords)]):
+            if any(
+                "os.environ" in ast.unparse(part)
+                for part in [*args, *(k.value for k in call.keywords)]
+            ):
                 self.judge.blame("secrets.sent", self.command)
         elif name in ("open", "io.open", "codecs.open") and args:
             self._open(call, args)
-        elif name in ("os.kill", "os.killpg") and args and self.values.text(args[0]) in ("-1", HOLE):
+        elif (
+            name in ("os.kill", "os.killpg") and args and self.values.text(args[0]) in ("-1", HOLE)
+        ):
             if not isinstance(args[0], ast.Call):
                 self.judge.blame("process.kill-all", self.command)
         elif isinstance(call.func, ast.Attribute):
@@ -173,7 +193,11 @@ class _Reader:
             node = self.values.names[node.id]
         if isinstance(node, ast.List | ast.Tuple):
             self._arguments(list(node.elts))
-        elif isinstance(node, ast.Call) and self.values.dotted(node.func) == "shlex.split" and node.args:
+        elif (
+            isinstance(node, ast.Call)
+            and self.values.dotted(node.func) == "shlex.split"
+            and node.args
+        ):
             self._shell(node.args[0])
         else:
             self._shell(node)
@@ -215,9 +239,14 @@ class _Reader:
             return
         source = ast.unparse(args[0])
         text = self.values.text(args[0])
-        if any(word in source for word in ("urlopen", "requests.", "httpx.", "recv(", "http.client")):
+        if any(
+            word in source for word in ("urlopen", "requests.", "httpx.", "recv(", "http.client")
+        ):
             self.judge.blame("remote-code.pipe", self.command)
-        elif any(word in source for word in ("b64decode", "fromhex", "unhexlify", "decompress", "rot13", "loads")):
+        elif any(
+            word in source
+            for word in ("b64decode", "fromhex", "unhexlify", "decompress", "rot13", "loads")
+        ):
             self.judge.blame("remote-code.pipe", self.command)
         if HOLE not in text and _HOLE_NAME not in text and text != self.text:
             self.judge.depth += 1

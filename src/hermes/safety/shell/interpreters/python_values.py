@@ -25,12 +25,12 @@ _METHODS_THROUGH = frozenset("resolve absolute expanduser as_posix strip encode 
 class Values:
     """What names stand for in one source, as far as that is constant."""
 
-    def __init__(self, tree: ast.Module, scope: Scope) -> None:
+    def __init__(self, nodes: list[ast.AST], scope: Scope) -> None:
         self.scope = scope
         self.modules: dict[str, str] = {}
         self.names: dict[str, ast.expr] = {}
         self.loops: set[str] = set()
-        for node in ast.walk(tree):
+        for node in nodes:
             self._note(node)
 
     def _note(self, node: ast.AST) -> None:
@@ -134,7 +134,11 @@ class Values:
         if name in ("os.getcwd", "pathlib.Path.cwd"):
             return self.scope.cwd
         if name == "chr" and args and isinstance(args[0], ast.Constant):
-            return chr(args[0].value) if isinstance(args[0].value, int) and args[0].value < 0x110000 else HOLE
+            return (
+                chr(args[0].value)
+                if isinstance(args[0].value, int) and args[0].value < 0x110000
+                else HOLE
+            )
         if name in ("os.path.expanduser",) and args:
             return expand_home(self.text(args[0], depth), self.scope)
         if name in ("os.getenv", "os.environ.get") and args:
@@ -162,7 +166,9 @@ class Values:
             text = self.text(func.value, depth)
             return expand_home(text, self.scope) if func.attr == "expanduser" else text
         if func.attr == "joinpath":
-            return posixpath.join(self.text(func.value, depth), *(self.text(a, depth) for a in node.args))
+            return posixpath.join(
+                self.text(func.value, depth), *(self.text(a, depth) for a in node.args)
+            )
         if func.attr == "join" and node.args and isinstance(node.args[0], ast.List | ast.Tuple):
             return self.text(func.value, depth).join(self.text(e, depth) for e in node.args[0].elts)
         if func.attr == "replace" and len(node.args) == 2:

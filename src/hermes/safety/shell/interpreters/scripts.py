@@ -48,7 +48,11 @@ _PART = re.compile(r"::|\?\.|\.|->")
 _DELETE_ONE = frozenset(
     "unlink unlinkSync delete remove safe_unlink rm rmSync rm_f removeSync removeFile del deleteSync".split()
 )
-_ONE_OWNERS = {"delete": ("File",), "remove": ("os", "File", "FileUtils", "fs", "fse", "Deno"), "rm": ("FileUtils", "fs", "fsp", "promises")}
+_ONE_OWNERS = {
+    "delete": ("File",),
+    "remove": ("os", "File", "FileUtils", "fs", "fse", "Deno"),
+    "rm": ("FileUtils", "fs", "fsp", "promises", ""),
+}
 _DELETE_TREE = frozenset(
     "rmtree remove_tree rm_rf rm_r rmdirSync remove_dir remove_entry remove_entry_secure rimraf rimrafSync emptyDirSync "
     "remove_entry_secure secure_remove_entry".split()
@@ -57,16 +61,38 @@ _RUN = frozenset(
     "system exec execSync execFile execFileSync spawn spawnSync shell_exec passthru popen proc_open execute "
     "capture2 capture2e capture3 pipeline popen3 fork_exec $ Command pcntl_exec posix_spawn execve".split()
 )
-_RUN_OWNERS = {"execute": ("os",), "exec": (), "spawn": (), "Command": ("Deno",), "pipeline": ("Open3",)}
-_NEVER_RUN = ("re", "regex", "RegExp", "pattern", "query", "db", "client", "conn", "connection", "cursor", "knex")
+_RUN_OWNERS = {
+    "execute": ("os",),
+    "exec": (),
+    "spawn": (),
+    "Command": ("Deno",),
+    "pipeline": ("Open3",),
+}
+_NEVER_RUN = (
+    "re",
+    "regex",
+    "RegExp",
+    "pattern",
+    "query",
+    "db",
+    "client",
+    "conn",
+    "connection",
+    "cursor",
+    "knex",
+)
 _WRITE = frozenset(
     "writeFileSync writeFile appendFileSync appendFile file_put_contents write createWriteStream copyFileSync "
     "writeTextFile binwrite".split()
 )
-_READ = frozenset("readFileSync readFile file_get_contents read slurp readlines readTextFile binread".split())
+_READ = frozenset(
+    "readFileSync readFile file_get_contents read slurp readlines readTextFile binread".split()
+)
 
 
-def _script(inline: str, valued: str, long: tuple[str, ...] = ()) -> Callable[[Command, Judge], Stream | None]:
+def _script(
+    inline: str, valued: str, long: tuple[str, ...] = ()
+) -> Callable[[Command, Judge], Stream | None]:
     def run(command: Command, judge: Judge) -> Stream | None:
         source = find_source(command, judge, inline=inline, valued=valued, long=long)
         if source is not None:
@@ -88,7 +114,9 @@ def judge_script(text: str, command: Command, judge: Judge) -> None:
 
 
 class _Reader:
-    def __init__(self, tokens: list[tuple[str, str]], text: str, command: Command, judge: Judge) -> None:
+    def __init__(
+        self, tokens: list[tuple[str, str]], text: str, command: Command, judge: Judge
+    ) -> None:
         self.tokens = tokens
         self.text = text
         self.command = command
@@ -109,15 +137,21 @@ class _Reader:
 
     def _whole(self, names: set[str]) -> None:
         text = self.text
-        connects = bool(names & {"fsockopen", "TCPSocket", "Socket", "connect", "socket", "createConnection"})
-        if connects and (names & _RUN or "sh" in text and names & {"pipe", "dup2", "open", "fdopen", "exec"}):
-            self.judge.blame("network.reverse-shell", self.command)
-        if re.search(r"\bfork\s+while\s+fork|while\s*\(?\s*(?:1|true)\s*\)?\s*(?:\{|do)?[^}]*\bfork\b|fork\s+while\s+1", text) or (
-            re.search(r"\bloop\s*(?:\{|do)\s*fork", text)
+        connects = bool(
+            names & {"fsockopen", "TCPSocket", "Socket", "connect", "socket", "createConnection"}
+        )
+        if connects and (
+            names & _RUN or "sh" in text and names & {"pipe", "dup2", "open", "fdopen", "exec"}
         ):
+            self.judge.blame("network.reverse-shell", self.command)
+        if re.search(
+            r"\bfork\s+while\s+fork|while\s*\(?\s*(?:1|true)\s*\)?\s*(?:\{|do)?[^}]*\bfork\b|fork\s+while\s+1",
+            text,
+        ) or (re.search(r"\bloop\s*(?:\{|do)\s*fork", text)):
             self.judge.blame("process.fork-bomb", self.command)
         if re.search(r"\beval\b", text) and re.search(
-            r"base64|unpack|decode|atob|gzinflate|pack\(|get\(|open-uri|fetch\(|URI\.open|LWP|fromCharCode|hex", text
+            r"base64|unpack|decode|atob|gzinflate|pack\(|get\(|open-uri|fetch\(|URI\.open|LWP|fromCharCode|hex",
+            text,
         ):
             self.judge.blame("remote-code.pipe", self.command)
         if "createServer" in names or "TCPServer" in names:
@@ -149,11 +183,20 @@ class _Reader:
         elif last in _RUN and _fits(owner, _RUN_OWNERS.get(last)) and owner not in _NEVER_RUN:
             if args and not token.startswith("$"):
                 self._run(args)
-        elif last in _WRITE and owner:
+        elif last in _WRITE and (owner or last != "write"):
             self._write(args[:1])
         elif last in ("open", "fopen"):
             self._open(args)
-        elif last in ("rename", "renameSync", "copyFile", "copyFileSync", "mv", "cp", "symlink", "ln_s"):
+        elif last in (
+            "rename",
+            "renameSync",
+            "copyFile",
+            "copyFileSync",
+            "mv",
+            "cp",
+            "symlink",
+            "ln_s",
+        ):
             self._write(args[1:2])
         elif last in _READ:
             self._read(args[:1])
@@ -185,7 +228,11 @@ class _Reader:
                     parts.append([])
                     index += 1
                     continue
-            if not depth and kind == "name" and token in ("if", "unless", "for", "foreach", "while", "or", "and"):
+            if (
+                not depth
+                and kind == "name"
+                and token in ("if", "unless", "for", "foreach", "while", "or", "and")
+            ):
                 break
             parts[-1].append((kind, token))
             index += 1
@@ -201,7 +248,15 @@ class _Reader:
                     out.append(self.names[token])
                 elif token in ("glob", "Dir.glob", "readdirSync", "Dir"):
                     out.append("*")
-                elif token not in ("path.join", "File.join", "os.path", "my", "const", "path.resolve", "new"):
+                elif token not in (
+                    "path.join",
+                    "File.join",
+                    "os.path",
+                    "my",
+                    "const",
+                    "path.resolve",
+                    "new",
+                ):
                     out.append(HOLE)
             elif kind == "number":
                 out.append(token)
@@ -211,14 +266,21 @@ class _Reader:
 
     def _string(self, token: str) -> str:
         if token[0] == "'":
-            return token[1:-1].replace("\\'", "'").replace("\\\\", "\\").replace(_HOME_MARK, self.command.scope.home)
+            return (
+                token[1:-1]
+                .replace("\\'", "'")
+                .replace("\\\\", "\\")
+                .replace(_HOME_MARK, self.command.scope.home)
+            )
         if token[0] == '"':
             return self._fill(unescape(token[1:-1]))
         body = re.sub(r"^(?:q[qw]?|%[wqQ])", "", token)[1:-1]
         return self._fill(body)
 
     def _fill(self, text: str) -> str:
-        text = text.replace(f"#{{'{_HOME_MARK}'}}", _HOME_MARK).replace(f"${{'{_HOME_MARK}'}}", _HOME_MARK)
+        text = text.replace(f"#{{'{_HOME_MARK}'}}", _HOME_MARK).replace(
+            f"${{'{_HOME_MARK}'}}", _HOME_MARK
+        )
         text = text.replace(f"'{_HOME_MARK}'", _HOME_MARK)
         return _INTERPOLATED.sub(HOLE, text).replace(_HOME_MARK, self.command.scope.home)
 
@@ -253,16 +315,24 @@ class _Reader:
     def _read(self, args: list[str]) -> None:
         for arg in args:
             word = literal(expand_home(arg, self.command.scope), self.command)
-            if any(is_credential(path, word_scope) for word_scope in (self.command.scope,) for path in targets(word, word_scope)):
+            if any(
+                is_credential(path, word_scope)
+                for word_scope in (self.command.scope,)
+                for path in targets(word, word_scope)
+            ):
                 self.judge.blame("secrets.read", self.command)
 
     def _open(self, args: list[str]) -> None:
         """Perl's `open(F, ">file")` and `open(F, "cmd|")`, and the usual `open(path, mode)`."""
         for position, arg in enumerate(args):
             if arg.startswith((">", "+>", "+<")):
-                path = arg.lstrip("+<> ") or (args[position + 1] if position + 1 < len(args) else "")
+                path = arg.lstrip("+<> ") or (
+                    args[position + 1] if position + 1 < len(args) else ""
+                )
                 self._write([path])
-            elif arg.strip().startswith("|") or (arg.strip().endswith("|") and len(arg.strip()) > 1):
+            elif arg.strip().startswith("|") or (
+                arg.strip().endswith("|") and len(arg.strip()) > 1
+            ):
                 self._shell(arg.strip().strip("|-"))
             elif arg in ("-|", "|-"):
                 self._run(args[position + 1 :])

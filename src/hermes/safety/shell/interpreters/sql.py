@@ -32,7 +32,10 @@ _DROPPED = frozenset(
 def judge_statements(text: str, command: Command, judge: Judge) -> None:
     """Report statements that drop, empty or rewrite whole tables, or leave the database."""
     for found in _META.finditer(text):
-        if text.lstrip().startswith(("\\", ".", "system", "!")) or found.group().lstrip()[:1] in "\\.":
+        if (
+            text.lstrip().startswith(("\\", ".", "system", "!"))
+            or found.group().lstrip()[:1] in "\\."
+        ):
             judge.run_text(found.group(1), command.origin.vague(), command.scope.copy())
     for statement in _statements(text):
         rule = kind_of_statement(statement)
@@ -49,7 +52,9 @@ def _statements(text: str) -> list[list[str]]:
             result.append([])
         elif token.startswith("/*!"):
             continue
-        elif token == "*/" or token.startswith(("/*", "--")) or (token[0] == "#" and len(token) > 1):
+        elif (
+            token == "*/" or token.startswith(("/*", "--")) or (token[0] == "#" and len(token) > 1)
+        ):
             continue
         elif token[0] == "$" and len(token) > 4 and token.endswith("$"):
             # The body of a DO block or function is SQL again.
@@ -66,12 +71,27 @@ def kind_of_statement(tokens: list[str]) -> str | None:
         return None
     for index, word in enumerate(words):
         following = words[index + 1] if index + 1 < len(words) else ""
-        starts = index == 0 or words[index - 1] in ("AS", "(", ")", "BEGIN", "THEN", "ANALYZE", "DO", "LOOP", "ELSE")
+        starts = index == 0 or words[index - 1] in (
+            "AS",
+            "(",
+            ")",
+            "BEGIN",
+            "THEN",
+            "ANALYZE",
+            "DO",
+            "LOOP",
+            "ELSE",
+        )
         if word == "DROP" and (following in _DROPPED or words[0] == "ALTER"):
             return "database.drop"
         if word == "TRUNCATE" and starts and following != "(":
             return "database.empty"
-        if word == "DELETE" and starts and (following == "FROM" or index == 0) and not _limited(words[index:]):
+        if (
+            word == "DELETE"
+            and starts
+            and (following == "FROM" or index == 0)
+            and not _limited(words[index:])
+        ):
             return "database.empty"
         if word == "UPDATE" and starts and "SET" in words[index:] and not _limited(words[index:]):
             return "database.rewrite"
@@ -142,7 +162,9 @@ def _judge_escapes(tokens: list[str], command: Command, judge: Judge) -> None:
             judge.blame("remote-code.unknown-input", command)
 
 
-def _database(options: str, *, operands: int | None = None) -> Callable[[Command, Judge], Stream | None]:
+def _database(
+    options: str, *, operands: int | None = None
+) -> Callable[[Command, Judge], Stream | None]:
     """A database shell: SQL comes by these options, as operands from some position, or by pipe."""
     names = tuple(options.split())
 
@@ -153,7 +175,9 @@ def _database(options: str, *, operands: int | None = None) -> Callable[[Command
             for name in names:
                 if word.text == name:
                     given.extend(words[index + 1 : index + 2])
-                elif word.text.startswith(name + "=") or (len(name) == 2 and word.text.startswith(name)):
+                elif word.text.startswith(name + "=") or (
+                    len(name) == 2 and word.text.startswith(name)
+                ):
                     given.append(word.part(word.text[len(name) :].lstrip("=")))
         if operands is not None:
             given.extend(command.operands[operands:])

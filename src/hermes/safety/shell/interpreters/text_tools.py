@@ -26,7 +26,9 @@ _SED_COMMAND = re.compile(
     r"(?:^|[;{}\n]|\d|\$|/[IM]?)\s*(?:([ewWrR])(?:\s+(\S[^\n]*)|$)|s(.)((?:\\.|(?!\3).)*)\3((?:\\.|(?!\3).)*)\3([gpiImM0-9]*)([ew])\s*([^\n;]*))",
     re.S,
 )
-_EX_SHELL = re.compile(r"^[\s:%\d,.$']*(?:silent!?\s+|exe(?:cute)?\s+[\"']?|norm\w*\s+:?)*(?:r(?:ead)?\s*|w(?:rite)?\s*|terminal\s+|term\s+)?!\s*(.+)$")
+_EX_SHELL = re.compile(
+    r"^[\s:%\d,.$']*(?:silent!?\s+|exe(?:cute)?\s+[\"']?|norm\w*\s+:?)*(?:r(?:ead)?\s*|w(?:rite)?\s*|terminal\s+|term\s+)?!\s*(.+)$"
+)
 _EX_SYSTEM = re.compile(r"\bsystem(?:list)?\s*\(\s*['\"]([^'\"]*)['\"]")
 _EX_WRITE = re.compile(r"^[\s:%\d,.$]*(?:w(?:rite)?|sav(?:eas)?)!?\s+([^!\s]\S*)")
 _EX_LANGUAGE = re.compile(r"^\s*:?(py(?:thon)?3?|pyx?|lua|ruby|perl)\s+(.+)$", re.S)
@@ -45,7 +47,9 @@ def _awk(command: Command, judge: Judge) -> Stream | None:
             _shell(line if known else line + HOLE, command, judge)
         for found in _AWK_PIPE.finditer(text):
             _shell(unescape(found.group(1) or found.group(2) or ""), command, judge)
-        if re.search(r"\|\s*(?:getline|[a-z_]\w*\s*(?:;|\}|$))", text) and "|" in text.replace("||", ""):
+        if re.search(r"\|\s*(?:getline|[a-z_]\w*\s*(?:;|\}|$))", text) and "|" in text.replace(
+            "||", ""
+        ):
             for found in re.finditer(rf"(\w+)\s*=\s*{_STRING}", text):
                 if re.search(rf"\b{found.group(1)}\s*\|\s*getline|\|\s*{found.group(1)}\b", text):
                     _shell(unescape(found.group(2)), command, judge)
@@ -119,7 +123,10 @@ def _language(name: str, text: str, command: Command, judge: Judge) -> None:
 
 def _emacs(command: Command, judge: Judge) -> Stream | None:
     for word in command.words[1:]:
-        for found in re.finditer(r"\((?:shell-command(?:-to-string)?|call-process-shell-command)\s+\"([^\"]*)\"", word.text):
+        for found in re.finditer(
+            r"\((?:shell-command(?:-to-string)?|call-process-shell-command)\s+\"([^\"]*)\"",
+            word.text,
+        ):
             _shell(found.group(1), command, judge)
         if re.search(r"\(delete-(?:directory|file)\b", word.text):
             judge.blame("delete.unknown", command)

@@ -20,6 +20,7 @@ _GIT_COMMANDS = re.compile(
     r"merge\.\S+\.driver|diff\.\S+\.(?:command|textconv)|uploadpack\.packobjectshook)=(.*)",
     re.I | re.S,
 )
+_DEBUGGER_SHELL = re.compile(r"\s*(?:platform shell|shell|!|spawn|system|exec)\s*(.*)", re.S)
 
 
 def _git(command: Command, judge: Judge) -> Stream | None:
@@ -35,7 +36,15 @@ def _git(command: Command, judge: Judge) -> Stream | None:
         elif text.startswith("alias."):
             _alias(command, text, judge)
         found = _GIT_COMMANDS.match(text)
-        if found and found.group(1).lstrip("!") not in ("", "cat", "true", "false", "vim", "vi", "nano"):
+        if found and found.group(1).lstrip("!") not in (
+            "",
+            "cat",
+            "true",
+            "false",
+            "vim",
+            "vi",
+            "nano",
+        ):
             run_word(value.part(found.group(1).lstrip("!")), command, judge)
         if text.lower().startswith("core.hookspath="):
             judge.blame("git.hooks", command)
@@ -71,7 +80,9 @@ def _git_config(command: Command, judge: Judge) -> None:
         text = value.text
         line = text[1:] if text.startswith("!") else f"git {text}"
         judge.run_text(line, command.origin.vague(), command.scope.copy())
-    elif _GIT_COMMANDS.match(f"{name}={value.text}") and not name.startswith(("credential", "core.editor", "core.pager")):
+    elif _GIT_COMMANDS.match(f"{name}={value.text}") and not name.startswith(
+        ("credential", "core.editor", "core.pager")
+    ):
         run_word(value, command, judge)
 
 
@@ -83,7 +94,13 @@ def _option(*names: str) -> Callable[[Command, Judge], Stream | None]:
             text = value.text
             if text.startswith("exec="):
                 text = text[5:]
-            elif names[0] == "--checkpoint-action" and text.partition("=")[0] in ("dot", "echo", "bell", "ttyout", "sleep"):
+            elif names[0] == "--checkpoint-action" and text.partition("=")[0] in (
+                "dot",
+                "echo",
+                "bell",
+                "ttyout",
+                "sleep",
+            ):
                 continue
             run_word(value.part(text), command, judge)
         return None
@@ -92,7 +109,17 @@ def _option(*names: str) -> Callable[[Command, Judge], Stream | None]:
 
 
 def _tar(command: Command, judge: Judge) -> Stream | None:
-    for value in command.values("--checkpoint-action", "--to-command", "-I", "--use-compress-program", "-F", "--info-script", "--new-volume-script", "--rsh-command", "--rmt-command"):
+    for value in command.values(
+        "--checkpoint-action",
+        "--to-command",
+        "-I",
+        "--use-compress-program",
+        "-F",
+        "--info-script",
+        "--new-volume-script",
+        "--rsh-command",
+        "--rmt-command",
+    ):
         text = value.text
         if text.partition("=")[0] in ("dot", "echo", "bell", "ttyout", "sleep", "totals"):
             continue
@@ -103,25 +130,35 @@ def _tar(command: Command, judge: Judge) -> Stream | None:
 def _make(command: Command, judge: Judge) -> Stream | None:
     for value in command.values("--eval", "-E"):
         for line in re.split(r"[\n;]", value.text):
-            recipe = line.partition(":")[2] if ":" in line and "=" not in line.partition(":")[0] else line
+            recipe = (
+                line.partition(":")[2]
+                if ":" in line and "=" not in line.partition(":")[0]
+                else line
+            )
             for found in re.findall(r"\$\(shell ([^)]*)\)", recipe):
                 judge.run_text(found, command.origin.vague(), command.scope.copy())
             if recipe.strip() and "$(shell" not in recipe:
-                judge.run_text(recipe.strip().lstrip("@-"), command.origin.vague(), command.scope.copy())
+                judge.run_text(
+                    recipe.strip().lstrip("@-"), command.origin.vague(), command.scope.copy()
+                )
     for word in command.operands:
         for found in re.findall(r"\$\(shell ([^)]*)\)", word.text):
             judge.run_text(found, command.origin.vague(), command.scope.copy())
         name, equals, value = word.text.partition("=")
         if equals and name in ("SHELL", "CC", "MAKE"):
             judge.run_text(value, command.origin.vague(), command.scope.copy())
-    if command.stdin is not None and any(value.text in ("-", "/dev/stdin") for value in command.values("-f", "--file")):
+    if command.stdin is not None and any(
+        value.text in ("-", "/dev/stdin") for value in command.values("-f", "--file")
+    ):
         if command.stdin.text is None:
             judge.blame("remote-code.unknown-input", command)
         else:
             for line in command.stdin.text.splitlines():
                 recipe = line.strip() if line.startswith("\t") else line.partition(";")[2]
                 if recipe:
-                    judge.run_text(recipe.lstrip("@-"), command.origin.vague(), command.scope.copy())
+                    judge.run_text(
+                        recipe.lstrip("@-"), command.origin.vague(), command.scope.copy()
+                    )
     if command.scope.elevated:
         judge.blame("system.elevated-script", command)
     return ANYTHING
@@ -156,13 +193,57 @@ def _osascript(command: Command, judge: Judge) -> Stream | None:
     for word, following in zip(words, words[1:], strict=False):
         if word.text == "-e":
             for found in re.findall(r'do shell script\s+"((?:[^"\\]|\\.)*)"', following.text):
-                judge.run_text(found.replace('\\"', '"'), command.origin.vague(), command.scope.copy())
-            if re.search(r"delete|empty (?:the )?trash|restart|shut down|log out", following.text) and re.search(
-                r"tell app", following.text
-            ):
+                judge.run_text(
+                    found.replace('\\"', '"'), command.origin.vague(), command.scope.copy()
+                )
+            if re.search(
+                r"delete|empty (?:the )?trash|restart|shut down|log out", following.text
+            ) and re.search(r"tell app", following.text):
                 judge.blame("power.off", command)
     if command.stdin is not None and command.stdin.tags & {NETWORK}:
         judge.blame("remote-code.pipe", command)
+    return ANYTHING
+
+
+def _tmux(command: Command, judge: Judge) -> Stream | None:
+    """A terminal multiplexer types or starts what its last words say."""
+    words = [word for word in command.words[1:] if word.text not in ("Enter", "C-m")]
+    names = ("new", "split", "respawn", "run", "send", "if", "popup", "display-popup", "pipe")
+    if words and words[0].text.startswith(names):
+        for index, word in enumerate(words[1:], 1):
+            if " " in word.text:
+                run_word(word, command, judge)
+            elif not word.text.startswith("-") and not words[index - 1].text.startswith("-"):
+                run_line(words[index:], command, judge)
+                break
+    return ANYTHING
+
+
+def _screen(command: Command, judge: Judge) -> Stream | None:
+    words = command.words
+    texts = [word.text for word in words]
+    if "stuff" in texts:
+        run_line(words[texts.index("stuff") + 1 :], command, judge)
+        return ANYTHING
+    index = 1
+    while index < len(words) and texts[index].startswith("-"):
+        index += 2 if texts[index][-1] in "Sthsec" else 1
+    if index < len(words) and "-ls" not in texts and "-r" not in texts:
+        run_words(words[index:], command, judge)
+    return ANYTHING
+
+
+def _debugger(command: Command, judge: Judge) -> Stream | None:
+    words = command.words
+    for index, (word, following) in enumerate(zip(words, words[1:], strict=False)):
+        if word.text in ("-ex", "-eval-command", "--eval-command", "-o", "-c"):
+            found = _DEBUGGER_SHELL.match(following.text)
+            if found:
+                run_word(following.part(found.group(1)), command, judge)
+            elif "python" in following.text or "system" in following.text:
+                judge.blame("remote-code.unknown-input", command)
+        elif word.text == "--args":
+            return run_words(words[index + 1 :], command, judge)
     return ANYTHING
 
 
@@ -180,6 +261,11 @@ TOOLS: dict[str, Callable[[Command, Judge], Stream | None]] = {
     "make": _make,
     "gmake": _make,
     "just": _just,
+    "tmux": _tmux,
+    "screen": _screen,
+    "gdb": _debugger,
+    "lldb": _debugger,
+    "expect": _debugger,
     "at": _scheduled,
     "batch": _scheduled,
     "crontab": _crontab,

@@ -1,17 +1,17 @@
 """The rules, as data: one module per family, each rule with examples that the tests run.
 
-    structure.py    text that can't be read, unknown programs, fork bombs
-    remote_code.py  code that nobody has read: downloads, decoders, injected libraries
-    deletes.py      data lost past one ordinary file
-    disks.py        devices and file systems
-    system.py       system files, permissions, accounts, services, power, processes, packages
-    network.py      firewalls, listeners, reverse shells
-    secrets.py      credentials read or sent
-    git.py          local work, remote state, configuration and hooks
-    infrastructure.py  containers, clusters, clouds, databases, registries
-    persistence.py  start-up files, schedulers, login keys
-    windows.py      PowerShell and cmd
-    hermes.py       Hermes' own files and switches, other agents without approvals
+structure.py    text that can't be read, unknown programs, fork bombs
+remote_code.py  code that nobody has read: downloads, decoders, injected libraries
+deletes.py      data lost past one ordinary file
+disks.py        devices and file systems
+system.py       system files, permissions, accounts, services, power, processes, packages
+network.py      firewalls, listeners, reverse shells
+secrets.py      credentials read or sent
+git.py          local work, remote state, configuration and hooks
+infrastructure.py  containers, clusters, clouds, databases, registries
+persistence.py  start-up files, schedulers, login keys
+windows.py      PowerShell and cmd
+hermes.py       Hermes' own files and switches, other agents without approvals
 """
 
 from __future__ import annotations

@@ -66,7 +66,13 @@ RULES = (
             "cd && git clean -fdx",
             "mv ~ /dev/null",
         ),
-        passes=("rm -rf ~/project/build", "rm -rf ./build", "rm -rf /tmp/x", "find ~ -name x", "ls /"),
+        passes=(
+            "rm -rf ~/project/build",
+            "rm -rf ./build",
+            "rm -rf /tmp/x",
+            "find ~ -name x",
+            "ls /",
+        ),
     ),
     Rule(
         "delete.recursive",
@@ -104,7 +110,11 @@ RULES = (
             "for f in a b; do rm $f; done",
             "fd -e pyc -x rm",
         ),
-        passes=("find . -name '*.tmp'", "find . -exec grep x {} +", "for f in a b; do cat $f; done"),
+        passes=(
+            "find . -name '*.tmp'",
+            "find . -exec grep x {} +",
+            "for f in a b; do cat $f; done",
+        ),
     ),
     Rule(
         "delete.unknown",
@@ -131,8 +141,20 @@ RULES = (
     Rule(
         "delete.emptied",
         "It empties a file.",
-        matches=(": > app.log", "> app.log", "cat /dev/null > app.log", "echo -n > app.log", "true >| x"),
-        passes=("echo hi > app.log", "make > build.log", ": >> app.log", "ls > /dev/null", "true > /dev/null"),
+        matches=(
+            ": > app.log",
+            "> app.log",
+            "cat /dev/null > app.log",
+            "echo -n > app.log",
+            "true >| x",
+        ),
+        passes=(
+            "echo hi > app.log",
+            "make > build.log",
+            ": >> app.log",
+            "ls > /dev/null",
+            "true > /dev/null",
+        ),
     ),
     Rule(
         "delete.truncated",
@@ -188,7 +210,11 @@ RULES = (
         when=_mirrors_home,
         severity=REFUSE,
         human_only=True,
-        matches=("rsync -a --delete empty/ ~/", "rsync -r --delete e/ /", 'rsync --delete -a e/ "$HOME"'),
+        matches=(
+            "rsync -a --delete empty/ ~/",
+            "rsync -r --delete e/ /",
+            'rsync --delete -a e/ "$HOME"',
+        ),
         passes=("rsync -a --delete a/ b/", "rsync -a a/ ~/", "rsync -n --delete a/ ~/"),
     ),
     Rule(
@@ -199,6 +225,18 @@ RULES = (
         unless="-n --dry-run",
         matches=("rclone sync a remote:b", "rclone purge remote:b", "rclone delete remote:b"),
         passes=("rclone copy a remote:b", "rclone sync --dry-run a b:c", "rclone ls remote:b"),
+    ),
+    Rule(
+        "delete.archived",
+        "It deletes the files that it has packed.",
+        programs="tar bsdtar gtar zip 7z",
+        when=lambda command: (
+            command.has("-m", "--move", "-sdel")
+            if command.name in ("zip", "7z")
+            else command.has("--remove-files")
+        ),
+        matches=("tar czf a.tgz --remove-files src", "zip -rm a.zip src", "7z a a.7z src -sdel"),
+        passes=("tar czf a.tgz src", "zip -r a.zip src", "7z a a.7z src"),
     ),
     Rule(
         "delete.trash",

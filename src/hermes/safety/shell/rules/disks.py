@@ -21,8 +21,9 @@ RULES = (
         "disk.overwrite",
         "It writes straight onto a disk device and destroys what is on it.",
         programs="shred wipe scrub badblocks",
-        when=lambda command: _on_device(command)
-        and (command.name != "badblocks" or command.has("-w")),
+        when=lambda command: (
+            _on_device(command) and (command.name != "badblocks" or command.has("-w"))
+        ),
         severity=REFUSE,
         human_only=True,
         matches=(
@@ -42,7 +43,12 @@ RULES = (
         when=lambda command: _formats(command),
         severity=REFUSE,
         human_only=True,
-        matches=("mkfs.ext4 /dev/sdb1", "wipefs -a /dev/sda", "mkfs -t xfs /dev/vdb", "blkdiscard /dev/nvme0n1"),
+        matches=(
+            "mkfs.ext4 /dev/sdb1",
+            "wipefs -a /dev/sda",
+            "mkfs -t xfs /dev/vdb",
+            "blkdiscard /dev/nvme0n1",
+        ),
         passes=("mkfs.ext4 disk.img", "wipefs /dev/sda", "sfdisk -l /dev/sda", "lsblk"),
     ),
     Rule(
@@ -51,7 +57,12 @@ RULES = (
         programs="fdisk parted gdisk cfdisk lvremove vgremove pvremove lvresize mdadm zpool zfs btrfs diskutil "
         "tune2fs resize2fs e2fsck fsck xfs_repair growpart diskpart format dmsetup",
         when=lambda command: _repartitions(command),
-        matches=("parted /dev/sda mklabel gpt", "fdisk /dev/sda", "zpool destroy tank", "zfs destroy tank/x"),
+        matches=(
+            "parted /dev/sda mklabel gpt",
+            "fdisk /dev/sda",
+            "zpool destroy tank",
+            "zfs destroy tank/x",
+        ),
         passes=("fdisk -l", "parted -l", "zpool status", "zfs list", "diskutil list"),
     ),
     Rule(
@@ -96,11 +107,20 @@ def _repartitions(command: Command) -> bool:
     if name == "format":
         return any(len(text) == 2 and text[1] == ":" for text in texts)
     if name in ("zpool", "zfs"):
-        return texts[:1] and texts[0] in ("destroy", "rollback", "labelclear", "remove", "detach", "replace")  # type: ignore[return-value]
+        return texts[:1] and texts[0] in (
+            "destroy",
+            "rollback",
+            "labelclear",
+            "remove",
+            "detach",
+            "replace",
+        )  # type: ignore[return-value]
     if name == "btrfs":
         return "delete" in texts
     if name == "diskutil":
-        return bool(texts) and texts[0].lower().startswith(("erase", "partition", "zero", "secure", "apfs", "reformat"))
+        return bool(texts) and texts[0].lower().startswith(
+            ("erase", "partition", "zero", "secure", "apfs", "reformat")
+        )
     if name == "mdadm":
         return command.has("--stop", "--zero-superblock", "--remove", "--fail", "--create", "-S")
     if name in ("fsck", "e2fsck", "xfs_repair", "tune2fs"):

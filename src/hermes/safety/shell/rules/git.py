@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.paths import is_home, is_root
@@ -10,6 +11,10 @@ from hermes.safety.shell.verdict import REFUSE
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
+
+
+# A single name is a branch or a file; with a usual suffix it is a file.
+_FILE = re.compile(r"\.[a-z][a-z0-9]{0,4}\Z", re.I)
 
 
 def _texts(command: Command) -> list[str]:
@@ -28,16 +33,22 @@ def _discards(command: Command) -> bool:
             return True
         if command.has("-p", "--patch"):
             return False
+        if len(texts) == 2 and _FILE.search(texts[1]) and "-t" not in command.flags:
+            return True
         # `git checkout -- f`, `git checkout HEAD f`, `git checkout .`: the working copy is lost.
         return "--" in command.args or texts[1:2] in (["."], ["*"]) or len(texts) > 2
     if sub == "restore":
-        return not (command.has("--staged", "-S") and not command.has("--worktree", "-W")) and not command.has("-p", "--patch")
+        return not (
+            command.has("--staged", "-S") and not command.has("--worktree", "-W")
+        ) and not command.has("-p", "--patch")
     if sub == "switch":
         return command.has("-f", "--force", "--discard-changes", "-C", "--force-create")
     if sub == "stash":
         return texts[1:2] in (["drop"], ["clear"])
     if sub == "branch":
-        if command.has("-D", "-M", "-C") or (command.has("-d", "--delete", "-m", "--move") and command.has("-f", "--force")):
+        if command.has("-D", "-M", "-C") or (
+            command.has("-d", "--delete", "-m", "--move") and command.has("-f", "--force")
+        ):
             return True
         return command.has("-f", "--force") and len(texts) > 1
     if sub == "worktree":
@@ -46,12 +57,18 @@ def _discards(command: Command) -> bool:
         return command.has("-f", "--force", "-x", "-X", "-d") and not command.has("-n", "--dry-run")
     if sub == "rm":
         return not command.has("--cached", "-n", "--dry-run") and (
-            command.has("-r", "-f", "--force") or len(texts) > 2 or any(w.glob for w in command.operands)
+            command.has("-r", "-f", "--force")
+            or len(texts) > 2
+            or any(w.glob for w in command.operands)
         )
     if sub == "reflog":
         return texts[1:2] in (["expire"], ["delete"])
     if sub == "gc":
-        return any(flag.startswith("--prune") and "never" not in flag for flag in command.flags) or command.has("--aggressive") and command.has("--prune")
+        return (
+            any(flag.startswith("--prune") and "never" not in flag for flag in command.flags)
+            or command.has("--aggressive")
+            and command.has("--prune")
+        )
     if sub == "tag":
         return command.has("-d", "--delete") or (command.has("-f", "--force") and len(texts) > 1)
     if sub in ("filter-branch", "filter-repo"):
@@ -80,7 +97,16 @@ def _rewrites_remote(command: Command) -> bool:
     if texts[:1] == ["push"]:
         if command.has("-n", "--dry-run"):
             return False
-        if command.has("-f", "--force", "--force-with-lease", "--force-if-includes", "-d", "--delete", "--mirror", "--prune"):
+        if command.has(
+            "-f",
+            "--force",
+            "--force-with-lease",
+            "--force-if-includes",
+            "-d",
+            "--delete",
+            "--mirror",
+            "--prune",
+        ):
             return True
         if any(flag.startswith("--force") for flag in command.flags):
             return True
@@ -89,7 +115,11 @@ def _rewrites_remote(command: Command) -> bool:
 
 
 def _cleans_home(command: Command) -> bool:
-    if _texts(command)[:1] != ["clean"] or command.has("-n", "--dry-run") or not command.has("-f", "--force"):
+    if (
+        _texts(command)[:1] != ["clean"]
+        or command.has("-n", "--dry-run")
+        or not command.has("-f", "--force")
+    ):
         return False
     if not command.has("-d"):
         return False
@@ -102,16 +132,44 @@ def _plants(command: Command) -> bool:
     if texts[:1] != ["config"]:
         return False
     names = [text.lower() for text in texts[1:] if "." in text]
-    reading = command.has("--get", "--get-all", "--list", "-l", "--get-regexp", "--unset", "--show-origin")
+    reading = command.has(
+        "--get", "--get-all", "--list", "-l", "--get-regexp", "--unset", "--show-origin"
+    )
     if reading or len([text for text in texts[1:] if text != "set"]) < 2:
         return False
     wide = command.has("--global", "--system")
     for name in names[:1]:
-        if name in ("core.hookspath", "core.fsmonitor", "core.sshcommand", "core.gitproxy", "init.templatedir"):
+        if name in (
+            "core.hookspath",
+            "core.fsmonitor",
+            "core.sshcommand",
+            "core.gitproxy",
+            "init.templatedir",
+        ):
             return True
         if wide and (
-            name.startswith(("alias.", "credential", "url.", "include", "filter.", "http.", "gpg", "diff.external", "uploadpack", "protocol."))
-            or name in ("core.pager", "core.editor", "core.askpass", "sequence.editor", "core.attributesfile")
+            name.startswith(
+                (
+                    "alias.",
+                    "credential",
+                    "url.",
+                    "include",
+                    "filter.",
+                    "http.",
+                    "gpg",
+                    "diff.external",
+                    "uploadpack",
+                    "protocol.",
+                )
+            )
+            or name
+            in (
+                "core.pager",
+                "core.editor",
+                "core.askpass",
+                "sequence.editor",
+                "core.attributesfile",
+            )
         ):
             return not (name.startswith("alias.") and not any("!" in text for text in texts))
     return False
@@ -123,8 +181,23 @@ RULES = (
         "It throws away uncommitted or unreferenced work.",
         programs="git",
         when=_discards,
-        matches=("git reset --hard", "git clean -fdx", "git checkout -- .", "git restore src", "git stash drop", "git branch -D x"),
-        passes=("git reset HEAD~1", "git clean -n", "git checkout -b x", "git restore --staged x", "git stash", "git branch -d x", "git checkout main"),
+        matches=(
+            "git reset --hard",
+            "git clean -fdx",
+            "git checkout -- .",
+            "git restore src",
+            "git stash drop",
+            "git branch -D x",
+        ),
+        passes=(
+            "git reset HEAD~1",
+            "git clean -n",
+            "git checkout -b x",
+            "git restore --staged x",
+            "git stash",
+            "git branch -d x",
+            "git checkout main",
+        ),
     ),
     Rule(
         "delete.home-cleaned",
@@ -141,15 +214,61 @@ RULES = (
         "It rewrites or deletes what others have on the server.",
         programs="git",
         when=_rewrites_remote,
-        matches=("git push --force", "git push -f origin main", "git push origin +main", "git push origin :old", "git push --force-with-lease", "git push origin --delete x"),
-        passes=("git push", "git push origin main", "git push -u origin x", "git push --tags", "git push --force --dry-run"),
+        matches=(
+            "git push --force",
+            "git push -f origin main",
+            "git push origin +main",
+            "git push origin :old",
+            "git push --force-with-lease",
+            "git push origin --delete x",
+        ),
+        passes=(
+            "git push",
+            "git push origin main",
+            "git push -u origin x",
+            "git push --tags",
+            "git push --force --dry-run",
+        ),
     ),
     Rule(
         "git.hooks",
         "It makes git run a program of someone's choice from now on.",
         programs="git",
         when=_plants,
-        matches=("git config --global core.hooksPath /tmp/h", "git config core.fsmonitor /tmp/x", "git config --global alias.st '!sh /tmp/x'"),
-        passes=("git config user.name me", "git config --get core.hooksPath", "git config --global user.email a@b.c"),
+        matches=(
+            "git config --global core.hooksPath /tmp/h",
+            "git config core.fsmonitor /tmp/x",
+            "git config --global alias.st '!sh /tmp/x'",
+        ),
+        passes=(
+            "git config user.name me",
+            "git config --get core.hooksPath",
+            "git config --global user.email a@b.c",
+        ),
+    ),
+    Rule(
+        "git.command-transport",
+        "It fetches through a command that the address itself names.",
+        programs="git",
+        when=lambda command: any(word.text.startswith("ext::") for word in command.operands)
+        or command.has("--upload-pack", "--receive-pack"),
+        matches=(
+            "git clone 'ext::sh -c id'",
+            "git fetch ext::x",
+            "git clone --upload-pack='touch x' a b",
+        ),
+        passes=("git clone https://example.com/a.git", "git fetch origin", "git pull"),
+    ),
+    Rule(
+        "git.other-systems",
+        "It throws away work in another version control system.",
+        programs="svn hg jj fossil bzr",
+        when=lambda command: (
+            _texts(command)[:1]
+            in (["revert"], ["strip"], ["purge"], ["rollback"], ["abandon"], ["cleanup"])
+            or (_texts(command)[:1] in (["update"], ["up"]) and command.has("-C", "--clean"))
+        ),
+        matches=("svn revert -R .", "hg update -C", "hg strip tip", "jj abandon"),
+        passes=("svn status", "hg update", "jj log", "svn commit -m x"),
     ),
 )

@@ -11,8 +11,12 @@ from hermes.safety.shell.verdict import REFUSE
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
 
-_GATE_SETTING = re.compile(r"approv|permission|safety|allow|deny|trust|gate|polic|yolo|security|sandbox|profile", re.I)
-_READING = frozenset(("list", "show", "test", "get", "status", "path", "explain", "help", "ls", "check", "validate"))
+_GATE_SETTING = re.compile(
+    r"approv|permission|safety|allow|deny|trust|gate|polic|yolo|security|sandbox|profile", re.I
+)
+_READING = frozenset(
+    ("list", "show", "test", "get", "status", "path", "explain", "help", "ls", "check", "validate")
+)
 
 
 def _texts(command: Command) -> list[str]:
@@ -90,7 +94,13 @@ RULES = (
             "hermes trust .",
             "cp evil.yaml .hermes/hermes_permissions.yaml",
         ),
-        passes=("cat ~/.hermes/config.yaml", "hermes approvals list", "hermes doctor", "hermes config get model", "echo x > config.yaml"),
+        passes=(
+            "cat ~/.hermes/config.yaml",
+            "hermes approvals list",
+            "hermes doctor",
+            "hermes config get model",
+            "echo x > config.yaml",
+        ),
     ),
     Rule(
         "hermes.configuration",
@@ -103,14 +113,22 @@ RULES = (
     Rule(
         "hermes.files",
         "It changes files that Hermes keeps for itself.",
-        matches=("echo x >> ~/.hermes/.env", "rm ~/.hermes/state.db", "cp s.md ~/.hermes/skills/x.md"),
+        matches=(
+            "echo x >> ~/.hermes/.env",
+            "rm ~/.hermes/state.db",
+            "cp s.md ~/.hermes/skills/x.md",
+        ),
         passes=("ls ~/.hermes", "cat ~/.hermes/logs/x.log", "echo x > hermes.txt"),
     ),
     Rule(
         "hermes.environment",
         "It points Hermes at other settings than its own.",
         human_only=True,
-        matches=("HERMES_HOME=/tmp/h hermes run x", "export HERMES_YOLO=1", "env HERMES_HOME=/tmp hermes chat"),
+        matches=(
+            "HERMES_HOME=/tmp/h hermes run x",
+            "export HERMES_YOLO=1",
+            "env HERMES_HOME=/tmp hermes chat",
+        ),
         passes=("HERMES_LOG=debug hermes run x", "echo $HERMES_HOME", "hermes run x"),
     ),
     Rule(
@@ -119,7 +137,11 @@ RULES = (
         programs="hermes",
         when=_without_approvals,
         human_only=True,
-        matches=("hermes call terminal --yes", "hermes run --yes-to delete x", "hermes chat --yolo"),
+        matches=(
+            "hermes call terminal --yes",
+            "hermes run --yes-to delete x",
+            "hermes chat --yolo",
+        ),
         passes=("hermes run x", "hermes call read_file", "hermes tools list"),
     ),
     Rule(
@@ -129,7 +151,13 @@ RULES = (
         "kiro kiro-cli q auggie plandex interpreter gptme kimi",
         when=_agent_unguarded,
         human_only=True,
-        matches=("claude --dangerously-skip-permissions", "codex --yolo x", "gemini --yolo -p x", "codex exec --full-auto x", "aider --yes-always x"),
+        matches=(
+            "claude --dangerously-skip-permissions",
+            "codex --yolo x",
+            "gemini --yolo -p x",
+            "codex exec --full-auto x",
+            "aider --yes-always x",
+        ),
         passes=("claude -p x", "codex exec x", "gemini -p x", "claude --version"),
     ),
 )

@@ -47,19 +47,31 @@ def _escapes_container(command: Command) -> bool:
     if texts[:1] not in (["run"], ["create"], ["exec"]) and texts[:2] != ["container", "run"]:
         return False
     args = command.args
-    if any(arg.startswith(("--privileged", "--cap-add=ALL", "--cap-add=SYS_ADMIN")) for arg in args):
+    if any(
+        arg.startswith(("--privileged", "--cap-add=ALL", "--cap-add=SYS_ADMIN")) for arg in args
+    ):
         return True
-    if any(arg in ("--pid=host", "--net=host", "--userns=host", "--network=host") for arg in args) and "--pid=host" in args:
+    if (
+        any(arg in ("--pid=host", "--net=host", "--userns=host", "--network=host") for arg in args)
+        and "--pid=host" in args
+    ):
         return True
     for index, arg in enumerate(args):
-        value = args[index + 1] if arg in ("-v", "--volume", "--mount", "--cap-add") and index + 1 < len(args) else ""
+        value = (
+            args[index + 1]
+            if arg in ("-v", "--volume", "--mount", "--cap-add") and index + 1 < len(args)
+            else ""
+        )
         if arg.startswith(("--volume=", "--mount=")):
             value = arg.partition("=")[2]
         elif arg.startswith("-v") and len(arg) > 2:
             value = arg[2:]
         if value in ("ALL", "SYS_ADMIN"):
             return True
-        if re.match(r"/(?::|etc|root|boot|dev|proc|sys|var/run/docker\.sock|run/docker\.sock|home/?:)", value):
+        if re.match(
+            r"/(?::|etc|root|boot|dev|proc|sys|var/run/docker\.sock|run/docker\.sock|home/?:)",
+            value,
+        ):
             return True
         if re.search(r"(?:source|src)=/(?:,|etc|root|boot|var/run/docker\.sock|\Z)", value):
             return True
@@ -70,7 +82,9 @@ _KUBE_ASK = frozenset(("delete", "drain", "cordon", "taint", "evict"))
 
 
 def _destroys_cluster(command: Command) -> bool:
-    if any(flag.startswith("--dry-run") and "none" not in flag for flag in command.flags) or command.has("--dry-run"):
+    if any(
+        flag.startswith("--dry-run") and "none" not in flag for flag in command.flags
+    ) or command.has("--dry-run"):
         return False
     texts = _texts(command)
     if not texts:
@@ -95,7 +109,9 @@ _CLOUD_VERB = re.compile(
     r"batch-delete|del|drop|schedule-key-deletion|modify-db|put-bucket-policy|put-bucket-acl|create-access-key|create-user|"
     r"attach-user-policy|attach-role-policy|put-user-policy|reboot|undelete-version)(?:$|-)"
 )
-_CLOUD_READ = re.compile(r"^(?:list|describe|get|show|ls|help|version|info|logs?|tail|wait|cp|history)(?:$|-)")
+_CLOUD_READ = re.compile(
+    r"^(?:list|describe|get|show|ls|help|version|info|logs?|tail|wait|cp|history)(?:$|-)"
+)
 
 
 def _destroys_cloud(command: Command) -> bool:
@@ -104,7 +120,11 @@ def _destroys_cloud(command: Command) -> bool:
     if name == "aws" and texts[:2] == ["s3", "sync"]:
         return command.has("--delete")
     if name == "gsutil":
-        return bool(texts) and (texts[0] in ("rm", "rb", "mv") or (texts[0] == "rsync" and command.has("-d")) or (texts[0] in ("iam", "acl") and texts[1:2] in (["set"], ["ch"])))
+        return bool(texts) and (
+            texts[0] in ("rm", "rb", "mv")
+            or (texts[0] == "rsync" and command.has("-d"))
+            or (texts[0] in ("iam", "acl") and texts[1:2] in (["set"], ["ch"]))
+        )
     if name == "aws" and texts[:2] == ["s3", "mv"]:
         return False
     for text in texts[:5]:
@@ -132,14 +152,46 @@ def _destroys_infrastructure(command: Command) -> bool:
             return words[1:2] in (["rm"], ["mv"], ["push"], ["replace-provider"])
         return words[:1] in (["taint"], ["force-unlock"]) or words[:2] == ["workspace", "delete"]
     if name == "pulumi":
-        return texts[0] in ("destroy", "up", "update", "cancel") or texts[:2] == ["stack", "rm"] or texts[:2] == ["state", "delete"]
-    if name in ("cdk", "sls", "serverless", "sam", "copilot", "eb", "eksctl", "kops", "amplify", "sst", "cdktf"):
-        return texts[0] in ("destroy", "remove", "delete", "terminate") or texts[:2] in (["app", "delete"], ["delete", "cluster"])
+        return (
+            texts[0] in ("destroy", "up", "update", "cancel")
+            or texts[:2] == ["stack", "rm"]
+            or texts[:2] == ["state", "delete"]
+        )
+    if name in (
+        "cdk",
+        "sls",
+        "serverless",
+        "sam",
+        "copilot",
+        "eb",
+        "eksctl",
+        "kops",
+        "amplify",
+        "sst",
+        "cdktf",
+    ):
+        return texts[0] in ("destroy", "remove", "delete", "terminate") or texts[:2] in (
+            ["app", "delete"],
+            ["delete", "cluster"],
+        )
     if name == "vagrant":
         return texts[0] == "destroy" or texts[:2] == ["box", "remove"]
-    if name in ("kind", "minikube", "k3d", "doctl", "hcloud", "linode-cli", "civo", "scw", "ibmcloud", "oci"):
+    if name in (
+        "kind",
+        "minikube",
+        "k3d",
+        "doctl",
+        "hcloud",
+        "linode-cli",
+        "civo",
+        "scw",
+        "ibmcloud",
+        "oci",
+    ):
         return any(text in ("delete", "destroy", "rm", "remove", "terminate") for text in texts[:4])
-    return name in ("packer", "nomad", "consul") and (texts[:2] in (["job", "stop"], ["system", "gc"], ["kv", "delete"]) or texts[0] == "stop")
+    return name in ("packer", "nomad", "consul") and (
+        texts[:2] in (["job", "stop"], ["system", "gc"], ["kv", "delete"]) or texts[0] == "stop"
+    )
 
 
 def _removes_release(command: Command) -> bool:
@@ -165,13 +217,32 @@ def _registry(command: Command) -> bool:
     if name in ("gh", "glab"):
         if texts[:1] == ["api"]:
             return any(value.text.upper() == "DELETE" for value in command.values("-X", "--method"))
-        return texts[1:2] in (["delete"], ["archive"], ["delete-asset"], ["transfer"]) or texts[:2] in (["secret", "remove"], ["variable", "remove"])
+        return texts[1:2] in (["delete"], ["archive"], ["delete-asset"], ["transfer"]) or texts[
+            :2
+        ] in (["secret", "remove"], ["variable", "remove"])
     if name in ("crane", "regctl", "skopeo", "oras"):
         return "delete" in texts[:2] or texts[:2] in (["tag", "rm"], ["image", "delete"])
     if name == "twine":
         return False
-    if name in ("heroku", "fly", "flyctl", "vercel", "netlify", "railway", "firebase", "supabase", "wrangler", "render", "convex", "neonctl", "pscale"):
-        return any(re.match(r"(?:.*[:-])?(?:destroy|delete|remove|rm|reset|purge)\Z", text) for text in texts[:3])
+    if name in (
+        "heroku",
+        "fly",
+        "flyctl",
+        "vercel",
+        "netlify",
+        "railway",
+        "firebase",
+        "supabase",
+        "wrangler",
+        "render",
+        "convex",
+        "neonctl",
+        "pscale",
+    ):
+        return any(
+            re.match(r"(?:.*[:-])?(?:destroy|delete|remove|rm|reset|purge)\Z", text)
+            for text in texts[:3]
+        )
     return False
 
 
@@ -198,20 +269,32 @@ def _framework(command: Command) -> bool:
     args = command.args
     name = command.name
     if name in ("rails", "rake", "bin/rails"):
-        return any(re.match(r"db:(?:drop|reset|purge|schema:load|migrate:reset|truncate_all)", text) for text in texts)
+        return any(
+            re.match(r"db:(?:drop|reset|purge|schema:load|migrate:reset|truncate_all)", text)
+            for text in texts
+        )
     if name == "python":
         script = next((arg for arg in args if arg.endswith("manage.py")), "")
-        return bool(script) and any(arg in ("flush", "reset_db", "sqlflush") for arg in args) and "sqlflush" not in args
+        return (
+            bool(script)
+            and any(arg in ("flush", "reset_db", "sqlflush") for arg in args)
+            and "sqlflush" not in args
+        )
     if name in ("manage", "django-admin", "manage.py"):
         return texts[:1] in (["flush"], ["reset_db"])
     if name == "prisma":
-        return texts[:2] == ["migrate", "reset"] or (texts[:2] == ["db", "push"] and command.has("--force-reset", "--accept-data-loss"))
+        return texts[:2] == ["migrate", "reset"] or (
+            texts[:2] == ["db", "push"] and command.has("--force-reset", "--accept-data-loss")
+        )
     if name == "alembic":
         return texts[:2] == ["downgrade", "base"]
     if name in ("php", "artisan", "sail"):
         return any(re.match(r"(?:migrate:(?:fresh|reset|refresh)|db:wipe)", arg) for arg in args)
     if name in ("sequelize", "sequelize-cli", "knex", "typeorm", "drizzle-kit"):
-        return any(text in ("db:drop", "db:migrate:undo:all", "migrate:rollback", "schema:drop") for text in texts)
+        return any(
+            text in ("db:drop", "db:migrate:undo:all", "migrate:rollback", "schema:drop")
+            for text in texts
+        )
     if name == "mix":
         return texts[:1] in (["ecto.drop"], ["ecto.reset"])
     if name in ("dotnet", "ef"):
@@ -227,33 +310,80 @@ RULES = (
         "It removes containers, volumes, images or networks with what they hold.",
         programs=_CONTAINER,
         when=_destroys_containers,
-        matches=("docker system prune -af", "docker volume rm data", "docker compose down -v", "docker rm -f web", "docker image prune"),
-        passes=("docker ps", "docker compose down", "docker build .", "docker compose up -d", "docker volume ls", "docker stop web"),
+        matches=(
+            "docker system prune -af",
+            "docker volume rm data",
+            "docker compose down -v",
+            "docker rm -f web",
+            "docker image prune",
+        ),
+        passes=(
+            "docker ps",
+            "docker compose down",
+            "docker build .",
+            "docker compose up -d",
+            "docker volume ls",
+            "docker stop web",
+        ),
     ),
     Rule(
         "containers.escape",
         "It gives a container the rights or the files of this machine.",
         programs=_CONTAINER,
         when=_escapes_container,
-        matches=("docker run --privileged alpine", "docker run -v /:/host alpine", "docker run -v /var/run/docker.sock:/s alpine"),
-        passes=("docker run -v $PWD:/src alpine", "docker run --rm alpine ls", "docker run -p 80:80 nginx"),
+        matches=(
+            "docker run --privileged alpine",
+            "docker run -v /:/host alpine",
+            "docker run -v /var/run/docker.sock:/s alpine",
+        ),
+        passes=(
+            "docker run -v $PWD:/src alpine",
+            "docker run --rm alpine ls",
+            "docker run -p 80:80 nginx",
+        ),
     ),
     Rule(
         "kubernetes.destroyed",
         "It deletes, drains or restarts what runs in a cluster.",
         programs="kubectl oc k kubecolor",
         when=_destroys_cluster,
-        matches=("kubectl delete pod x", "kubectl -n prod delete deploy web", "kubectl drain node1", "kubectl scale deploy x --replicas=0"),
-        passes=("kubectl get pods", "kubectl apply -f x.yaml", "kubectl delete pod x --dry-run=client", "kubectl logs x"),
+        matches=(
+            "kubectl delete pod x",
+            "kubectl -n prod delete deploy web",
+            "kubectl drain node1",
+            "kubectl scale deploy x --replicas=0",
+        ),
+        passes=(
+            "kubectl get pods",
+            "kubectl apply -f x.yaml",
+            "kubectl delete pod x --dry-run=client",
+            "kubectl logs x",
+        ),
     ),
     Rule(
         "kubernetes.release-removed",
         "It removes or rolls back a release in a cluster.",
         programs="helm helmfile flux argocd",
-        when=lambda command: not command.has("--dry-run")
-        and (_removes_release(command) or _texts(command)[:1] == ["destroy"] or "delete" in _texts(command)[:2]),
-        matches=("helm uninstall web", "helm delete web -n prod", "helmfile destroy", "argocd app delete x"),
-        passes=("helm list", "helm template x", "helm uninstall web --dry-run", "helm upgrade --install web ."),
+        when=lambda command: (
+            not command.has("--dry-run")
+            and (
+                _removes_release(command)
+                or _texts(command)[:1] == ["destroy"]
+                or "delete" in _texts(command)[:2]
+            )
+        ),
+        matches=(
+            "helm uninstall web",
+            "helm delete web -n prod",
+            "helmfile destroy",
+            "argocd app delete x",
+        ),
+        passes=(
+            "helm list",
+            "helm template x",
+            "helm uninstall web --dry-run",
+            "helm upgrade --install web .",
+        ),
     ),
     Rule(
         "cloud.destroyed",
@@ -261,8 +391,20 @@ RULES = (
         programs="aws gcloud az gsutil bq",
         unless="--dry-run --dryrun",
         when=_destroys_cloud,
-        matches=("aws s3 rm s3://b --recursive", "aws ec2 terminate-instances --instance-ids i", "gcloud compute instances delete x", "az group delete -n x", "gsutil rm gs://b/x"),
-        passes=("aws s3 ls", "aws s3 cp a s3://b/", "gcloud projects list", "az vm list", "aws s3 rm s3://b/x --dryrun"),
+        matches=(
+            "aws s3 rm s3://b --recursive",
+            "aws ec2 terminate-instances --instance-ids i",
+            "gcloud compute instances delete x",
+            "az group delete -n x",
+            "gsutil rm gs://b/x",
+        ),
+        passes=(
+            "aws s3 ls",
+            "aws s3 cp a s3://b/",
+            "gcloud projects list",
+            "az vm list",
+            "aws s3 rm s3://b/x --dryrun",
+        ),
     ),
     Rule(
         "infrastructure.changed",
@@ -270,28 +412,68 @@ RULES = (
         programs="terraform tofu terragrunt pulumi cdk sls serverless sam copilot eb eksctl kops amplify sst cdktf vagrant "
         "kind minikube k3d doctl hcloud linode-cli civo scw ibmcloud oci nomad consul",
         when=_destroys_infrastructure,
-        matches=("terraform destroy", "terraform apply -auto-approve", "pulumi destroy", "terraform state rm x", "cdk destroy"),
-        passes=("terraform plan", "terraform init", "terraform validate", "pulumi preview", "terraform state list"),
+        matches=(
+            "terraform destroy",
+            "terraform apply -auto-approve",
+            "pulumi destroy",
+            "terraform state rm x",
+            "cdk destroy",
+        ),
+        passes=(
+            "terraform plan",
+            "terraform init",
+            "terraform validate",
+            "pulumi preview",
+            "terraform state list",
+        ),
     ),
     Rule(
         "database.drop",
         "It drops tables, databases or other stored definitions.",
         programs="dropdb dropuser mysqladmin pg_restore mongorestore etcdctl influx pg_ctl pg_ctlcluster pg_dropcluster",
         when=_drops,
-        matches=("psql -c 'DROP TABLE users'", "dropdb app", "mysql -e 'drop database x'", "redis-cli FLUSHALL", "mongosh --eval 'db.dropDatabase()'"),
-        passes=("psql -c 'select 1'", "pg_dump app", "redis-cli get x", "grep 'DROP TABLE' x.sql", "createdb app"),
+        matches=(
+            "psql -c 'DROP TABLE users'",
+            "dropdb app",
+            "mysql -e 'drop database x'",
+            "redis-cli FLUSHALL",
+            "mongosh --eval 'db.dropDatabase()'",
+        ),
+        passes=(
+            "psql -c 'select 1'",
+            "pg_dump app",
+            "redis-cli get x",
+            "grep 'DROP TABLE' x.sql",
+            "createdb app",
+        ),
     ),
     Rule(
         "database.empty",
         "It deletes every row of a table.",
-        matches=("psql -c 'DELETE FROM users'", "sqlite3 a.db 'delete from t where 1=1'", "mysql -e 'TRUNCATE t'"),
-        passes=("psql -c 'DELETE FROM t WHERE id = 3'", "sqlite3 a.db 'select * from t'", "mysql -e 'show tables'"),
+        matches=(
+            "psql -c 'DELETE FROM users'",
+            "sqlite3 a.db 'delete from t where 1=1'",
+            "mysql -e 'TRUNCATE t'",
+        ),
+        passes=(
+            "psql -c 'DELETE FROM t WHERE id = 3'",
+            "sqlite3 a.db 'select * from t'",
+            "mysql -e 'show tables'",
+        ),
     ),
     Rule(
         "database.rewrite",
         "It changes every row of a table.",
-        matches=("psql -c 'UPDATE t SET a = 1'", "sqlite3 a.db 'update t set a=1 where true'", "mysql -e 'update t set a=1'"),
-        passes=("psql -c 'UPDATE t SET a = 1 WHERE id = 2'", "sqlite3 a.db 'insert into t values (1)'", "psql -c 'select 1'"),
+        matches=(
+            "psql -c 'UPDATE t SET a = 1'",
+            "sqlite3 a.db 'update t set a=1 where true'",
+            "mysql -e 'update t set a=1'",
+        ),
+        passes=(
+            "psql -c 'UPDATE t SET a = 1 WHERE id = 2'",
+            "sqlite3 a.db 'insert into t values (1)'",
+            "psql -c 'select 1'",
+        ),
     ),
     Rule(
         "database.reset",
@@ -299,8 +481,18 @@ RULES = (
         programs="rails rake python manage manage.py django-admin prisma alembic php artisan sail sequelize sequelize-cli knex "
         "typeorm mix dotnet flask",
         when=_framework,
-        matches=("rails db:drop", "npx prisma migrate reset", "php artisan migrate:fresh", "mix ecto.reset"),
-        passes=("rails db:migrate", "python manage.py migrate", "npx prisma generate", "alembic upgrade head"),
+        matches=(
+            "rails db:drop",
+            "npx prisma migrate reset",
+            "php artisan migrate:fresh",
+            "mix ecto.reset",
+        ),
+        passes=(
+            "rails db:migrate",
+            "python manage.py migrate",
+            "npx prisma generate",
+            "alembic upgrade head",
+        ),
     ),
     Rule(
         "registry.removed",
@@ -308,7 +500,19 @@ RULES = (
         programs="npm yarn pnpm cargo gem gh glab crane regctl skopeo oras heroku fly flyctl vercel netlify railway "
         "firebase supabase wrangler pscale neonctl",
         when=_registry,
-        matches=("npm unpublish x", "gh repo delete a/b --yes", "cargo yank --version 1.0.0", "gh api -X DELETE /repos/a/b", "heroku apps:destroy x"),
-        passes=("npm publish --dry-run", "gh pr list", "cargo publish --dry-run", "gh api /user", "vercel ls"),
+        matches=(
+            "npm unpublish x",
+            "gh repo delete a/b --yes",
+            "cargo yank --version 1.0.0",
+            "gh api -X DELETE /repos/a/b",
+            "heroku apps:destroy x",
+        ),
+        passes=(
+            "npm publish --dry-run",
+            "gh pr list",
+            "cargo publish --dry-run",
+            "gh api /user",
+            "vercel ls",
+        ),
     ),
 )

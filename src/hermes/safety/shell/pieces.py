@@ -1,0 +1,56 @@
+"""Cutting a long text into pieces that are parsed one by one.
+
+The parser recovers from errors in time that grows with the square of the text, so no text is
+given to it that is both long and full of syntax. Pieces end where a shell would start afresh:
+after `;`, a newline, `&`, `&&` or `||` that stand in no bracket and no compound statement.
+"""
+
+from __future__ import annotations
+
+import re
+
+_TOKEN = re.compile(r"&>>?|[<>]&|&&|\|\||;;|[;&|\n(){}]|[^\s;&|(){}<>]+|[<>]+")
+_SYNTAX = re.compile(r"[^\w\s/.:=,-]")
+_OPENING = frozenset(("if", "for", "while", "until", "case", "select"))
+_CLOSING = frozenset(("fi", "done", "esac"))
+_EXPECTS_COMMAND = frozenset(
+    ("then", "do", "else", "elif", "if", "while", "until", "!", "{", "time")
+)
+_CHUNK = 1000
+_MOST_SYNTAX = 1500
+
+
+def split_pieces(text: str) -> list[tuple[int, int]]:
+    """Where the pieces of a prepared text start and end; several statements share a short piece."""
+    pieces: list[tuple[int, int]] = []
+    start = depth = 0
+    at_command = True
+    for found in _TOKEN.finditer(text):
+        token = found.group()
+        if token in ("(", "{"):
+            depth += 1
+            at_command = True
+        elif token in (")", "}"):
+            depth = max(0, depth - 1)
+            at_command = token == ")"
+        elif token in (";", "\n", "&", "&&", "||", ";;", "|"):
+            at_command = True
+            if not depth and token not in ("|", ";;") and found.end() - start >= _CHUNK:
+                pieces.append((start, found.start() if token in ("&&", "||") else found.end()))
+                start = found.end()
+        elif at_command and token in _OPENING:
+            depth += 1
+            at_command = token in _EXPECTS_COMMAND
+        elif at_command and token in _CLOSING:
+            depth = max(0, depth - 1)
+            at_command = False
+        else:
+            at_command = token in _EXPECTS_COMMAND
+    if start < len(text):
+        pieces.append((start, len(text)))
+    return pieces
+
+
+def is_dense(text: str) -> bool:
+    """Whether a piece has more syntax in it than can be parsed in good time."""
+    return len(text) > _MOST_SYNTAX and len(_SYNTAX.findall(text)) > _MOST_SYNTAX
