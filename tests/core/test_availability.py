@@ -88,7 +88,7 @@ def leave() -> bool:
 
 
 def test_whatever_a_check_raises_means_no_with_a_reason() -> None:
-    registry, _ = with_tools(boom, leave, lambda: False, lambda: None, lambda: [], lambda: "yes")
+    registry, _ = with_tools(boom, leave, lambda: False, lambda: None, list, lambda: "yes")
 
     missing = registry.availability.missing(registry.entries())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-import datetime
+import datetime as dt
 import decimal
 import enum
 import json
@@ -70,7 +70,7 @@ def deep(levels: int) -> Any:
         (Point(1, Colour.RED), '{"x":1,"y":"red"}'),
         (Pair(1, 2), "[1,2]"),
         (ValueError("no"), '"ValueError: no"'),
-        (datetime.date(2026, 1, 2), '"2026-01-02"'),
+        (dt.date(2026, 1, 2), '"2026-01-02"'),
         ({1}, "[1]"),
         (BIG, str(BIG)),
         (range(3), "[0,1,2]"),
@@ -81,7 +81,7 @@ def deep(levels: int) -> Any:
         ([float("inf"), float("-inf")], "[null,null]"),
         ({None: 1, True: 2, 3: 4, 1.5: 5}, '{"null":1,"true":2,"3":4,"1.5":5}'),
         ({(1, 2): 3}, '{"(1, 2)":3}'),
-        (datetime.date, '"date"'),
+        (dt.date, '"date"'),
         ("a\ud800b", '"a\\ud800b"'),
         (b"\xff", '"/w=="'),
     ],
@@ -104,7 +104,7 @@ ODD: list[Any] = [
     [BIG, "\udfff", {"\ud800": "\udc00"}],
     decimal.Decimal("1.5"),
     uuid.UUID(int=5),
-    datetime.timedelta(days=3),
+    dt.timedelta(days=3),
     Point,
     Pair,
     object(),

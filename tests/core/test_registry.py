@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 from typing import TYPE_CHECKING, Any
@@ -244,10 +245,8 @@ def test_an_alias_is_held_like_a_name(order: int) -> None:
 
     registry = ToolRegistry()
     for step in [as_builtin, shadowing][::order]:
-        try:
+        with contextlib.suppress(RegistrationError):
             step(registry)
-        except RegistrationError as error:
-            assert '"read_file"' in str(error)
 
     assert registry.names() == ["read_file"]
     assert registry.aliases() == {}

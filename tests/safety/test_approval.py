@@ -43,7 +43,8 @@ def test_a_grant_is_bound_to_folder_environment_and_scripts(tmp_path: Path) -> N
     script.write_text("echo one")
 
     def grant(**changes: object) -> Grant:
-        given = {"cwd": str(tmp_path), "env": {"A": "1"}, **changes}
+        words = ["sh", "deploy.sh"]
+        given = {"cwd": str(tmp_path), "env": {"A": "1"}, "words": words, **changes}
         return command_grant("remote.run", "sh deploy.sh", **given)  # type: ignore[arg-type]
 
     first = grant()

@@ -16,7 +16,7 @@ def public(host: str, port: int) -> list[str]:
 
 
 def check(url: str, *addresses: str, **rules: object) -> Decision:
-    return check_url(url, rules=rules, resolve=lambda host, port: addresses or (PUBLIC,))
+    return check_url(url, rules=rules, resolve=lambda *_: addresses or (PUBLIC,))
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_resolver_that_fails_means_no(error: BaseException) -> None:
 )
 def test_odd_answers_of_a_resolver_mean_no(answer: list[str]) -> None:
     assert not check_url(
-        "http://example.com/", rules={"allow_private": True}, resolve=lambda h, p: answer
+        "http://example.com/", rules={"allow_private": True}, resolve=lambda *_: answer
     ).allowed
 
 

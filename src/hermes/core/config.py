@@ -118,9 +118,8 @@ def set_value(name: str, text: str, path: str | None = None) -> Any:
     default = DEFAULTS[name][0]
     if isinstance(default, str):
         value = value if isinstance(value, str) else text.strip()
-    elif isinstance(default, list) and not isinstance(value, list):
-        if not text.lstrip().startswith(("[", "{")):
-            value = [part.strip() for part in text.split(",") if part.strip()]
+    elif isinstance(default, list) and not text.lstrip().startswith(("[", "{", "- ")):
+        value = [part.strip() for part in text.split(",") if part.strip()]
     check_value(name, value, "the command")
     # Where a link leads, so that a linked file stays one.
     path = os.path.realpath(path)

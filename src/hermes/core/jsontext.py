@@ -56,16 +56,16 @@ def _spelled(value: Any) -> Any:
         return str(value)
     if isinstance(value, BaseException):
         return f"{type(value).__name__}: {value}"
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
+    if hasattr(value, "isoformat") and isinstance(text := value.isoformat(), str):
+        return text
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value).decode("utf-8", "backslashreplace")
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=repr)
     if hasattr(value, "__dataclass_fields__"):
         return {name: getattr(value, name) for name in value.__dataclass_fields__}
-    if hasattr(value, "_asdict"):
-        return value._asdict()
+    if hasattr(value, "_asdict") and isinstance(fields := value._asdict(), dict):
+        return fields
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Collection):

@@ -47,7 +47,8 @@ class App:
         self.project = project or os.getcwd()
         self.approver: Approver | None = None
         self.profile: str | None = None
-        self._loaded = False
+        self._loading = threading.RLock()
+        self._begun = self._loaded = False
         self._look_again = 0.0
 
     @cached_property
@@ -64,12 +65,20 @@ class App:
     def registry(self) -> ToolRegistry:
         """Every tool there is: built in, from plugins, from YAML."""
         if not self._loaded:
-            self._loaded = True
-            self.discovery  # noqa: B018 - made by being asked for
-            if self.config.get("plugins.enabled") and self._has_plugins():
-                self.plugins.load()
+            with self._loading:
+                self._load()
         self.refresh()
         return self._registry
+
+    def _load(self) -> None:
+        if self._loaded or self._begun:
+            # Done by another thread, or asked for by what is being loaded just now.
+            return
+        self._begun = True
+        self.discovery  # noqa: B018 - made by being asked for
+        if self.config.get("plugins.enabled") and self._has_plugins():
+            self.plugins.load()
+        self._loaded = True
 
     def refresh(self) -> None:
         """Take in what changed on disk: files of YAML tools."""
@@ -143,7 +152,11 @@ class App:
         """Tools without code."""
         from hermes.runtime.yaml_tools import YamlTools
 
-        return YamlTools(self._registry, home=self.home)
+        return YamlTools(self._registry, home=self.home, on_change=self._yaml_changed)
+
+    def _yaml_changed(self, message: str) -> None:
+        if "runtime" in self.__dict__:
+            self.runtime.events.emit("trouble", message=message)
 
     @cached_property
     def definitions(self) -> Definitions:

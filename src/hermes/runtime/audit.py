@@ -20,14 +20,19 @@ import msgspec
 
 from hermes.core.home import home_path, make_private
 from hermes.core.jsontext import to_json
+from hermes.core.log import Log
 from hermes.safety.redaction import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
+
+log = Log("hermes.audit")
 
 START = "0" * 64
 _GATHER = 128
+# How many lines are kept while the disk does not take them.
+_KEPT = 10_000
 _FLUSH_SECONDS = 1.0
 _CUT = 4_000
 _encode = msgspec.json.Encoder().encode
@@ -59,6 +64,9 @@ class AuditLog:
         self._waiting: list[tuple[AuditLine, str]] = []
         self._last = START
         self._size = -1
+        self._failing = False
+        # How arguments are masked; a runtime puts its own here, which knows more secrets.
+        self.redact: Callable[[str], str] = redact
         self._wake = threading.Event()
         self._writer: threading.Thread | None = None
 
@@ -74,14 +82,23 @@ class AuditLog:
             self._wake.set()
 
     def flush(self) -> None:
-        """Write what is gathered."""
+        """Write what is gathered. What can't be written is kept, and tried again next time."""
         with self._lock:
             # Taken from the front, so that what is appended meanwhile is kept for the next time.
             count = len(self._waiting)
             lines = self._waiting[:count]
-            if lines:
+            if not lines:
+                return
+            try:
                 self._append(lines)
-                del self._waiting[:count]
+            except OSError as error:
+                if not self._failing:
+                    log.warning("%s can't be written: %s", self.path, error)
+                self._failing = True
+                del self._waiting[:-_KEPT]
+                return
+            self._failing = False
+            del self._waiting[:count]
 
     def _start(self) -> None:
         with self._lock:
@@ -107,7 +124,10 @@ class AuditLog:
                 # Another process has written since, or this is our first line.
                 self._last = _last_hash(file.fileno(), size)
             data = b"".join(self._chained(lines))
-            os.write(file.fileno(), data)
+            if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
+                # A crash cut the last line short; ours must not become part of it.
+                data = b"\n" + data
+            file.write(data)
             self._size = size + len(data)
             self._note_head()
 
@@ -121,14 +141,22 @@ class AuditLog:
 
     def _chained(self, lines: list[tuple[AuditLine, str]]) -> Iterator[bytes]:
         """The lines as they are written, each with a hash that depends on all before it."""
-        masked = _masked([arguments for _, arguments in lines])
+        masked = _masked([arguments for _, arguments in lines], self.redact)
         for (line, _), arguments in zip(lines, masked, strict=True):
-            body = b'%s,"arguments":%s}' % (_encode(line)[:-1], arguments.encode())
+            body = b'%s,"arguments":%s}' % (_encoded(line)[:-1], arguments.encode())
             self._last = chained(self._last, body)
             yield b'{"hash":"%s",%s\n' % (self._last.encode(), body[1:])
 
 
-def _masked(arguments: list[str]) -> list[str]:
+def _encoded(line: AuditLine) -> bytes:
+    try:
+        return _encode(line)
+    except UnicodeEncodeError:
+        # A model may send lone surrogates even as a name.
+        return to_json(msgspec.structs.asdict(line)).encode()
+
+
+def _masked(arguments: list[str], redact: Callable[[str], str]) -> list[str]:
     """Arguments with secrets masked and long texts cut."""
     short = [text if len(text) <= _CUT else _shortened(text) for text in arguments]
     # One pass over all of them costs a fraction of one pass each; JSON text has no raw newline.
@@ -160,17 +188,16 @@ def lines(path: str) -> Iterator[dict[str, Any]]:
 
 def verify(path: str) -> tuple[int, str | None]:
     """How many lines hold, and what is wrong with the first that does not."""
-    last, number = START, 0
+    last, number, noted = START, 0, _noted(path)
+    met = noted is None
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
             given, body = split_line(line.rstrip(b"\n"))
             last = chained(last, body)
             if given != last:
                 return number - 1, f"line {number} does not follow from the lines before it"
-    noted = _noted(path)
-    if noted is not None and noted != last:
-        return number, "lines are missing at the end"
-    return number, None
+            met = met or last == noted
+    return number, None if met else "lines are missing at the end"
 
 
 def _noted(path: str) -> str | None:

@@ -78,6 +78,8 @@ class Runtime:
         self.artifacts = artifacts
         self.audit = audit
         self.redactor = redactor or Redactor()
+        if audit is not None:
+            audit.redact = self.redactor.redact
         self.workers = workers or Workers()
         self.grace_seconds = grace_seconds
         # What handlers reach through `context.service(name)`; outer layers add theirs.

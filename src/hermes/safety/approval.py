@@ -39,13 +39,26 @@ class Grant(NamedTuple):
 
 
 def command_grant(
-    rule: str, command: str, *, cwd: str, env: Mapping[str, str | None] | None = None
+    rule: str,
+    command: str,
+    *,
+    cwd: str,
+    words: Iterable[str] = (),
+    env: Mapping[str, str | None] | None = None,
 ) -> Grant:
-    """A grant for one simple command: bound to its folder, environment and scripts."""
+    """A grant for one simple command: bound to its folder, its environment and the files named.
+
+    Args:
+        rule: The rule that the approval answers.
+        command: The simple command as text.
+        cwd: Where it runs.
+        words: Every word of the whole command line; those that are files count by their content.
+        env: Variables set for it.
+    """
     total = hashlib.sha256(f"{rule}\0{command}\0{os.path.realpath(cwd)}\0".encode())
     for name, value in sorted((env or {}).items()):
         total.update(f"{name}={value}\0".encode())
-    for path, content in _scripts(command, cwd):
+    for path, content in _files(words, cwd):
         total.update(f"{path}\0".encode() + content)
     return Grant(rule, f"{command} (in {cwd})", total.hexdigest()[:32])
 
@@ -57,15 +70,9 @@ def call_grant(rule: str, tool: str, arguments: str) -> Grant:
     return Grant(rule, f"{tool} {shown}", digest)
 
 
-def _scripts(command: str, cwd: str) -> Iterable[tuple[str, bytes]]:
-    """The files that a command names, with a digest of what they hold."""
-    import shlex
-
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        return
-    for word in words:
+def _files(words: Iterable[str], cwd: str) -> Iterable[tuple[str, bytes]]:
+    """The files among some words, with a digest of what they hold."""
+    for word in sorted(set(words)):
         path = os.path.join(cwd, word)
         try:
             if os.path.isfile(path) and os.path.getsize(path) <= _WHOLE_SCRIPT:

@@ -137,14 +137,20 @@ class Gate:
         from hermes.safety.shell import detect_dangerous_command
 
         verdict = detect_dangerous_command(command, cwd=context.workspace, home=self._home)
+        words = [word for command in verdict.commands for word in command]
         for finding in verdict.findings:
             if finding.severity == "ask" and self.mode == "relaxed" and not finding.human_only:
                 continue
             grants: tuple[Grant, ...] = ()
             if finding.severity == "ask":
-                env = context.task.env
                 grants = (
-                    command_grant(finding.rule, finding.command, cwd=context.workspace, env=env),
+                    command_grant(
+                        finding.rule,
+                        finding.command,
+                        cwd=context.workspace,
+                        words=words,
+                        env=context.task.env,
+                    ),
                 )
             action: Literal["ask", "refuse"] = "refuse" if finding.severity == "refuse" else "ask"
             reason = f"{finding.description}: {finding.command}"

@@ -30,14 +30,21 @@ def _framing() -> re.Pattern[str]:
         r"<[|｜][^<>|｜\n]{0,64}[|｜]>"
         # <tool_call>, </function_calls>, <invoke name="x">, <x:tool_call>
         rf"|(?i:<\s*/?\s*(?:[a-z]{{2,12}}:)?(?:{_FRAMES})(?:[ =:][^<>\n]{{0,200}})?\s*/?>)"
-        rf"|(?:(?<!\w)<\s*|<\s*/\s*)(?:{_WORDS})(?:[ =][^<>\n]{{0,200}})?\s*/?>"
-        rf"|(?<!\w)<\s*/?\s*(?:{_WORDS.upper()})\s*/?>"
+        rf"|(?<!\w)<\s*/?\s*(?:{_WORDS}|{_WORDS.upper()})(?:[ =][^<>\n]{{0,200}})?\s*/?>"
         # [INST], [/INST], [TOOL_CALLS], <<SYS>>
         r"|\[/?(?:INST|SYS|SYSTEM(?:_PROMPT)?|TOOL_(?:CALLS?|RESULTS?|CONTENT)|AVAILABLE_TOOLS|ARGS"
         r"|CALL_ID|IMG|THINK)\]|<</?SYS>>"
         r"|(?i:<!\[CDATA\[)|\]\]>|<!--|--!?>|<\?xml[^<>\n]{0,100}\?>|```+[\w+\-.]*|~~~+"
         # A line that plays another speaker
         r"|(?im:^[ \t]*#{1,6}[ \t]*(?:system|user|assistant|instruction|response)s?:?[ \t]*$)"
+    )
+
+
+@cache
+def _doubtful() -> re.Pattern[str]:
+    # Right behind a word: a type's parameter, or framing that was stuck to the word.
+    return re.compile(
+        rf"(?<=\w)<(?P<inside>\s*/?\s*(?:{_WORDS}|{_WORDS.upper()})(?:[ =][^<>\n]{{0,200}})?\s*/?)>"
     )
 
 
@@ -94,17 +101,19 @@ def sanitise_error(text: str, *, limit: int = 2000) -> str:
     if len(text) > 64 * limit:
         # Whatever is far from both ends won't be shown; it isn't worth reading either.
         text = f"{text[: 32 * limit]}\n[…]\n{text[-32 * limit :]}"
-    text = redact(text)
-    text = _places().sub("", text)
-    # Removing one token may join the halves of another.
+    # Framing first: a secret may be cut in two by it.
+    text = redact(_without_framing(text))
+    return shorten(_places().sub("", text).strip(), limit)
+
+
+def _without_framing(text: str) -> str:
     for _ in range(8):
-        shorter = _framing().sub("", text)
+        # Removing one token may join the halves of another.
+        shorter = _doubtful().sub(r"‹\g<inside>›", _framing().sub("", text))
         if shorter == text:
-            break
+            return text
         text = shorter
-    else:
-        text = text.replace("<", "‹").replace("`", "'")
-    return shorten(text.strip(), limit)
+    return text.replace("<", "‹").replace("`", "'").replace("[", "(")
 
 
 def shorten(text: str, limit: int) -> str:

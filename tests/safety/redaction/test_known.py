@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-import random
 import re
+from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -13,6 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.safety.redaction import Redactor
+
+if TYPE_CHECKING:
+    import random
 
 VALUES = [
     "Tr0ub4dor&3",

@@ -72,7 +72,10 @@ def _failure(outcome: ToolOutcome, *, unasked: bool) -> HermesError:
 def _protocol(app: CliApp, context: ToolContext) -> int:
     from hermes.runtime.protocol import read_calls, tool_results
 
-    calls = read_calls(_stdin())
+    try:
+        calls = read_calls(_stdin())
+    except RecursionError:
+        raise HermesError("the calls are nested too deeply") from None
     outcomes = app.runtime.call_many_sync(calls, context, at_once=app.config.get("tools.parallel"))
     app.out(tool_results(outcomes))
     return _code(outcomes)
@@ -108,7 +111,7 @@ def _value(text: str) -> str:
     if not text.startswith("@"):
         return text
     try:
-        with open(text[1:], encoding="utf-8") as file:
+        with open(text[1:], encoding="utf-8", newline="") as file:
             return file.read()
     except (OSError, UnicodeDecodeError) as error:
         raise HermesError(f"{text[1:]} can't be read: {error}") from None

@@ -72,7 +72,7 @@ def _home(app: CliApp, problems: list[str]) -> dict[str, Any]:
     nearest = home
     while not os.path.exists(nearest):
         nearest = os.path.dirname(nearest)
-    writable = os.path.isdir(nearest) and os.access(nearest, os.W_OK | os.X_OK)
+    writable = os.path.isdir(nearest) and _writable(nearest)
     if not writable:
         what = "can't be written" if os.path.isdir(nearest) else "is no folder"
         problems.append(f"{nearest} {what}; set HERMES_HOME to a folder that can be written")
@@ -80,6 +80,17 @@ def _home(app: CliApp, problems: list[str]) -> dict[str, Any]:
         problems.append(f"{home} is open to other users; chmod 700 {home}")
     problems.extend(config_problems(app.config))
     return {"path": home, "exists": exists, "writable": writable}
+
+
+def _writable(folder: str) -> bool:
+    """Whether a file can be made there; asking for the permission alone may be answered wrongly."""
+    import tempfile
+
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
 
 
 def _manifest(app: CliApp, problems: list[str]) -> dict[str, Any]:

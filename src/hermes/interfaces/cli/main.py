@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
@@ -122,7 +122,6 @@ def _parser(chosen: str, plugin: Command | None) -> Parser:
         prog="hermes",
         description="Tools for language models, carried out safely.",
         epilog=_EPILOG,
-        formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("-V", "--version", action="version", version=f"hermes {__version__}")
     # `prog` is given so that argparse need not format its help to find it.

@@ -36,7 +36,7 @@ def _list(app: CliApp, options: Namespace) -> int:
             app.out(f"  {name} is missing: {reason}")
         for name in plugin["hidden_commands"]:
             app.out(f"  the command {name} is hidden: its name is held by Hermes itself")
-    if not report:
+    if not report and not options.json:
         app.note(f"no plugins; put one into {app.home}/plugins")
     return DONE if all(plugin["complete"] for plugin in report) else FAILED
 

@@ -102,7 +102,9 @@ class Terminal:
 
 
 def _nobody() -> TextIO:
-    return open(os.devnull, "w", encoding="utf-8")
+    from io import StringIO
+
+    return StringIO()
 
 
 def _line(text: str) -> str:

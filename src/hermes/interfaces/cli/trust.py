@@ -20,9 +20,9 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "words",
         nargs="*",
-        metavar="PATH | list | revoke PATH",
-        help="a folder to trust (.hermes/plugins of this project when left out), `list`, "
-        "or `revoke PATH`",
+        metavar="PATH",
+        help="a folder to trust (.hermes/plugins of this project when left out); `list` shows "
+        "what is trusted, `revoke PATH` ends it",
     )
     parser.add_argument("--json", action="store_true", help="for programs")
     parser.set_defaults(run=_trust)

@@ -5,6 +5,7 @@
     lexicon.py     which concepts a word stands for: exact, inflected, compound, misspelled
     lexicon.tsv    the concepts themselves, one per line, words of many languages
     stopwords.txt  words that say nothing about the need
+    endings.txt    endings that inflection puts on a word
     text.py        folding, splitting and stemming
     spelling.py    nearest words by shared trigrams
     fusion.py      merging in the ranking of an embedding model, when there is one

@@ -8,7 +8,6 @@ so that reading it is splitting it.
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
 from hermes.runtime.search.spelling import joined, similar
@@ -44,7 +43,7 @@ class Lexicon:
         self._words = words
         self._related = related
         self._text = f",{text},".replace("\n", ",").replace("\t", ",").replace(",~", ",")
-        self._openings = frozenset(re.findall(r"(?<=,)[^, ]+(?= )", self._text))
+        self._openings = {word.partition(" ")[0] for word in words if " " in word}
         self._known: dict[str, _Concepts] = {}
         self._by_length: dict[int, str] = {}
 
@@ -190,10 +189,9 @@ def _data(name: str) -> str:
 
 
 def _enter(words: dict[str, _Concepts], listed: list[str], meaning: tuple[str, float]) -> None:
-    fresh: dict[str, _Concepts] = dict.fromkeys(listed, (meaning,))
-    for word in words.keys() & fresh.keys():
-        fresh[word] = words[word] + fresh[word]
-    words.update(fresh)
+    alone = (meaning,)
+    for word in listed:
+        words[word] = words[word] + alone if word in words else alone
 
 
 def _weighted(other: str) -> tuple[str, float]:

@@ -29,9 +29,10 @@ def detect(text: str, classed: str, low: str, keywords: list[str]) -> Iterator[S
     run = has_run(classed)
     if run:
         yield from find_shapes(text, classed)
-    if "://" in text:
+    linked = "://" in text
+    if linked:
         yield from find_links(text)
-    if "=" in text and ("?" in text or "&" in text):
+    if (linked or keywords) and "=" in text and ("?" in text or "&" in text):
         yield from find_queries(text)
     if keywords:
         yield from _by_name(text, low, keywords)

@@ -19,14 +19,15 @@ KEYWORDS = ("pass", "key", "token", "auth", "pw", "cookie", "secret", "cred")
 # Every shape holds this many letters, digits, `_` or `-` in a row somewhere.
 RUN = 20
 _RUN_CLASS = "w" * RUN
-_TABLE = bytes(
-    0x77
-    if (i < 0x80 and chr(i).isalnum()) or i in b"_-"
-    else 1
-    if i < 32 and i not in b"\t\n\r" or i == 127
-    else 0x20
-    for i in range(256)
-)
+
+
+def _class_of(code: int) -> int:
+    if code in b"_-" or (code < 128 and chr(code).isalnum()):
+        return ord("w")
+    return 1 if (code < 32 and code not in b"\t\n\r") or code == 127 else ord(" ")
+
+
+_TABLE = bytes(map(_class_of, range(256)))
 
 _ALNUM = "[A-Za-z0-9]"
 _BODY = r"[A-Za-z0-9_\-]"

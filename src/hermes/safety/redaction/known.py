@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes.safety.redaction.squeeze import bare_text
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -18,12 +20,14 @@ ANYWHERE = 6
 class KnownValues:
     """The known values with all spellings of each."""
 
-    __slots__ = ("_anywhere", "_values", "_whole", "longest")
+    __slots__ = ("_anywhere", "_bare", "_values", "_whole", "longest")
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._values: set[str] = set()
         self._whole: list[str] = []
         self._anywhere: list[str] = []
+        # The same without blanks, for texts whose lines were joined.
+        self._bare: list[str] = []
         self.longest = 0
         for value in values:
             self.add(value)
@@ -41,6 +45,7 @@ class KnownValues:
                 self._whole.append(spelling)
             else:
                 self._anywhere.extend(v for v in _spellings(spelling) if v not in self._anywhere)
+                self._bare = _bare_spellings(self._anywhere)
                 # Longest first, so that a value inside another doesn't leave the other's ends.
                 self._anywhere.sort(key=len, reverse=True)
             self.longest = max([self.longest, *map(len, self._anywhere), len(spelling)])
@@ -58,9 +63,8 @@ class KnownValues:
 
     def find_joined(self, joined: str) -> Iterator[Span]:
         """Each place in a text without blanks; blanks in the values count as none."""
-        for value in self._anywhere:
-            bare = value if value.isalnum() else "".join(value.split())
-            if len(bare) >= ANYWHERE + 2 and bare in joined:
+        for bare in self._bare:
+            if bare in joined:
                 yield from _places(joined, bare)
 
     def begins_at_end(self, text: str) -> int:
@@ -113,6 +117,12 @@ def _spellings(value: str) -> list[str]:
     # JSON may write a slash as `\/`.
     found += [spelling.replace("/", "\\/") for spelling in found if "/" in spelling]
     return [spelling for spelling in dict.fromkeys(found) if len(spelling) >= ANYWHERE]
+
+
+def _bare_spellings(spellings: list[str]) -> list[str]:
+    """The spellings without blanks, and without what reads as an escaped one."""
+    found = {bare for text in spellings for bare in ("".join(text.split()), bare_text(text))}
+    return sorted((bare for bare in found if len(bare) > ANYWHERE + 1), key=len, reverse=True)
 
 
 def _lower_escapes(quoted: str) -> str:

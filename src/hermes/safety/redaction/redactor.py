@@ -75,7 +75,6 @@ def find_secrets(text: str) -> list[Span]:
         keywords
         or formats.has_run(classed)
         or "://" in text
-        or ("=" in text and ("?" in text or "&" in text))
         or formats.has_option(text)
         or ("'" in text and "identified by" in low)
     ):

@@ -94,6 +94,11 @@ def squeeze(text: str, *, plain: bool) -> Squeezed | None:
     return None
 
 
+def bare_text(text: str) -> str:
+    """`text` as `join_lines` would show it."""
+    return _joined().sub("", text)
+
+
 def join_lines(text: str) -> Squeezed | None:
     """`text` without invisible characters and white space; None when it has none."""
     return Squeezed(text, _joined()) if _joined().search(text) else None

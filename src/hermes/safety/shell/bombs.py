@@ -56,9 +56,14 @@ def is_endless_spawn(loop: Node, raw: Callable[[Node], str]) -> bool:
     for node in _nodes(body):
         if node.type == "&":
             background = True
-        elif node.type == "command_name" and raw(node) in _PAUSES:
+        elif node.type == "command_name" and raw(node) in _PAUSES and not _is_background(node):
             return False
     return background
+
+
+def _is_background(name: Node) -> bool:
+    following = name.parent.next_sibling if name.parent is not None else None
+    return following is not None and following.type == "&"
 
 
 def _nodes(top: Node) -> list[Node]:

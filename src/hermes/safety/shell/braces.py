@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.scope import HOLE
@@ -79,7 +80,7 @@ def _first_group(text: str) -> tuple[int, int, list[str]] | None:
             start, cuts = opened.pop(), commas.pop()
             if cuts and not opened:
                 edges = [start, *cuts, at]
-                pairs = zip(edges, edges[1:], strict=False)
+                pairs = pairwise(edges)
                 return start, at + 1, [text[left + 1 : right] for left, right in pairs]
             if not cuts:
                 choices = _range(text[start + 1 : at])

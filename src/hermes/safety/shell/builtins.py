@@ -72,7 +72,7 @@ def _shift(command: Command, _judge: Judge) -> Stream:
     return NOTHING
 
 
-def _alias(command: Command, judge: Judge) -> Stream:
+def _alias(command: Command, _judge: Judge) -> Stream:
     for word in command.operands:
         name, equals, value = word.text.partition("=")
         if equals:

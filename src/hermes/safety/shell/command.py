@@ -1,4 +1,4 @@
-"""A simple command, ready to be judged: a program, its words, what goes in and where output goes."""
+"""A simple command, ready to be judged: a program, its words, its input and its redirections."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from hermes.safety.shell.words import Word
 
 _VERSIONED = re.compile(
-    r"(python|pypy|perl|ruby|php|lua|luajit|node|nodejs|pip|bash|tclsh|clang|gcc)-?\d+(?:\.\d+)*(?:w|\.exe)?\Z"
+    r"(python|pypy|perl|ruby|php|lua|luajit|node|nodejs|pip|bash|tclsh|clang|"
+    r"gcc)-?\d+(?:\.\d+)*(?:w|\.exe)?\Z"
 )
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import posixpath
+from itertools import pairwise
 from typing import TYPE_CHECKING
+
+from hermes.safety.shell.tables import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,11 +127,7 @@ def _after_flag(flag: str) -> Callable[[Command], list[Word]]:
 
     def find(command: Command) -> list[Word]:
         words = command.words
-        return [
-            following
-            for word, following in zip(words, words[1:], strict=False)
-            if word.text == flag
-        ]
+        return [following for word, following in pairwise(words) if word.text == flag]
 
     return find
 
@@ -258,13 +257,16 @@ WRITERS: dict[str, Callable[[Command], list[Word]]] = {
     "http": _option("-o", "--output"),
 }
 
-_ALL_OPERANDS = (
-    "cat tac nl less more most bat batcat head tail strings xxd od hexdump hd base64 base32 uuencode pr fold fmt "
-    "column cut paste sort uniq diff sdiff cmp comm vim vi nvim view nano emacs ed ex code subl zip 7z gzip "
-    "bzip2 xz zstd scp sftp pbcopy xclip xsel split csplit expand look rev zcat gpg2john ssh2john jq yq "
+_ALL_OPERANDS = names(
+    "cat tac nl less more most bat batcat head tail strings xxd od hexdump hd base64 base32 "
+    "uuencode pr fold fmt "
+    "column cut paste sort uniq diff sdiff cmp comm vim vi nvim view nano emacs ed ex code subl "
+    "zip 7z gzip "
+    "bzip2 xz zstd scp sftp pbcopy xclip xsel split csplit expand look rev zcat gpg2john ssh2john "
+    "jq yq "
     "get-content gc type mapfile lp lpr mail mutt sendmail ftp tftp smbclient rclone croc wormhole "
     "gpg age sops dos2unix iconv recode enscript a2ps qrencode"
-).split()
+)
 READERS: dict[str, Callable[[Command], list[Word]]] = {
     **dict.fromkeys(_ALL_OPERANDS, _operands),
     **dict.fromkeys(("cp", "gcp", "mv", "install", "ln", "rsync"), _sources),

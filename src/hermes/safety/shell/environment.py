@@ -6,18 +6,21 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.shell.paths import absolute, is_temporary
 from hermes.safety.shell.scope import HOLE
+from hermes.safety.shell.tables import names
 
 if TYPE_CHECKING:
     from hermes.safety.shell.judge import Judge
     from hermes.safety.shell.scope import Scope
     from hermes.safety.shell.words import Word
 
-_INJECTED = frozenset(
-    "LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES DYLD_FORCE_FLAT_NAMESPACE BASH_ENV PERL5OPT PERL5DB RUBYOPT "
-    "PYTHONSTARTUP PYTHONINSPECT GCONV_PATH LD_PROFILE_OUTPUT LD_DYNAMIC_WEAK PYTHONHOME COR_PROFILER".split()
+_INJECTED = names(
+    "LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES DYLD_FORCE_FLAT_NAMESPACE BASH_ENV PERL5OPT "
+    "PERL5DB RUBYOPT "
+    "PYTHONSTARTUP PYTHONINSPECT GCONV_PATH LD_PROFILE_OUTPUT LD_DYNAMIC_WEAK PYTHONHOME "
+    "COR_PROFILER"
 )
-_LIBRARY_PATHS = frozenset(
-    "LD_LIBRARY_PATH DYLD_LIBRARY_PATH PATH PERL5LIB RUBYLIB NODE_PATH PYTHONPATH LD_RUN_PATH".split()
+_LIBRARY_PATHS = names(
+    "LD_LIBRARY_PATH DYLD_LIBRARY_PATH PATH PERL5LIB RUBYLIB NODE_PATH PYTHONPATH LD_RUN_PATH"
 )
 _OPTIONS_THAT_LOAD = {
     "NODE_OPTIONS": ("--require", "-r ", "--import", "--loader", "--experimental-loader"),
@@ -25,10 +28,11 @@ _OPTIONS_THAT_LOAD = {
     "_JAVA_OPTIONS": ("-javaagent", "-agentpath", "-agentlib"),
 }
 # Programs that other programs start; a value with more than a name is a command in itself.
-_RUN_LATER = frozenset(
+_RUN_LATER = names(
     "GIT_SSH_COMMAND GIT_SSH GIT_EXTERNAL_DIFF GIT_PAGER PAGER MANPAGER EDITOR VISUAL GIT_EDITOR "
-    "GIT_SEQUENCE_EDITOR PROMPT_COMMAND GIT_ASKPASS SSH_ASKPASS BROWSER LESSOPEN LESSCLOSE RSYNC_RSH "
-    "GIT_PROXY_COMMAND SUDO_ASKPASS TAR_OPTIONS".split()
+    "GIT_SEQUENCE_EDITOR PROMPT_COMMAND GIT_ASKPASS SSH_ASKPASS BROWSER LESSOPEN LESSCLOSE "
+    "RSYNC_RSH "
+    "GIT_PROXY_COMMAND SUDO_ASKPASS TAR_OPTIONS"
 )
 _GATE = frozenset(("HERMES_HOME", "HERMES_PERMISSIONS", "HERMES_PROFILE"))
 

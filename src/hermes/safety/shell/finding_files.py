@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell import deleting
@@ -9,23 +10,26 @@ from hermes.safety.shell.opening import literal, run_line, run_words
 from hermes.safety.shell.paths import is_credential
 from hermes.safety.shell.scope import HOLE
 from hermes.safety.shell.stream import UNKNOWN, Stream, tagged
-from hermes.safety.shell.words import Word
+from hermes.safety.shell.tables import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hermes.safety.shell.command import Command
     from hermes.safety.shell.judge import Judge
+    from hermes.safety.shell.words import Word
 
 _EXECUTING = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
-_FILTERS = frozenset(
-    "-name -iname -path -ipath -wholename -regex -iregex -size -mtime -mmin -newer -ctime -atime -user -group "
-    "-empty -maxdepth -perm -inum -links -amin -cmin -lname -samefile".split()
+_FILTERS = names(
+    "-name -iname -path -ipath -wholename -regex -iregex -size -mtime -mmin -newer -ctime -atime "
+    "-user -group "
+    "-empty -maxdepth -perm -inum -links -amin -cmin -lname -samefile"
 )
 _NAMES = frozenset(("-name", "-iname", "-path", "-wholename"))
-_XARGS_VALUED = frozenset(
-    "-I -n -P -L -d -E -s -a --max-args --max-procs --max-lines --delimiter --arg-file --max-chars -R -S -J "
-    "--eof --process-slot-var".split()
+_XARGS_VALUED = names(
+    "-I -n -P -L -d -E -s -a --max-args --max-procs --max-lines --delimiter --arg-file "
+    "--max-chars -R -S -J "
+    "--eof --process-slot-var"
 )
 _MOST_ITEMS = 24
 
@@ -48,7 +52,7 @@ def _find(command: Command, judge: Judge) -> Stream:
     filtered = any(text in _FILTERS for text in texts)
     secret = any(
         name.text != "*" and is_credential("/x/" + name.text.strip("*"), command.scope)
-        for flag, name in zip(words, words[1:], strict=False)
+        for flag, name in pairwise(words)
         if flag.text in _NAMES
     )
     while index < len(words):

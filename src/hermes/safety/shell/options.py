@@ -8,11 +8,15 @@ from __future__ import annotations
 
 _AWS = "--profile --region --output --endpoint-url --query --ca-bundle --cli-read-timeout"
 _KUBE = (
-    "-n --namespace --context --kubeconfig --cluster --user -s --server --token --as -o --output -l "
+    "-n --namespace --context --kubeconfig --cluster --user -s --server --token --as -o --output "
+    "-l "
     "--selector -f --filename -c --container --timeout --cascade --grace-period -k --kustomize "
     "--replicas --field-selector"
 )
-_DOCKER = "-H --host -c --context --config -l --log-level -f --file -p --project-name --env-file --profile"
+_DOCKER = (
+    "-H --host -c --context --config -l --log-level -f --file -p --project-name --env-file "
+    "--profile"
+)
 
 _TABLE = {
     "git": "-C -c --git-dir --work-tree --namespace --exec-path --super-prefix --config-env",
@@ -36,9 +40,14 @@ _TABLE = {
     "npm": "--prefix -w --workspace --registry --loglevel --tag --otp",
     "pnpm": "--prefix -C --dir --filter -F --registry",
     "yarn": "--cwd --registry",
-    "pip": "-r -c -t --target --prefix --root -i --index-url --extra-index-url -e --editable --python",
+    "pip": (
+        "-r -c -t --target --prefix --root -i --index-url --extra-index-url -e --editable --python"
+    ),
     "cargo": "--manifest-path --target-dir -p --package --features -j --color --registry",
-    "systemctl": "-H --host -M --machine -t --type -p --property -n --lines -o --output -s --signal --kill-who",
+    "systemctl": (
+        "-H --host -M --machine -t --type -p --property -n --lines -o --output -s --signal "
+        "--kill-who"
+    ),
     "loginctl": "-H -M",
     "apt": "-o -c -t --option --config-file --target-release",
     "apt-get": "-o -c -t --option --config-file --target-release",
@@ -59,29 +68,44 @@ _TABLE = {
     "pkill": "-u -U -G -g -t -P -s --signal --uid --euid --parent --session --terminal",
     "killall": "-s --signal -u --user -o -y -n --ns",
     "rsync": (
-        "-e --rsh --exclude --include --exclude-from --include-from --filter -f --rsync-path --bwlimit "
-        "--max-delete --log-file --password-file --backup-dir --partial-dir --temp-dir -T --chmod --chown "
-        "--files-from --port --timeout --out-format --compare-dest --copy-dest --link-dest --info -B"
+        "-e --rsh --exclude --include --exclude-from --include-from --filter -f --rsync-path "
+        "--bwlimit "
+        "--max-delete --log-file --password-file --backup-dir --partial-dir --temp-dir -T --chmod "
+        "--chown "
+        "--files-from --port --timeout --out-format --compare-dest --copy-dest --link-dest --info "
+        "-B"
     ),
     "scp": "-i -P -F -o -c -J -l -S",
     "sftp": "-i -P -F -o -c -J -b -S",
     "ssh": "-i -p -l -o -F -J -L -R -D -W -b -c -e -m -E -I -O -Q -S -w -B",
     "curl": (
-        "-o --output -d --data --data-raw --data-binary --data-ascii --data-urlencode --json -F --form -T "
-        "--upload-file -H --header -X --request -u --user -A --user-agent -e --referer -b --cookie -c "
-        "--cookie-jar -K --config -m --max-time --connect-timeout --retry --retry-delay -x --proxy -E --cert "
+        "-o --output -d --data --data-raw --data-binary --data-ascii --data-urlencode --json -F "
+        "--form -T "
+        "--upload-file -H --header -X --request -u --user -A --user-agent -e --referer -b "
+        "--cookie -c "
+        "--cookie-jar -K --config -m --max-time --connect-timeout --retry --retry-delay -x "
+        "--proxy -E --cert "
         "--key --cacert --output-dir -D --dump-header -w --write-out --url -r --range --resolve -C "
-        "--form-string --interface --limit-rate -Y -y -z --unix-socket -Q --netrc-file --variable --expand-url"
+        "--form-string --interface --limit-rate -Y -y -z --unix-socket -Q --netrc-file --variable "
+        "--expand-url"
     ),
     "wget": (
-        "-O --output-document -P --directory-prefix -o --output-file -a --append-output -t --tries -T --timeout "
-        "-U --user-agent --header --post-data --post-file --body-data --body-file --method -i --input-file -e "
-        "--execute --user --password -w --wait -l --level -A -R -D -I -X --load-cookies --use-askpass"
+        "-O --output-document -P --directory-prefix -o --output-file -a --append-output -t "
+        "--tries -T --timeout "
+        "-U --user-agent --header --post-data --post-file --body-data --body-file --method -i "
+        "--input-file -e "
+        "--execute --user --password -w --wait -l --level -A -R -D -I -X --load-cookies "
+        "--use-askpass"
     ),
     "http": "-o --output -a --auth --session --timeout --proxy",
     "https": "-o --output -a --auth --session --timeout --proxy",
-    "grep": "-e --regexp -f --file -m --max-count -A -B -C --include --exclude --exclude-dir --color -d",
-    "rg": "-e --regexp -f --file -m -A -B -C -g --glob -t --type -T -j -r --replace --max-depth -M --color",
+    "grep": (
+        "-e --regexp -f --file -m --max-count -A -B -C --include --exclude --exclude-dir --color -d"
+    ),
+    "rg": (
+        "-e --regexp -f --file -m -A -B -C -g --glob -t --type -T -j -r --replace --max-depth -M "
+        "--color"
+    ),
     "sed": "-e --expression -f --file -l --line-length",
     "awk": "-f --file -v --assign -F --field-separator -i --include -l -e --source -E --exec",
     "head": "-n --lines -c --bytes",
@@ -89,9 +113,12 @@ _TABLE = {
     "sort": "-k --key -t --field-separator -o --output -S -T --parallel --files0-from",
     "cut": "-d --delimiter -f --fields -c --characters -b",
     "tar": (
-        "-f --file -C --directory -T --files-from -X --exclude-from --exclude -I --use-compress-program "
-        "--to-command --checkpoint-action --transform --xform -b --blocking-factor -N --newer -g -F "
-        "--info-script --new-volume-script --rsh-command --rmt-command --owner --group --mode --strip-components"
+        "-f --file -C --directory -T --files-from -X --exclude-from --exclude -I "
+        "--use-compress-program "
+        "--to-command --checkpoint-action --transform --xform -b --blocking-factor -N --newer -g "
+        "-F "
+        "--info-script --new-volume-script --rsh-command --rmt-command --owner --group --mode "
+        "--strip-components"
     ),
     "unzip": "-d -x -P",
     "7z": "-o -p",
@@ -100,10 +127,14 @@ _TABLE = {
     "tee": "--output-error",
     "dd": "",
     "psql": (
-        "-c --command -f --file -h --host -p --port -U --username -d --dbname -v --set -o --output -L "
+        "-c --command -f --file -h --host -p --port -U --username -d --dbname -v --set -o "
+        "--output -L "
         "--log-file -F -P -R -T"
     ),
-    "mysql": "-e --execute -h --host -P --port -u --user -D --database -S --socket --default-character-set",
+    "mysql": (
+        "-e --execute -h --host -P --port -u --user -D --database -S --socket "
+        "--default-character-set"
+    ),
     "sqlite3": "-cmd -init -separator -newline -nullvalue -mmap -vfs",
     "mongo": "--eval --host --port -u --username -p --password --authenticationDatabase -f --file",
     "redis-cli": "-h -p -a -n -u --user --pass -s -r -i --eval --pipe-timeout",
@@ -117,7 +148,10 @@ _TABLE = {
     "mount": "-t -o -L -U",
     "openssl": "",
     "gpg": "-o --output -r --recipient -u --local-user --homedir --passphrase --keyserver",
-    "journalctl": "-u --unit -n --lines --since --until --vacuum-time --vacuum-size --vacuum-files -o -p -t -D",
+    "journalctl": (
+        "-u --unit -n --lines --since --until --vacuum-time --vacuum-size --vacuum-files -o -p -t "
+        "-D"
+    ),
     "iptables": "-t -w",
     "ip6tables": "-t -w",
     "vault": "-address -namespace -format -field",

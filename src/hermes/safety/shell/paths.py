@@ -12,29 +12,31 @@ import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.scope import HOLE, UNSET
+from hermes.safety.shell.tables import names
 
 if TYPE_CHECKING:
     from hermes.safety.shell.scope import Scope
     from hermes.safety.shell.words import Word
 
 _GLOB = re.compile(r"[*?\[]")
-_ROOT_ENTRIES = (
-    "bin boot dev etc home lib opt proc root run sbin srv sys tmp usr var mnt media".split()
+_ROOT_ENTRIES = names(
+    "bin boot dev etc home lib opt proc root run sbin srv sys tmp usr var mnt media"
 )
-_HOME_ENTRIES = (
+_HOME_ENTRIES = names(
     "Desktop Documents Downloads Music Pictures Videos projects src code work bin "
     ".bashrc .config .ssh .cache .local .profile .git .npm"
-).split()
-_SYSTEM = (
+)
+_SYSTEM = names(
     "/etc /boot /usr /bin /sbin /lib /lib32 /lib64 /libx32 /proc /sys /dev /efi /System /Library "
     "/var/spool/cron /var/spool/at /var/lib /var/db /run/systemd /var/run/docker.sock "
     "/run/docker.sock /opt/homebrew/etc /Windows /snap"
-).split()
+)
 _HARMLESS_DEVICES = re.compile(
     r"/dev/(null|zero|full|stdin|stdout|stderr|tty|ptmx|random|urandom|fd(/.*)?|shm(/.*)?|pts/.*)\Z"
 )
 _DISK = re.compile(
-    r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|rdisk|loop|md|dm-|mapper/|nbd|sr|block/|mem\Z|kmem\Z|port\Z|ram|zram|"
+    r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|rdisk|loop|md|dm-|mapper/|nbd|sr|block/|mem\Z|kmem\Z|"
+    r"port\Z|ram|zram|"
     r"bcache|dasd|pmem|drbd|mtd|disk/)"
 )
 _ALIAS_ROOT = re.compile(r"/proc/(?:self|thread-self|\d+|" + HOLE + r")/root(?=/|\Z)")
@@ -42,52 +44,73 @@ _ALIAS_CWD = re.compile(r"/proc/(?:self|thread-self)/cwd(?=/|\Z)")
 _TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp", "/var/folders", "/dev/shm")
 
 _STARTUP = re.compile(
-    r"\.(bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|zlogout|"
-    r"kshrc|cshrc|tcshrc|login|inputrc|xinitrc|xprofile|xsession|xsessionrc|xsessionrc|pam_environment|vimrc|"
-    r"gvimrc|exrc|emacs|gdbinit|pythonrc|pythonstartup|irbrc|pryrc|Rprofile|tmux\.conf|screenrc|gitconfig|"
+    r"\.(bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|"
+    r"zlogin|zlogout|"
+    r"kshrc|cshrc|tcshrc|login|inputrc|xinitrc|xprofile|xsession|xsessionrc|xsessionrc|"
+    r"pam_environment|vimrc|"
+    r"gvimrc|exrc|emacs|gdbinit|pythonrc|pythonstartup|irbrc|pryrc|Rprofile|tmux\.conf|screenrc|"
+    r"gitconfig|"
     r"curlrc|wgetrc|lldbinit|psqlrc|sqliterc)\Z"
     r"|\.ssh/(authorized_keys2?|rc|config|environment)\Z"
     r"|\.(bashrc|profile|zshrc|zsh)\.d/|\.oh-my-zsh/custom/|\.oh-my-zsh/oh-my-zsh\.sh"
-    r"|\.config/(fish|autostart|systemd|git|nvim|plasma-workspace/env|environment\.d|nushell|i3|sway|hypr|"
+    r"|\.config/(fish|autostart|systemd|git|nvim|plasma-workspace/env|environment\.d|nushell|i3|"
+    r"sway|hypr|"
     r"upstart|cron)(/|\Z)"
     r"|\.vim/(plugin|autoload|ftplugin)/|\.emacs\.d/init\.el|\.local/share/(systemd|autostart)/"
-    r"|Library/(LaunchAgents|LaunchDaemons|StartupItems|Application Support/com\.apple\.backgroundtask)"
+    r"|Library/(LaunchAgents|LaunchDaemons|StartupItems|Application "
+    r"Support/com\.apple\.backgroundtask)"
     r"|\.git/hooks/|\.kde/Autostart|\.git-templates?/|\.githooks/|\.direnvrc\Z"
     r"|AppData/Roaming/Microsoft/Windows/Start Menu/Programs/Startup"
 )
 _CREDENTIAL = re.compile(
     r"\.ssh(/(?!(known_hosts[^/]*|config|authorized_keys2?|environment|rc|[^/]*\.pub)\Z).*)?\Z"
     r"|\.(aws|gnupg|password-store|azure|oci)(/(?!config\Z).*)?\Z"
-    r"|\.(netrc|_netrc|git-credentials|pgpass|my\.cnf|pypirc|vault-token|s3cfg|boto|htpasswd|dockercfg|"
-    r"smbcredentials|rhosts|databrickscfg|terraformrc|npmrc|cargo/credentials(\.toml)?|gem/credentials|"
-    r"m2/settings\.xml|kube/config|kube|docker/config\.json|config/gh/hosts\.yml|config/hub|config/gh|"
-    r"config/gcloud(/.*)?|config/op(/.*)?|config/git/credentials|config/doctl/config\.yaml|config/rclone/rclone\.conf|"
-    r"terraform\.d/credentials\.tfrc\.json|config/google-chrome/.*|mozilla/firefox/.*|config/chromium/.*|"
-    r"local/share/keyrings(/.*)?|config/BraveSoftware/.*|electrum/.*|bitcoin/.*|ethereum/.*|config/solana/.*|"
-    r"bash_history|zsh_history|psql_history|mysql_history|python_history|claude/\.credentials\.json|"
-    r"codex/auth\.json|hermes/\.env|hermes/auth[^/]*|local/share/opencode/auth\.json|config/anthropic/.*)\Z"
-    r"|Library/(Keychains|Application Support/(Google/Chrome|Firefox|BraveSoftware)|Cookies)(/.*)?\Z"
+    r"|\.(netrc|_netrc|git-credentials|pgpass|my\.cnf|pypirc|vault-token|s3cfg|boto|htpasswd|"
+    r"dockercfg|"
+    r"smbcredentials|rhosts|databrickscfg|terraformrc|npmrc|cargo/credentials(\.toml)?|"
+    r"gem/credentials|"
+    r"m2/settings\.xml|kube/config|kube|docker/config\.json|config/gh/hosts\.yml|config/hub|"
+    r"config/gh|"
+    r"config/gcloud(/.*)?|config/op(/.*)?|config/git/credentials|config/doctl/config\.yaml|"
+    r"config/rclone/rclone\.conf|"
+    r"terraform\.d/credentials\.tfrc\.json|config/google-chrome/.*|mozilla/firefox/.*|"
+    r"config/chromium/.*|"
+    r"local/share/keyrings(/.*)?|config/BraveSoftware/.*|electrum/.*|bitcoin/.*|ethereum/.*|"
+    r"config/solana/.*|"
+    r"bash_history|zsh_history|psql_history|mysql_history|python_history|"
+    r"claude/\.credentials\.json|"
+    r"codex/auth\.json|hermes/\.env|hermes/auth[^/]*|local/share/opencode/auth\.json|"
+    r"config/anthropic/.*)\Z"
+    r"|Library/(Keychains|Application Support/(Google/Chrome|Firefox|BraveSoftware)|"
+    r"Cookies)(/.*)?\Z"
 )
 _SYSTEM_SECRET = re.compile(
-    r"/etc/(shadow-?|gshadow-?|sudoers(\.d/.*)?|master\.passwd|ssl/private(/.*)?|ssh/ssh_host_[^/]*key|"
+    r"/etc/(shadow-?|gshadow-?|sudoers(\.d/.*)?|master\.passwd|ssl/private(/.*)?|"
+    r"ssh/ssh_host_[^/]*key|"
     r"krb5\.keytab|ipsec\.secrets|wireguard(/.*)?|ppp/.*-secrets|kubernetes/(admin|kubelet)\.conf|"
     r"NetworkManager/system-connections(/.*)?|rancher/.*\.yaml|letsencrypt/(live|archive)/.*)\Z"
-    r"|/proc/([^/]+)/(environ|mem|maps)\Z|/var/run/secrets(/.*)?\Z|/run/secrets(/.*)?\Z|/dev/(mem|kmem)\Z"
+    r"|/proc/([^/]+)/(environ|mem|maps)\Z|/var/run/secrets(/.*)?\Z|/run/secrets(/.*)?\Z|/dev/(mem|"
+    r"kmem)\Z"
     r"|/var/lib/(docker|kubelet|rancher)(/.*)?\Z|/private/var/db/dslocal/.*\Z"
 )
 _SECRET_NAME = re.compile(
-    r"(.*/)?(\.env(\.(?!example\Z|sample\Z|template\Z|dist\Z|test\Z|defaults?\Z)[\w.-]+)?|[^/]*\.env"
-    r"|id_(rsa|dsa|ecdsa|ed25519|ecdsa_sk|ed25519_sk)|[^/]*\.(pem|p12|pfx|key|keystore|jks|kdbx|ppk|asc|gpg|ovpn)"
+    r"(.*/)?(\.env(\.(?!example\Z|sample\Z|template\Z|dist\Z|test\Z|defaults?\Z)[\w.-]+)?|"
+    r"[^/]*\.env"
+    r"|id_(rsa|dsa|ecdsa|ed25519|ecdsa_sk|ed25519_sk)|[^/]*\.(pem|p12|pfx|key|keystore|jks|kdbx|"
+    r"ppk|asc|gpg|ovpn)"
     r"|\.netrc|\.git-credentials|\.pgpass|\.pypirc|credentials(\.json|\.csv|\.toml|\.ya?ml)?"
-    r"|secrets?\.(json|ya?ml|toml|txt|env|ini)|service[-_]?account[^/]*\.json|\.htpasswd|\.vault[-_]pass[^/]*"
-    r"|token\.txt|tokens?\.json|passwords?\.(txt|csv)|client_secret[^/]*\.json|terraform\.tfvars|[^/]*\.tfstate"
+    r"|secrets?\.(json|ya?ml|toml|txt|env|ini)|service[-_]?account[^/]*\.json|\.htpasswd|"
+    r"\.vault[-_]pass[^/]*"
+    r"|token\.txt|tokens?\.json|passwords?\.(txt|csv)|client_secret[^/]*\.json|terraform\.tfvars|"
+    r"[^/]*\.tfstate"
     r"|wallet\.dat|login\.keychain(-db)?|logins\.json|key[34]\.db|cookies\.sqlite)\Z"
 )
 _PUBLIC = re.compile(
     r"(cert|public|pub|ca|chain|bundle|cacert)[^/]*\.(pem|asc|gpg|key)\Z|\.pub\Z|\.env\.example\Z"
 )
 _POLICY = re.compile(
-    r"(config\.ya?ml|hermes_permissions\.ya?ml|permissions\.ya?ml|approvals?(\.[\w.]+)?(/.*)?|trust(ed)?(\.[\w.]+)?(/.*)?|"
+    r"(config\.ya?ml|hermes_permissions\.ya?ml|permissions\.ya?ml|approvals?(\.[\w.]+)?(/.*)?|"
+    r"trust(ed)?(\.[\w.]+)?(/.*)?|"
     r"command_allowlist[\w.]*|allowlist[\w.]*|policy(\.[\w.]+)?(/.*)?|\*)\Z"
 )
 
@@ -141,7 +164,7 @@ def is_home(path: str, scope: Scope, *, glob: bool = False) -> bool:
     )
 
 
-def _covers(path: str, base: str, entries: list[str], enough: int) -> bool:
+def _covers(path: str, base: str, entries: frozenset[str], enough: int) -> bool:
     """Whether a glob directly below `base` takes most of what is there."""
     parent, name = posixpath.split(path)
     while parent != base and _GLOB.search(name) and name.strip("*.") == "":

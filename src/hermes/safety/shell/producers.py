@@ -24,6 +24,7 @@ from hermes.safety.shell.stream import (
     Stream,
     tagged,
 )
+from hermes.safety.shell.tables import names
 from hermes.safety.shell.words import unescape
 
 if TYPE_CHECKING:
@@ -32,16 +33,18 @@ if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
 
 _DIRECTIVE = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?[sbdiqcxXouefgE])")
-_DOWNLOADERS = frozenset(
-    "curl wget fetch aria2c lynx w3m links http https httpie xh curlie axel nc ncat netcat socat telnet ftp "
-    "lwp-request get invoke-webrequest iwr irm invoke-restmethod".split()
+_DOWNLOADERS = names(
+    "curl wget fetch aria2c lynx w3m links http https httpie xh curlie axel nc ncat netcat socat "
+    "telnet ftp "
+    "lwp-request get invoke-webrequest iwr irm invoke-restmethod"
 )
-_FILTERS = frozenset(
-    "cat tee head tail grep egrep fgrep sort uniq pv cut nl tac dos2unix less more sponge".split()
+_FILTERS = names(
+    "cat tee head tail grep egrep fgrep sort uniq pv cut nl tac dos2unix less more sponge"
 )
-_DECODERS = frozenset(
-    "gunzip zcat bunzip2 bzcat unxz xzcat unzstd zstdcat uudecode lz4cat uncompress gpg xxd openssl base64 "
-    "base32 basenc rev tr".split()
+_DECODERS = names(
+    "gunzip zcat bunzip2 bzcat unxz xzcat unzstd zstdcat uudecode lz4cat uncompress gpg xxd "
+    "openssl base64 "
+    "base32 basenc rev tr"
 )
 
 
@@ -152,8 +155,8 @@ def _download(command: Command) -> Stream:
     plain_wget = command.name == "wget" and not target
     remote_name = command.name == "curl" and command.has("-O", "--remote-name")
     if (plain_wget or remote_name) and saved:
-        folder = (command.values("-P", "--directory-prefix", "--output-dir") or [None])[0]
-        base = f"{folder.text}/" if folder is not None else ""
+        folders = command.values("-P", "--directory-prefix", "--output-dir")
+        base = f"{folders[0].text}/" if folders else ""
         command.scope.fetched[command.scope.absolute(base + saved)] = ""
         return NOTHING
     return tagged(NETWORK)
@@ -252,20 +255,20 @@ _MAKERS: dict[str, Callable[[Command], Stream]] = {
     "basename": _named(posixpath.basename),
     "pwd": lambda command: Stream(command.scope.cwd + "\n"),
     "whoami": lambda command: Stream(command.scope.lookup("USER").text + "\n"),
-    "mktemp": lambda command: Stream("/tmp/" + HOLE + "\n"),
-    "env": lambda command: tagged(ENVIRONMENT),
+    "mktemp": lambda _: Stream("/tmp/" + HOLE + "\n"),
+    "env": lambda _: tagged(ENVIRONMENT),
     "printenv": lambda command: _environment(command),
-    "history": lambda command: tagged(ENVIRONMENT),
+    "history": lambda _: tagged(ENVIRONMENT),
     "tar": _tar,
     "zip": _tar,
-    "mysqldump": lambda command: tagged(ARCHIVE),
-    "pg_dump": lambda command: tagged(ARCHIVE),
-    "pg_dumpall": lambda command: tagged(ARCHIVE),
-    "cd": lambda command: NOTHING,
-    "compound": lambda command: NOTHING,
-    "pgrep": lambda command: tagged(UNKNOWN, "processes"),
-    "pidof": lambda command: tagged(UNKNOWN, "processes"),
-    "ps": lambda command: tagged(UNKNOWN, "processes"),
+    "mysqldump": lambda _: tagged(ARCHIVE),
+    "pg_dump": lambda _: tagged(ARCHIVE),
+    "pg_dumpall": lambda _: tagged(ARCHIVE),
+    "cd": lambda _: NOTHING,
+    "compound": lambda _: NOTHING,
+    "pgrep": lambda _: tagged(UNKNOWN, "processes"),
+    "pidof": lambda _: tagged(UNKNOWN, "processes"),
+    "ps": lambda _: tagged(UNKNOWN, "processes"),
 }
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hermes.safety.shell.opening import run_line, run_word, run_words
 from hermes.safety.shell.shells import run_stream
 from hermes.safety.shell.stream import ANYTHING, Stream
+from hermes.safety.shell.tables import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,14 +17,19 @@ if TYPE_CHECKING:
     from hermes.safety.shell.scope import Scope
     from hermes.safety.shell.words import Word
 
-_SSH_VALUED = frozenset("-i -p -l -o -F -J -L -R -D -W -b -c -e -m -E -I -O -Q -S -w -B".split())
-_CONTAINER_VALUED = frozenset(
-    "-v --volume -e --env -p --publish -w --workdir -u --user --name --network --net -h --hostname --entrypoint "
-    "--mount --env-file -m --memory --cpus --platform --label -l --add-host --dns --device --cap-add --cap-drop "
-    "--security-opt --restart --tmpfs --ulimit --gpus --ipc --pid --shm-size --pull --log-driver --log-opt "
-    "--volumes-from --link --expose --cgroupns --userns --group-add --stop-signal --health-cmd --index "
-    "--detach-keys --runtime --sysctl -a --attach --cidfile --ip --mac-address -c --container -n --namespace "
-    "--context --kubeconfig -f --file --project-name --profile".split()
+_SSH_VALUED = names("-i -p -l -o -F -J -L -R -D -W -b -c -e -m -E -I -O -Q -S -w -B")
+_CONTAINER_VALUED = names(
+    "-v --volume -e --env -p --publish -w --workdir -u --user --name --network --net -h "
+    "--hostname --entrypoint "
+    "--mount --env-file -m --memory --cpus --platform --label -l --add-host --dns --device "
+    "--cap-add --cap-drop "
+    "--security-opt --restart --tmpfs --ulimit --gpus --ipc --pid --shm-size --pull --log-driver "
+    "--log-opt "
+    "--volumes-from --link --expose --cgroupns --userns --group-add --stop-signal --health-cmd "
+    "--index "
+    "--detach-keys --runtime --sysctl -a --attach --cidfile --ip --mac-address -c --container -n "
+    "--namespace "
+    "--context --kubeconfig -f --file --project-name --profile"
 )
 
 
@@ -108,10 +114,7 @@ def _kubectl(command: Command, judge: Judge) -> Stream | None:
         return None
     words = command.words
     texts = [word.text for word in words]
-    if "--" in texts:
-        inner = words[texts.index("--") + 1 :]
-    else:
-        inner = operands[2:]
+    inner = words[texts.index("--") + 1 :] if "--" in texts else operands[2:]
     scope = _elsewhere(command)
     scope.container = True
     if inner:

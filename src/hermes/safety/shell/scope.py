@@ -5,6 +5,8 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING
 
+from hermes.safety.shell.tables import names
+
 if TYPE_CHECKING:
     from hermes.safety.shell.walk import Function
 
@@ -14,9 +16,10 @@ HOLE = "\ue000"
 UNSET = "\ue001"
 UNKNOWN_CHARS = HOLE + UNSET
 
-_ALWAYS_SET = frozenset(
-    "PATH RANDOM UID EUID PPID HOSTNAME SECONDS LINENO BASHPID EPOCHSECONDS LANG TERM SHLVL ? $ ! # - _ 0 "
-    "OLDPWD BASH_SOURCE BASH FUNCNAME GITHUB_WORKSPACE GITHUB_SHA".split()
+_ALWAYS_SET = names(
+    "PATH RANDOM UID EUID PPID HOSTNAME SECONDS LINENO BASHPID EPOCHSECONDS LANG TERM SHLVL ? $ ! "
+    "# - _ 0 "
+    "OLDPWD BASH_SOURCE BASH FUNCNAME GITHUB_WORKSPACE GITHUB_SHA"
 )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hermes.safety.shell.opening import run_word
 from hermes.safety.shell.origin import Origin
 from hermes.safety.shell.stream import ANYTHING, DECODED, FILE, NETWORK, NOTHING, Stream
+from hermes.safety.shell.tables import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,6 +125,6 @@ def _origin(command: Command) -> Origin:
 
 
 SHELLS: dict[str, Callable[[Command, Judge], Stream | None]] = dict.fromkeys(
-    "bash sh zsh dash ksh mksh ash rbash csh tcsh fish yash oksh pdksh elvish xonsh nu".split(),
+    names("bash sh zsh dash ksh mksh ash rbash csh tcsh fish yash oksh pdksh elvish xonsh nu"),
     _shell,
 )

@@ -25,11 +25,29 @@ _MOST_CALLS = 6
 _LONGEST_NAME = 1024
 # Variables that projects use for a program whose usual name is known.
 _PROGRAM_VARIABLES = {
-    "PYTHON": "python", "PYTHON3": "python", "CC": "cc", "CXX": "c++", "MAKE": "make", "NODE": "node",
-    "EDITOR": "vi", "VISUAL": "vi", "PAGER": "less", "GO": "go", "NPM": "npm", "PIP": "pip",
-    "CARGO": "cargo", "SUDO": "sudo", "SHELL": "bash", "GIT": "git", "DOCKER": "docker",
-    "KUBECTL": "kubectl", "BASH": "bash", "PERL": "perl", "RUBY": "ruby", "RM": "rm",
-}  # fmt: skip
+    "PYTHON": "python",
+    "PYTHON3": "python",
+    "CC": "cc",
+    "CXX": "c++",
+    "MAKE": "make",
+    "NODE": "node",
+    "EDITOR": "vi",
+    "VISUAL": "vi",
+    "PAGER": "less",
+    "GO": "go",
+    "NPM": "npm",
+    "PIP": "pip",
+    "CARGO": "cargo",
+    "SUDO": "sudo",
+    "SHELL": "bash",
+    "GIT": "git",
+    "DOCKER": "docker",
+    "KUBECTL": "kubectl",
+    "BASH": "bash",
+    "PERL": "perl",
+    "RUBY": "ruby",
+    "RM": "rm",
+}
 
 
 def run_simple(
@@ -74,7 +92,7 @@ def run_command(command: Command, judge: Judge) -> Stream:
     if not first.known or (first.glob and name not in ("[", "[[")):
         return _unknown_program(command, judge)
     if name in scope.functions and name not in scope.calls:
-        return _call(command, judge)
+        return _call(command)
     if name in scope.aliases:
         return _alias(command, judge)
     if "/" in first.text and scope.fetched:
@@ -101,7 +119,7 @@ def judge_rules(command: Command, judge: Judge) -> None:
             judge.blame(rule.key, command)
 
 
-def _call(command: Command, judge: Judge) -> Stream:
+def _call(command: Command) -> Stream:
     scope = command.scope
     if len(scope.calls) >= _MOST_CALLS:
         return ANYTHING

@@ -26,6 +26,7 @@ from hermes.safety.shell.stream import (
     joined,
     tagged,
 )
+from hermes.safety.shell.tables import names
 from hermes.safety.shell.words import Word, expand, expand_document, expand_text
 
 if TYPE_CHECKING:
@@ -40,10 +41,10 @@ _parser: Parser | None = None
 _DEEPEST_NODE = 40
 _LONG = 1500
 _MOST_ROUNDS = 6
-_SKIPPED = frozenset(
-    "; ;; & && || | |& \n comment do done then fi else if elif while until for in case esac { } ( ) ! function "
-    "select heredoc_body heredoc_end (( ))".split(" ")
-)
+_SKIPPED = names(
+    "; ;; & && || | |& comment do done then fi else if elif while until for in case esac { } ( ) ! "
+    "function select heredoc_body heredoc_end (( ))"
+) | {"\n"}
 _DECLARING = frozenset(("export", "declare", "local", "readonly", "typeset"))
 
 
@@ -163,7 +164,7 @@ class _Walker:
 
     # Sequences
 
-    def _block(
+    def block(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
         outputs = [
@@ -172,12 +173,12 @@ class _Walker:
         self._apply(redirects, scope, node)
         return joined([output for output in outputs if output is not NOTHING])
 
-    def _subshell(
+    def subshell(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
-        return self._block(node, scope.copy(), _fed(redirects, stdin), redirects)
+        return self.block(node, scope.copy(), _fed(redirects, stdin), redirects)
 
-    def _list(
+    def chain(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
         # Lists lean to the left, as deep as they are long: unrolled here instead of recursed into.
@@ -197,7 +198,7 @@ class _Walker:
         ]
         return joined([output for output in outputs if output is not NOTHING])
 
-    def _pipeline(
+    def pipeline(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
         parts = [child for child in node.children if child.type not in _SKIPPED]
@@ -207,7 +208,7 @@ class _Walker:
             stream = self.run(part, scope.copy(), stream, redirects if last else ())
         return stream or NOTHING
 
-    def _negated(
+    def negated(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
         output = NOTHING
@@ -216,7 +217,7 @@ class _Walker:
                 output = self.run(child, scope, stdin, redirects)
         return output
 
-    def _redirected(
+    def redirected(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
         body = node.child_by_field_name("body")
@@ -237,7 +238,7 @@ class _Walker:
 
     # Simple commands
 
-    def _command(
+    def command(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
         words: list[Word] = []
@@ -263,7 +264,7 @@ class _Walker:
             words += self._expand(start, end, scope)
         return run_simple(words, assignments, [*own, *redirects], scope, stdin, self.judge)
 
-    def _assigned(
+    def assigned(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
         nodes = [node] if node.type == "variable_assignment" else node.children
@@ -277,10 +278,10 @@ class _Walker:
         self._apply(redirects, scope, node)
         return NOTHING
 
-    def _declaration(
+    def declaration(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
-        self._assigned(node, scope, stdin, redirects)
+        self.assigned(node, scope, stdin, redirects)
         for child in node.children:
             if child.type not in ("variable_assignment", "variable_name", "word") and (
                 child.type not in _DECLARING
@@ -288,7 +289,7 @@ class _Walker:
                 self._expand(child.start_byte, child.end_byte, scope)
         return NOTHING
 
-    def _unset(
+    def unset(
         self, node: Node, scope: Scope, _stdin: Stream | None, _redirects: tuple[Redirect, ...]
     ) -> Stream:
         for child in node.children:
@@ -339,23 +340,23 @@ class _Walker:
 
     # Control flow
 
-    def _if(
+    def branches(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
-        return self._block(node, scope, _fed(redirects, stdin), redirects)
+        return self.block(node, scope, _fed(redirects, stdin), redirects)
 
-    def _loop(
+    def loop(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
         if bombs.is_endless_spawn(node, self._raw):
             self.judge.report("process.fork-bomb", self._origin(node), self._raw(node), scope=scope)
         scope.loop += 1
         try:
-            return self._block(node, scope, _fed(redirects, stdin), redirects)
+            return self.block(node, scope, _fed(redirects, stdin), redirects)
         finally:
             scope.loop -= 1
 
-    def _for(
+    def each(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
         variable = node.child_by_field_name("variable")
@@ -379,13 +380,13 @@ class _Walker:
                     scope.assign(name, Value([HOLE]))
                     output = self.run(body, scope, stdin)
             else:
-                output = self._block(node, scope, stdin, ())
+                output = self.block(node, scope, stdin, ())
         finally:
             scope.loop -= 1
         self._apply(redirects, scope, node)
         return output if len(values) == 1 else Stream(None, output.tags)
 
-    def _case(
+    def case(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
         stdin = _fed(redirects, stdin)
@@ -408,7 +409,7 @@ class _Walker:
         self._apply(redirects, scope, node)
         return joined([output for output in outputs if output is not NOTHING])
 
-    def _function(
+    def function(
         self, node: Node, scope: Scope, _stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
         target = node.child_by_field_name("name")
@@ -426,7 +427,7 @@ class _Walker:
         self._apply(redirects, scope, node)
         return NOTHING
 
-    def _expression(
+    def expression(
         self, node: Node, scope: Scope, _stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
         self._inside(node, scope)
@@ -517,31 +518,30 @@ def _file(word: Word, scope: Scope, judge: Judge) -> Stream:
     return FROM_FILE
 
 
-_Method = "Callable[[_Walker, Node, Scope, Stream | None, tuple[Redirect, ...]], Stream]"
 _METHODS: dict[str, Callable[..., Stream]] = {
-    "program": _Walker._block,
-    "compound_statement": _Walker._block,
-    "do_group": _Walker._block,
-    "else_clause": _Walker._block,
-    "elif_clause": _Walker._block,
-    "ERROR": _Walker._block,
-    "subshell": _Walker._subshell,
-    "list": _Walker._list,
-    "pipeline": _Walker._pipeline,
-    "negated_command": _Walker._negated,
-    "redirected_statement": _Walker._redirected,
-    "command": _Walker._command,
-    "variable_assignment": _Walker._assigned,
-    "variable_assignments": _Walker._assigned,
-    "declaration_command": _Walker._declaration,
-    "unset_command": _Walker._unset,
-    "if_statement": _Walker._if,
-    "while_statement": _Walker._loop,
-    "c_style_for_statement": _Walker._loop,
-    "for_statement": _Walker._for,
-    "select_statement": _Walker._for,
-    "case_statement": _Walker._case,
-    "function_definition": _Walker._function,
-    "test_command": _Walker._expression,
-    "arithmetic_expansion": _Walker._expression,
+    "program": _Walker.block,
+    "compound_statement": _Walker.block,
+    "do_group": _Walker.block,
+    "else_clause": _Walker.block,
+    "elif_clause": _Walker.block,
+    "ERROR": _Walker.block,
+    "subshell": _Walker.subshell,
+    "list": _Walker.chain,
+    "pipeline": _Walker.pipeline,
+    "negated_command": _Walker.negated,
+    "redirected_statement": _Walker.redirected,
+    "command": _Walker.command,
+    "variable_assignment": _Walker.assigned,
+    "variable_assignments": _Walker.assigned,
+    "declaration_command": _Walker.declaration,
+    "unset_command": _Walker.unset,
+    "if_statement": _Walker.branches,
+    "while_statement": _Walker.loop,
+    "c_style_for_statement": _Walker.loop,
+    "for_statement": _Walker.each,
+    "select_statement": _Walker.each,
+    "case_statement": _Walker.case,
+    "function_definition": _Walker.function,
+    "test_command": _Walker.expression,
+    "arithmetic_expansion": _Walker.expression,
 }

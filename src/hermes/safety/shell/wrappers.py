@@ -14,13 +14,14 @@ from hermes.safety.shell.opening import literal, run_line, run_word, run_words
 from hermes.safety.shell.remote_wrappers import REMOTE
 from hermes.safety.shell.scope import Value
 from hermes.safety.shell.stream import ENVIRONMENT, NOTHING, Stream, tagged
-from hermes.safety.shell.words import Word
+from hermes.safety.shell.tables import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hermes.safety.shell.command import Command
     from hermes.safety.shell.judge import Judge
+    from hermes.safety.shell.words import Word
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
@@ -72,7 +73,8 @@ _PREFIXES = {
     "numactl": _Prefix("-N -m -C -i -p"),
     "firejail": _Prefix(),
     "bwrap": _Prefix(
-        "--bind --ro-bind --dev-bind --tmpfs --proc --dev --setenv --unsetenv --chdir --symlink --uid --gid"
+        "--bind --ro-bind --dev-bind --tmpfs --proc --dev --setenv --unsetenv --chdir --symlink "
+        "--uid --gid"
     ),
     "chronic": _Prefix(),
     "prlimit": _Prefix("-p --pid"),
@@ -89,7 +91,8 @@ _PREFIXES = {
     "catchsegv": _Prefix(),
     "ts": _Prefix(),
     "sudo": _Prefix(
-        "-u --user -g --group -h --host -p --prompt -C --close-from -r --role -t --type -T -U -D --chdir -R "
+        "-u --user -g --group -h --host -p --prompt -C --close-from -r --role -t --type -T -U -D "
+        "--chdir -R "
         "--chroot --other-user --command-timeout",
         assigns=True,
         elevates=True,
@@ -298,10 +301,12 @@ def _su(command: Command, judge: Judge) -> Stream | None:
 
 
 def _systemd_run(command: Command, judge: Judge) -> Stream:
-    valued = frozenset(
-        "-p --property -u --unit -M --machine -H --host -E --setenv --slice --description --uid --gid --nice "
-        "--on-calendar --on-active --on-boot --on-startup --on-unit-active --timer-property --working-directory "
-        "--service-type --path-property --socket-property".split()
+    valued = names(
+        "-p --property -u --unit -M --machine -H --host -E --setenv --slice --description --uid "
+        "--gid --nice "
+        "--on-calendar --on-active --on-boot --on-startup --on-unit-active --timer-property "
+        "--working-directory "
+        "--service-type --path-property --socket-property"
     )
     options, _, rest = rest_after(command.words[1:], valued)
     if any(

@@ -27,7 +27,8 @@ _TOKEN = re.compile(
     r"'((?:[^']|'')*)'|\"((?:[^\"`]|`.)*)\"|(\|\||&&|[;|\n&{}()])|((?:[^\s;|&(){}'\"]|`.)+)"
 )
 _HOME = re.compile(
-    r"\$env:(?:userprofile|home|homepath)|%userprofile%|%homepath%|%homedrive%%homepath%|\$home\b|\$\{?env:userprofile\}?"
+    r"\$env:(?:userprofile|home|homepath)|%userprofile%|%homepath%|%homedrive%%homepath%|\$home\b|"
+    r"\$\{?env:userprofile\}?"
     r"|\[environment\]::getfolderpath\(['\"]userprofile['\"]\)|~(?=[\\/]|$|\s)",
     re.I,
 )
@@ -36,7 +37,10 @@ _SYSTEM_ROOT = re.compile(
 )
 _DRIVE = re.compile(r"\$env:systemdrive|%systemdrive%|%homedrive%", re.I)
 _DOWNLOAD = re.compile(
-    r"downloadstring|downloaddata|invoke-webrequest|invoke-restmethod|\biwr\b|\birm\b|net\.webclient|\bcurl\b|\bwget\b",
+    (
+        r"downloadstring|downloaddata|invoke-webrequest|invoke-restmethod|\biwr\b|\birm\b|"
+        r"net\.webclient|\bcurl\b|\bwget\b"
+    ),
     re.I,
 )
 
@@ -81,11 +85,7 @@ def _encoded(words: list[Word], command: Command, judge: Judge) -> None:
 
 
 def _line(words: list[Word], command: Command, judge: Judge) -> None:
-    # The raw spelling: a POSIX shell has already taken the backslashes out of the text.
-    pieces = [
-        word.text if word.quoted and "'" in word.raw[:1] + '"' else word.text for word in words
-    ]
-    run_windows(" ".join(pieces), command, judge)
+    run_windows(" ".join(word.text for word in words), command, judge)
 
 
 def _cmd(command: Command, judge: Judge) -> Stream:

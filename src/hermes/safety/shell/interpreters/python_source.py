@@ -13,6 +13,7 @@ from hermes.safety.shell.opening import literal, run_words
 from hermes.safety.shell.paths import is_credential, targets
 from hermes.safety.shell.places import judge_write
 from hermes.safety.shell.scope import HOLE, UNSET
+from hermes.safety.shell.tables import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,28 +23,32 @@ if TYPE_CHECKING:
     from hermes.safety.shell.words import Word
 
 _DELETE_ONE = frozenset(("os.remove", "os.unlink"))
-_DELETE_TREE = frozenset(
-    "shutil.rmtree os.removedirs distutils.dir_util.remove_tree setuptools.distutils.dir_util.remove_tree".split()
+_DELETE_TREE = names(
+    "shutil.rmtree os.removedirs distutils.dir_util.remove_tree "
+    "setuptools.distutils.dir_util.remove_tree"
 )
-_RUN_TEXT = frozenset(
-    "os.system os.popen subprocess.getoutput subprocess.getstatusoutput commands.getoutput popen2.popen2 "
+_RUN_TEXT = names(
+    "os.system os.popen subprocess.getoutput subprocess.getstatusoutput commands.getoutput "
+    "popen2.popen2 "
     "asyncio.create_subprocess_shell pexpect.run pexpect.spawn platform.popen os.popen2 os.popen3 "
-    "get_ipython().system".split()
+    "get_ipython().system"
 )
-_RUN_LIST = frozenset(
-    "subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen pty.spawn "
-    "sh.Command".split()
+_RUN_LIST = names(
+    "subprocess.run subprocess.call subprocess.check_call subprocess.check_output "
+    "subprocess.Popen pty.spawn "
+    "sh.Command"
 )
 _RUN_ARGUMENTS = frozenset(("asyncio.create_subprocess_exec",))
-_WRITE_FIRST = frozenset("os.truncate os.mkdir os.makedirs os.chmod os.chown".split())
-_WRITE_SECOND = frozenset(
-    "os.rename os.replace os.renames shutil.move shutil.copy shutil.copy2 shutil.copyfile shutil.copytree "
-    "os.symlink os.link urllib.request.urlretrieve".split()
+_WRITE_FIRST = names("os.truncate os.mkdir os.makedirs os.chmod os.chown")
+_WRITE_SECOND = names(
+    "os.rename os.replace os.renames shutil.move shutil.copy shutil.copy2 shutil.copyfile "
+    "shutil.copytree "
+    "os.symlink os.link urllib.request.urlretrieve"
 )
-_NETWORK = frozenset(
+_NETWORK = names(
     "urllib.request.urlopen urllib.urlopen urllib2.urlopen requests.get requests.post requests.put "
     "requests.request httpx.get httpx.post httpx.put aiohttp.request http.client.HTTPSConnection "
-    "http.client.HTTPConnection urllib3.request".split()
+    "http.client.HTTPConnection urllib3.request"
 )
 _MOST_NODES = 20_000
 _HOLE_NAME = "hole_in_source"
@@ -167,7 +172,7 @@ class _Reader:
         if name in _RUN_ARGUMENTS or name.startswith("os.spawn"):
             start = 1 if name.startswith("os.spawn") else 0
             return lambda args: self._arguments(args[start:])
-        if name.startswith("os.exec") or name.startswith("os.posix_spawn"):
+        if name.startswith(("os.exec", "os.posix_spawn")):
             return lambda args: self._arguments(args[1:])
         if name in _WRITE_FIRST:
             return lambda args: self._write(args[0])
@@ -241,9 +246,7 @@ class _Reader:
         text = self.values.text(args[0])
         if any(
             word in source for word in ("urlopen", "requests.", "httpx.", "recv(", "http.client")
-        ):
-            self.judge.blame("remote-code.pipe", self.command)
-        elif any(
+        ) or any(
             word in source
             for word in ("b64decode", "fromhex", "unhexlify", "decompress", "rot13", "loads")
         ):

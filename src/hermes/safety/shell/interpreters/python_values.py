@@ -9,17 +9,19 @@ import posixpath
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.scope import HOLE
+from hermes.safety.shell.tables import names
 
 if TYPE_CHECKING:
     from hermes.safety.shell.scope import Scope
 
 _DEEPEST = 20
 _HOME_CALLS = frozenset(("pathlib.Path.home", "Path.home"))
-_PASS_THROUGH = frozenset(
-    "pathlib.Path pathlib.PosixPath pathlib.PurePath str os.fspath os.path.abspath os.path.realpath "
-    "os.path.normpath bytes shlex.quote os.fsencode os.path.expandvars".split()
+_PASS_THROUGH = names(
+    "pathlib.Path pathlib.PosixPath pathlib.PurePath str os.fspath os.path.abspath "
+    "os.path.realpath "
+    "os.path.normpath bytes shlex.quote os.fsencode os.path.expandvars"
 )
-_METHODS_THROUGH = frozenset("resolve absolute expanduser as_posix strip encode decode".split())
+_METHODS_THROUGH = names("resolve absolute expanduser as_posix strip encode decode")
 
 
 class Values:
@@ -47,12 +49,12 @@ class Values:
                 if isinstance(target, ast.Name):
                     self.names[target.id] = node.value
         elif isinstance(node, ast.For | ast.comprehension):
-            for target in ast.walk(node.target):
-                if isinstance(target, ast.Name):
-                    self.loops.add(target.id)
+            self.loops.update(
+                inner.id for inner in ast.walk(node.target) if isinstance(inner, ast.Name)
+            )
 
     def dotted(self, node: ast.expr, depth: int = 0) -> str:
-        """The full name of a function or module: `o.system` after `import os as o` is `os.system`."""
+        """The full name of a function: `o.system` after `import os as o` is `os.system`."""
         if depth > _DEEPEST:
             return ""
         if isinstance(node, ast.Name):

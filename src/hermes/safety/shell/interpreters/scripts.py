@@ -18,6 +18,7 @@ from hermes.safety.shell.paths import is_credential, targets
 from hermes.safety.shell.places import judge_write
 from hermes.safety.shell.scope import HOLE
 from hermes.safety.shell.stream import ANYTHING, Stream
+from hermes.safety.shell.tables import names
 from hermes.safety.shell.words import unescape
 
 if TYPE_CHECKING:
@@ -37,29 +38,34 @@ _TOKEN = re.compile(
 )
 _HOME = re.compile(
     r"\$ENV\{\s*['\"]?HOME['\"]?\s*\}|ENV\[['\"]HOME['\"]\]|ENV\.fetch\(['\"]HOME['\"]\)|Dir\.home|"
-    r"(?:require\(['\"](?:node:)?os['\"]\)|\bos)\.homedir\(\)|process\.env\.HOME|process\.env\[['\"]HOME['\"]\]|"
-    r"getenv\(['\"]HOME['\"]\)|os\.getenv\(['\"]HOME['\"]\)|\$_(?:SERVER|ENV)\[['\"]HOME['\"]\]|\bhomedir\(\)|"
+    r"(?:require\(['\"](?:node:)?os['\"]\)|\bos)\.homedir\(\)|process\.env\.HOME|"
+    r"process\.env\[['\"]HOME['\"]\]|"
+    r"getenv\(['\"]HOME['\"]\)|os\.getenv\(['\"]HOME['\"]\)|\$_(?:SERVER|ENV)\[['\"]HOME['\"]\]|"
+    r"\bhomedir\(\)|"
     r"File\.expand_path\(['\"]~['\"]\)|Pathname\.home|Deno\.env\.get\(['\"]HOME['\"]\)"
 )
 _INTERPOLATED = re.compile(r"[#$]\{[^}]*\}|[$@]\w+(?:->)?(?:\{[^}]*\}|\[[^\]]*\])?")
 _HOME_MARK = "\ue0ff"
 _PART = re.compile(r"::|\?\.|\.|->")
 
-_DELETE_ONE = frozenset(
-    "unlink unlinkSync delete remove safe_unlink rm rmSync rm_f removeSync removeFile del deleteSync".split()
+_DELETE_ONE = names(
+    "unlink unlinkSync delete remove safe_unlink rm rmSync rm_f removeSync removeFile del "
+    "deleteSync"
 )
 _ONE_OWNERS = {
     "delete": ("File",),
     "remove": ("os", "File", "FileUtils", "fs", "fse", "Deno"),
     "rm": ("FileUtils", "fs", "fsp", "promises", ""),
 }
-_DELETE_TREE = frozenset(
-    "rmtree remove_tree rm_rf rm_r rmdirSync remove_dir remove_entry remove_entry_secure rimraf rimrafSync emptyDirSync "
-    "remove_entry_secure secure_remove_entry".split()
+_DELETE_TREE = names(
+    "rmtree remove_tree rm_rf rm_r rmdirSync remove_dir remove_entry remove_entry_secure rimraf "
+    "rimrafSync emptyDirSync "
+    "remove_entry_secure secure_remove_entry"
 )
-_RUN = frozenset(
-    "system exec execSync execFile execFileSync spawn spawnSync shell_exec passthru popen proc_open execute "
-    "capture2 capture2e capture3 pipeline popen3 fork_exec $ Command pcntl_exec posix_spawn execve".split()
+_RUN = names(
+    "system exec execSync execFile execFileSync spawn spawnSync shell_exec passthru popen "
+    "proc_open execute "
+    "capture2 capture2e capture3 pipeline popen3 fork_exec $ Command pcntl_exec posix_spawn execve"
 )
 _RUN_OWNERS = {
     "execute": ("os",),
@@ -81,13 +87,12 @@ _NEVER_RUN = (
     "cursor",
     "knex",
 )
-_WRITE = frozenset(
-    "writeFileSync writeFile appendFileSync appendFile file_put_contents write createWriteStream copyFileSync "
-    "writeTextFile binwrite".split()
+_WRITE = names(
+    "writeFileSync writeFile appendFileSync appendFile file_put_contents write createWriteStream "
+    "copyFileSync "
+    "writeTextFile binwrite"
 )
-_READ = frozenset(
-    "readFileSync readFile file_get_contents read slurp readlines readTextFile binread".split()
-)
+_READ = names("readFileSync readFile file_get_contents read slurp readlines readTextFile binread")
 
 
 def _script(
@@ -141,16 +146,22 @@ class _Reader:
             names & {"fsockopen", "TCPSocket", "Socket", "connect", "socket", "createConnection"}
         )
         if connects and (
-            names & _RUN or "sh" in text and names & {"pipe", "dup2", "open", "fdopen", "exec"}
+            names & _RUN or ("sh" in text and names & {"pipe", "dup2", "open", "fdopen", "exec"})
         ):
             self.judge.blame("network.reverse-shell", self.command)
         if re.search(
-            r"\bfork\s+while\s+fork|while\s*\(?\s*(?:1|true)\s*\)?\s*(?:\{|do)?[^}]*\bfork\b|fork\s+while\s+1",
+            (
+                r"\bfork\s+while\s+fork|while\s*\(?\s*(?:1|true)\s*\)?\s*(?:\{|do)?[^}]*\bfork\b|"
+                r"fork\s+while\s+1"
+            ),
             text,
         ) or (re.search(r"\bloop\s*(?:\{|do)\s*fork", text)):
             self.judge.blame("process.fork-bomb", self.command)
         if re.search(r"\beval\b", text) and re.search(
-            r"base64|unpack|decode|atob|gzinflate|pack\(|get\(|open-uri|fetch\(|URI\.open|LWP|fromCharCode|hex",
+            (
+                r"base64|unpack|decode|atob|gzinflate|pack\(|get\(|open-uri|fetch\(|URI\.open|LWP|"
+                r"fromCharCode|hex"
+            ),
             text,
         ):
             self.judge.blame("remote-code.pipe", self.command)
@@ -258,9 +269,7 @@ class _Reader:
                     "new",
                 ):
                     out.append(HOLE)
-            elif kind == "number":
-                out.append(token)
-            elif token == "-" or token == "*":
+            elif kind == "number" or token == "-" or token == "*":
                 out.append(token)
         return "".join(out)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hermes.safety.shell.opening import literal
 from hermes.safety.shell.places import judge_write
 from hermes.safety.shell.stream import ANYTHING, NETWORK, Stream
+from hermes.safety.shell.tables import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,15 +18,18 @@ if TYPE_CHECKING:
     from hermes.safety.shell.words import Word
 
 _TOKEN = re.compile(
-    r"/\*!\d*|\*/|/\*.*?\*/|--[^\n]*|#[^\n]*|'(?:[^'\\]|''|\\.)*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\[[^\]\n]*\]|"
+    r"/\*!\d*|\*/|/\*.*?\*/|--[^\n]*|#[^\n]*|'(?:[^'\\]|''|\\.)*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|"
+    r"\[[^\]\n]*\]|"
     r"\$(\w*)\$.*?\$\1\$|[A-Za-z_\ue000\ue001][\w.\ue000\ue001$]*|\d+(?:\.\d+)?|<>|!=|<=|>=|\S",
     re.S,
 )
 _META = re.compile(r"^\s*(?:\\!|\.(?:shell|system)\b|system\b|!)\s*(.+)$", re.M)
-_DROPPED = frozenset(
-    "TABLE DATABASE SCHEMA COLLECTION KEYSPACE TABLESPACE VIEW MATERIALIZED INDEX USER ROLE SEQUENCE TYPE "
-    "EXTENSION FUNCTION PROCEDURE TRIGGER OWNED COLUMN CONSTRAINT PARTITION STREAM TABLES TEMPORARY FOREIGN "
-    "BUCKET SERVER LOGIN CATALOG DICTIONARY".split()
+_DROPPED = names(
+    "TABLE DATABASE SCHEMA COLLECTION KEYSPACE TABLESPACE VIEW MATERIALIZED INDEX USER ROLE "
+    "SEQUENCE TYPE "
+    "EXTENSION FUNCTION PROCEDURE TRIGGER OWNED COLUMN CONSTRAINT PARTITION STREAM TABLES "
+    "TEMPORARY FOREIGN "
+    "BUCKET SERVER LOGIN CATALOG DICTIONARY"
 )
 
 
@@ -50,9 +54,7 @@ def _statements(text: str) -> list[list[str]]:
         token = found.group()
         if token == ";":
             result.append([])
-        elif token.startswith("/*!"):
-            continue
-        elif (
+        elif token.startswith("/*!") or (
             token == "*/" or token.startswith(("/*", "--")) or (token[0] == "#" and len(token) > 1)
         ):
             continue
@@ -154,9 +156,9 @@ def _judge_escapes(tokens: list[str], command: Command, judge: Judge) -> None:
         value = tokens[index + 1].strip("'\"")
         if word == "PROGRAM" and "COPY" in words:
             judge.run_text(value, command.origin.vague(), command.scope.copy())
-        elif word in ("OUTFILE", "DUMPFILE"):
-            judge_write(literal(value, command), command.text, command.scope, judge)
-        elif word == "TO" and words[0] == "COPY" and tokens[index + 1].startswith("'"):
+        elif word in ("OUTFILE", "DUMPFILE") or (
+            word == "TO" and words[0] == "COPY" and tokens[index + 1].startswith("'")
+        ):
             judge_write(literal(value, command), command.text, command.scope, judge)
         elif "XP_CMDSHELL" in word or (word == "SYS_EVAL"):
             judge.blame("remote-code.unknown-input", command)
@@ -194,11 +196,13 @@ def _database(
 
 
 _MONGO = re.compile(
-    r"\.dropDatabase\s*\(|\.drop\s*\(|\.dropUser\s*\(|\.(?:deleteMany|remove|deleteOne)\s*\(\s*(?:\{\s*\})?\s*\)"
+    r"\.dropDatabase\s*\(|\.drop\s*\(|\.dropUser\s*\(|\.(?:deleteMany|remove|"
+    r"deleteOne)\s*\(\s*(?:\{\s*\})?\s*\)"
     r"|\.updateMany\s*\(\s*\{\s*\}|\.dropIndexes\s*\(|\.shutdownServer\s*\("
 )
 _REDIS = re.compile(
-    r"^\s*(?:FLUSHALL|FLUSHDB|SHUTDOWN|CONFIG\s+SET|SLAVEOF|REPLICAOF|MODULE\s+LOAD|DEBUG|UNLINK\s+\S*\*|SCRIPT\s+FLUSH)"
+    r"^\s*(?:FLUSHALL|FLUSHDB|SHUTDOWN|CONFIG\s+SET|SLAVEOF|REPLICAOF|MODULE\s+LOAD|DEBUG|"
+    r"UNLINK\s+\S*\*|SCRIPT\s+FLUSH)"
     r"\b",
     re.I | re.M,
 )

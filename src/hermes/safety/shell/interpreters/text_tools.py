@@ -23,11 +23,15 @@ _AWK_PIPE = re.compile(rf"\|&?\s*{_STRING}|{_STRING}\s*\|&?\s*getline")
 _AWK_WRITE = re.compile(rf"\bprintf?\b[^;}}\n]*?>>?\s*{_STRING}")
 _AWK_NETWORK = re.compile(r"/inet[46]?/")
 _SED_COMMAND = re.compile(
-    r"(?:^|[;{}\n]|\d|\$|/[IM]?)\s*(?:([ewWrR])(?:\s+(\S[^\n]*)|$)|s(.)((?:\\.|(?!\3).)*)\3((?:\\.|(?!\3).)*)\3([gpiImM0-9]*)([ew])\s*([^\n;]*))",
+    (
+        r"(?:^|[;{}\n]|\d|\$|/[IM]?)\s*(?:([ewWrR])(?:\s+(\S[^\n]*)|$)|s(.)((?:\\.|"
+        r"(?!\3).)*)\3((?:\\.|(?!\3).)*)\3([gpiImM0-9]*)([ew])\s*([^\n;]*))"
+    ),
     re.S,
 )
 _EX_SHELL = re.compile(
-    r"^[\s:%\d,.$']*(?:silent!?\s+|exe(?:cute)?\s+[\"']?|norm\w*\s+:?)*(?:r(?:ead)?\s*|w(?:rite)?\s*|terminal\s+|term\s+)?!\s*(.+)$"
+    r"^[\s:%\d,.$']*(?:silent!?\s+|exe(?:cute)?\s+[\"']?|norm\w*\s+:?)*(?:r(?:ead)?\s*|"
+    r"w(?:rite)?\s*|terminal\s+|term\s+)?!\s*(.+)$"
 )
 _EX_SYSTEM = re.compile(r"\bsystem(?:list)?\s*\(\s*['\"]([^'\"]*)['\"]")
 _EX_WRITE = re.compile(r"^[\s:%\d,.$]*(?:w(?:rite)?|sav(?:eas)?)!?\s+([^!\s]\S*)")

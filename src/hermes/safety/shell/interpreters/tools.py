@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.opening import run_line, run_word, run_words
@@ -15,8 +16,10 @@ if TYPE_CHECKING:
     from hermes.safety.shell.judge import Judge
 
 _GIT_COMMANDS = re.compile(
-    r"(?:core\.(?:editor|pager|sshcommand|fsmonitor|askpass|gitproxy)|diff\.external|sequence\.editor|"
-    r"credential\.helper|gpg\.program|pager\.\w+|difftool\.\S+\.cmd|mergetool\.\S+\.cmd|filter\.\S+\.(?:clean|smudge)|"
+    r"(?:core\.(?:editor|pager|sshcommand|fsmonitor|askpass|gitproxy)|diff\.external|"
+    r"sequence\.editor|"
+    r"credential\.helper|gpg\.program|pager\.\w+|difftool\.\S+\.cmd|mergetool\.\S+\.cmd|"
+    r"filter\.\S+\.(?:clean|smudge)|"
     r"merge\.\S+\.driver|diff\.\S+\.(?:command|textconv)|uploadpack\.packobjectshook)=(.*)",
     re.I | re.S,
 )
@@ -144,9 +147,9 @@ def _make(command: Command, judge: Judge) -> Stream | None:
     for word in command.operands:
         for found in re.findall(r"\$\(shell ([^)]*)\)", word.text):
             judge.run_text(found, command.origin.vague(), command.scope.copy())
-        name, equals, value = word.text.partition("=")
+        name, equals, program = word.text.partition("=")
         if equals and name in ("SHELL", "CC", "MAKE"):
-            judge.run_text(value, command.origin.vague(), command.scope.copy())
+            judge.run_text(program, command.origin.vague(), command.scope.copy())
     if command.stdin is not None and any(
         value.text in ("-", "/dev/stdin") for value in command.values("-f", "--file")
     ):
@@ -190,7 +193,7 @@ def _crontab(command: Command, judge: Judge) -> Stream | None:
 
 def _osascript(command: Command, judge: Judge) -> Stream | None:
     words = command.words
-    for word, following in zip(words, words[1:], strict=False):
+    for word, following in pairwise(words):
         if word.text == "-e":
             for found in re.findall(r'do shell script\s+"((?:[^"\\]|\\.)*)"', following.text):
                 judge.run_text(
@@ -235,7 +238,7 @@ def _screen(command: Command, judge: Judge) -> Stream | None:
 
 def _debugger(command: Command, judge: Judge) -> Stream | None:
     words = command.words
-    for index, (word, following) in enumerate(zip(words, words[1:], strict=False)):
+    for index, (word, following) in enumerate(pairwise(words)):
         if word.text in ("-ex", "-eval-command", "--eval-command", "-o", "-c"):
             found = _DEBUGGER_SHELL.match(following.text)
             if found:

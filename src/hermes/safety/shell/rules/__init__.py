@@ -16,6 +16,8 @@ hermes.py       Hermes' own files and switches, other agents without approvals
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hermes.safety.shell.rules import (
     deletes,
     disks,
@@ -30,7 +32,9 @@ from hermes.safety.shell.rules import (
     system,
     windows,
 )
-from hermes.safety.shell.rules.model import Rule
+
+if TYPE_CHECKING:
+    from hermes.safety.shell.rules.model import Rule
 
 FAMILIES = (
     structure,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.shell.paths import absolute, is_disk
 from hermes.safety.shell.rules.model import Rule
+from hermes.safety.shell.tables import names
 from hermes.safety.shell.verdict import REFUSE
 
 if TYPE_CHECKING:
@@ -38,8 +39,11 @@ RULES = (
     Rule(
         "disk.format",
         "It makes a new file system or partition table on a disk device.",
-        programs="mkfs mke2fs mkswap mkdosfs wipefs sfdisk sgdisk blkdiscard hdparm cryptsetup pvcreate newfs "
-        "mkntfs nvme",
+        programs=(
+            "mkfs mke2fs mkswap mkdosfs wipefs sfdisk sgdisk blkdiscard hdparm cryptsetup "
+            "pvcreate newfs "
+            "mkntfs nvme"
+        ),
         when=lambda command: _formats(command),
         severity=REFUSE,
         human_only=True,
@@ -54,8 +58,11 @@ RULES = (
     Rule(
         "disk.partitions",
         "It changes partitions, volumes or arrays.",
-        programs="fdisk parted gdisk cfdisk lvremove vgremove pvremove lvresize mdadm zpool zfs btrfs diskutil "
-        "tune2fs resize2fs e2fsck fsck xfs_repair growpart diskpart format dmsetup",
+        programs=(
+            "fdisk parted gdisk cfdisk lvremove vgremove pvremove lvresize mdadm zpool zfs btrfs "
+            "diskutil "
+            "tune2fs resize2fs e2fsck fsck xfs_repair growpart diskpart format dmsetup"
+        ),
         when=lambda command: _repartitions(command),
         matches=(
             "parted /dev/sda mklabel gpt",
@@ -93,9 +100,10 @@ def _formats(command: Command) -> bool:
     return True
 
 
-_QUIET = frozenset(
-    "list status get show info print help history iostat check scrub-status subvolume-list filesystem-show df "
-    "usage --version list-pools".split()
+_QUIET = names(
+    "list status get show info print help history iostat check scrub-status subvolume-list "
+    "filesystem-show df "
+    "usage --version list-pools"
 )
 
 

@@ -64,11 +64,9 @@ def _discards(command: Command) -> bool:
     if sub == "reflog":
         return texts[1:2] in (["expire"], ["delete"])
     if sub == "gc":
-        return (
-            any(flag.startswith("--prune") and "never" not in flag for flag in command.flags)
-            or command.has("--aggressive")
-            and command.has("--prune")
-        )
+        return any(
+            flag.startswith("--prune") and "never" not in flag for flag in command.flags
+        ) or (command.has("--aggressive") and command.has("--prune"))
     if sub == "tag":
         return command.has("-d", "--delete") or (command.has("-f", "--force") and len(texts) > 1)
     if sub in ("filter-branch", "filter-repo"):
@@ -250,8 +248,10 @@ RULES = (
         "git.command-transport",
         "It fetches through a command that the address itself names.",
         programs="git",
-        when=lambda command: any(word.text.startswith("ext::") for word in command.operands)
-        or command.has("--upload-pack", "--receive-pack"),
+        when=lambda command: (
+            any(word.text.startswith("ext::") for word in command.operands)
+            or command.has("--upload-pack", "--receive-pack")
+        ),
         matches=(
             "git clone 'ext::sh -c id'",
             "git fetch ext::x",

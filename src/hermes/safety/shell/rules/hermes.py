@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.rules.model import Rule
@@ -53,9 +54,11 @@ def _without_approvals(command: Command) -> bool:
 
 
 _AGENT_SWITCHES = re.compile(
-    r"--(?:dangerously[\w-]*|yolo|full-auto|auto-approve[\w-]*|approve-all|allow-all[\w-]*|no-approval[\w-]*|"
+    r"--(?:dangerously[\w-]*|yolo|full-auto|auto-approve[\w-]*|approve-all|allow-all[\w-]*|"
+    r"no-approval[\w-]*|"
     r"trust-all[\w-]*|skip-permissions|yes-always|always-approve|bypass[\w-]*|force|no-confirm|"
-    r"approval-mode=(?:yolo|full-auto|auto_edit|never)|permission-mode=bypassPermissions|ask-for-approval=never)\Z"
+    r"approval-mode=(?:yolo|full-auto|auto_edit|never)|permission-mode=bypassPermissions|"
+    r"ask-for-approval=never)\Z"
 )
 
 
@@ -63,12 +66,17 @@ def _agent_unguarded(command: Command) -> bool:
     args = command.args
     if any(_AGENT_SWITCHES.match(arg) for arg in args):
         return True
-    pairs = set(zip(args, args[1:], strict=False))
+    pairs = set(pairwise(args))
     if pairs & {
-        ("--approval-mode", "yolo"), ("--approval-mode", "full-auto"), ("--permission-mode", "bypassPermissions"),
-        ("--ask-for-approval", "never"), ("-a", "never"), ("--sandbox", "danger-full-access"),
-        ("-s", "danger-full-access"), ("--approval-mode", "never"),
-    }:  # fmt: skip
+        ("--approval-mode", "yolo"),
+        ("--approval-mode", "full-auto"),
+        ("--permission-mode", "bypassPermissions"),
+        ("--ask-for-approval", "never"),
+        ("-a", "never"),
+        ("--sandbox", "danger-full-access"),
+        ("-s", "danger-full-access"),
+        ("--approval-mode", "never"),
+    }:
         return True
     name = command.name
     if name == "gemini" or name == "qwen":
@@ -147,8 +155,11 @@ RULES = (
     Rule(
         "agent.unguarded",
         "It starts an agent with its approvals off.",
-        programs="claude codex gemini qwen aider goose opencode cursor-agent copilot amp droid crush openhands cline "
-        "kiro kiro-cli q auggie plandex interpreter gptme kimi",
+        programs=(
+            "claude codex gemini qwen aider goose opencode cursor-agent copilot amp droid crush "
+            "openhands cline "
+            "kiro kiro-cli q auggie plandex interpreter gptme kimi"
+        ),
         when=_agent_unguarded,
         human_only=True,
         matches=(

@@ -105,8 +105,10 @@ def _destroys_cluster(command: Command) -> bool:
 
 
 _CLOUD_VERB = re.compile(
-    r"^(?:delete|destroy|terminate|remove|purge|deregister|disable|detach|revoke|reset|stop|deprovision|rb|rm|mv|"
-    r"batch-delete|del|drop|schedule-key-deletion|modify-db|put-bucket-policy|put-bucket-acl|create-access-key|create-user|"
+    r"^(?:delete|destroy|terminate|remove|purge|deregister|disable|detach|revoke|reset|stop|"
+    r"deprovision|rb|rm|mv|"
+    r"batch-delete|del|drop|schedule-key-deletion|modify-db|put-bucket-policy|put-bucket-acl|"
+    r"create-access-key|create-user|"
     r"attach-user-policy|attach-role-policy|put-user-policy|reboot|undelete-version)(?:$|-)"
 )
 _CLOUD_READ = re.compile(
@@ -208,8 +210,12 @@ def _registry(command: Command) -> bool:
         if texts[:1] == ["npm"]:
             texts = texts[1:]
         return texts[:1] in (["unpublish"], ["deprecate"], ["owner"], ["access"]) or texts[:2] in (
-            ["dist-tag", "rm"], ["token", "create"], ["token", "revoke"], ["team", "destroy"], ["profile", "set"],
-        )  # fmt: skip
+            ["dist-tag", "rm"],
+            ["token", "create"],
+            ["token", "revoke"],
+            ["team", "destroy"],
+            ["profile", "set"],
+        )
     if name == "cargo":
         return texts[:1] in (["yank"], ["owner"])
     if name == "gem":
@@ -409,8 +415,11 @@ RULES = (
     Rule(
         "infrastructure.changed",
         "It changes or destroys the infrastructure that a plan describes.",
-        programs="terraform tofu terragrunt pulumi cdk sls serverless sam copilot eb eksctl kops amplify sst cdktf vagrant "
-        "kind minikube k3d doctl hcloud linode-cli civo scw ibmcloud oci nomad consul",
+        programs=(
+            "terraform tofu terragrunt pulumi cdk sls serverless sam copilot eb eksctl kops "
+            "amplify sst cdktf vagrant "
+            "kind minikube k3d doctl hcloud linode-cli civo scw ibmcloud oci nomad consul"
+        ),
         when=_destroys_infrastructure,
         matches=(
             "terraform destroy",
@@ -430,7 +439,10 @@ RULES = (
     Rule(
         "database.drop",
         "It drops tables, databases or other stored definitions.",
-        programs="dropdb dropuser mysqladmin pg_restore mongorestore etcdctl influx pg_ctl pg_ctlcluster pg_dropcluster",
+        programs=(
+            "dropdb dropuser mysqladmin pg_restore mongorestore etcdctl influx pg_ctl "
+            "pg_ctlcluster pg_dropcluster"
+        ),
         when=_drops,
         matches=(
             "psql -c 'DROP TABLE users'",
@@ -478,8 +490,11 @@ RULES = (
     Rule(
         "database.reset",
         "It drops or resets a whole application database.",
-        programs="rails rake python manage manage.py django-admin prisma alembic php artisan sail sequelize sequelize-cli knex "
-        "typeorm mix dotnet flask",
+        programs=(
+            "rails rake python manage manage.py django-admin prisma alembic php artisan sail "
+            "sequelize sequelize-cli knex "
+            "typeorm mix dotnet flask"
+        ),
         when=_framework,
         matches=(
             "rails db:drop",
@@ -497,8 +512,11 @@ RULES = (
     Rule(
         "registry.removed",
         "It removes published packages, repositories, deployments or the access to them.",
-        programs="npm yarn pnpm cargo gem gh glab crane regctl skopeo oras heroku fly flyctl vercel netlify railway "
-        "firebase supabase wrangler pscale neonctl",
+        programs=(
+            "npm yarn pnpm cargo gem gh glab crane regctl skopeo oras heroku fly flyctl vercel "
+            "netlify railway "
+            "firebase supabase wrangler pscale neonctl"
+        ),
         when=_registry,
         matches=(
             "npm unpublish x",

@@ -94,8 +94,11 @@ RULES = (
     Rule(
         "network.firewall",
         "It changes firewall rules, routes or network interfaces.",
-        programs="iptables ip6tables ebtables arptables nft ufw firewall-cmd pfctl setenforce ip route ifconfig "
-        "nmcli netsh iptables-restore ip6tables-restore",
+        programs=(
+            "iptables ip6tables ebtables arptables nft ufw firewall-cmd pfctl setenforce ip route "
+            "ifconfig "
+            "nmcli netsh iptables-restore ip6tables-restore"
+        ),
         when=_changes_firewall,
         matches=(
             "iptables -F",
@@ -133,8 +136,11 @@ RULES = (
     Rule(
         "network.listener",
         "It opens a port to other machines.",
-        programs="nc ncat netcat socat ssh php ngrok cloudflared localtunnel lt bore chisel frpc frps ttyd gotty "
-        "sshd telnetd dropbear vsftpd webfsd updog tailscale localhost.run serveo",
+        programs=(
+            "nc ncat netcat socat ssh php ngrok cloudflared localtunnel lt bore chisel frpc frps "
+            "ttyd gotty "
+            "sshd telnetd dropbear vsftpd webfsd updog tailscale localhost.run serveo"
+        ),
         when=lambda command: _opens(command),
         matches=(
             "nc -lvp 4444",

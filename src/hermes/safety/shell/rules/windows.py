@@ -164,10 +164,15 @@ RULES = (
     Rule(
         "windows.security",
         "It weakens protection or changes services, accounts or the firewall.",
-        programs="set-mppreference add-mppreference set-executionpolicy stop-service set-service restart-service "
-        "stop-process disable-netfirewallrule set-netfirewallprofile new-localuser add-localgroupmember netsh vssadmin "
-        "wbadmin icacls takeown bcdedit disable-windowsoptionalfeature new-netfirewallrule remove-service spps clear-eventlog "
-        "clear-recyclebin remove-localuser reset-computermachinepassword",
+        programs=(
+            "set-mppreference add-mppreference set-executionpolicy stop-service set-service "
+            "restart-service "
+            "stop-process disable-netfirewallrule set-netfirewallprofile new-localuser "
+            "add-localgroupmember netsh vssadmin "
+            "wbadmin icacls takeown bcdedit disable-windowsoptionalfeature new-netfirewallrule "
+            "remove-service spps clear-eventlog "
+            "clear-recyclebin remove-localuser reset-computermachinepassword"
+        ),
         when=lambda command: (
             not (
                 (
