@@ -265,6 +265,32 @@ def test_s09_killing_what_guards_is_asked_about(tmp_path: Path) -> None:
         assert bench.shell(command).status == "refused", command
 
 
+def test_s09_what_was_refused_is_not_tried_in_other_words(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def no(request: Any) -> bool:
+        asked.append(request.arguments["command"])
+        return False
+
+    bench = Bench(tmp_path, approver=no)
+    (tmp_path / "build").mkdir()
+    bench.shell("rm -rf build")
+
+    for command in ("mv build /tmp/gone", "find build -delete", "rmdir build", "rm -r ./build"):
+        assert bench.shell(command).status == "refused", command
+    assert bench.shell("ls build").ok
+    bench.shell("rm -rf build")
+
+    assert asked == ["rm -rf build", "rm -rf build"]
+
+
+def test_s09_the_process_that_guards_can_not_be_signalled(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, approver=lambda _: True)
+
+    for command in (f"kill {os.getpid()}", f"kill -TERM {os.getpid()}", f"env kill {os.getpid()}"):
+        assert bench.shell(command).status == "refused", command
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -89,7 +89,7 @@ async def undying() -> str:
     for _ in range(100):
         try:
             await asyncio.sleep(20)
-        except BaseException:  # noqa: BLE001, S112
+        except BaseException:  # noqa: BLE001
             continue
     return "never"
 

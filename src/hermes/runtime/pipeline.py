@@ -343,6 +343,9 @@ class Runtime:
         flight.cancellation.check()
         if said is not True and not (isinstance(said, str) and said in _YES):
             flight.verdict = "denied"
+            denied = getattr(self.policy, "denied", None)
+            if denied is not None:
+                denied(ruling, context)
             return answers.refused(f"{ruling.reason}, and the person asked said no")
         flight.verdict = "approved"
         if said in ("session", "always"):

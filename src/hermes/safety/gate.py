@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from hermes.core.jsontext import to_json
 from hermes.safety.acts import acts_of
 from hermes.safety.approval import Approvals, call_grant, command_grant
+from hermes.safety.denials import Denials, signals_us, targets
 from hermes.safety.permissions.profiles import covers
 from hermes.safety.policy import Ruling
 
@@ -55,6 +56,7 @@ class Gate:
         self.permissions = permissions
         self.approvals = approvals or Approvals()
         self.mode: Mode = mode
+        self._denials = Denials()
         self._url_rules = dict(url_rules or {})
         self._home = home or os.path.expanduser("~")
 
@@ -71,6 +73,7 @@ class Gate:
         asked: list[Ruling] = []
         for ruling in self._rulings(entry, arguments, context, acts):
             if ruling.action == "refuse":
+                self.denied(ruling, context)
                 return ruling
             if ruling.action == "ask":
                 asked.append(ruling)
@@ -84,6 +87,10 @@ class Gate:
         """Note an approval that is meant to last."""
         self.approvals.give(ruling.grants, context.session_id, always=answer == "always")
 
+    def denied(self, ruling: Ruling, context: ToolContext) -> None:
+        """Note that a person, or the gate itself, said no."""
+        self._denials.note(ruling.targets, context.session_id)
+
     def _still_asked(self, asked: list[Ruling], context: ToolContext) -> Ruling:
         """What is left to ask about, less what was approved before."""
         open_ = [r for r in asked if not self.approvals.cover(r.grants, context.session_id)]
@@ -92,7 +99,8 @@ class Gate:
         first = open_[0]
         reasons = "; ".join(dict.fromkeys(ruling.reason for ruling in open_))
         grants = tuple(grant for ruling in open_ for grant in ruling.grants)
-        return Ruling("ask", reason=reasons, rule=first.rule, grants=grants)
+        about = frozenset[str]().union(*(ruling.targets for ruling in open_))
+        return Ruling("ask", reason=reasons, rule=first.rule, grants=grants, targets=about)
 
     def _rulings(
         self,
@@ -137,6 +145,9 @@ class Gate:
         from hermes.safety.shell import detect_dangerous_command
 
         verdict = detect_dangerous_command(command, cwd=context.workspace, home=self._home)
+        cwd = context.workspace
+        if signals_us(verdict.commands):
+            yield Ruling("refuse", reason="that process guards this call", rule="gate:own-process")
         words = [word for command in verdict.commands for word in command]
         for finding in verdict.findings:
             if finding.severity == "ask" and self.mode == "relaxed" and not finding.human_only:
@@ -147,14 +158,19 @@ class Gate:
                     command_grant(
                         finding.rule,
                         finding.command,
-                        cwd=context.workspace,
+                        cwd=cwd,
                         words=words,
                         env=context.task.env,
                     ),
                 )
             action: Literal["ask", "refuse"] = "refuse" if finding.severity == "refuse" else "ask"
             reason = f"{finding.description}: {finding.command}"
-            yield Ruling(action, reason=reason, rule=finding.rule, grants=grants)
+            about = targets(finding.command.split(), cwd)
+            yield Ruling(action, reason=reason, rule=finding.rule, grants=grants, targets=about)
+        if self._denials.repeats(verdict.commands, context.session_id, cwd):
+            yield Ruling(
+                "refuse", reason="the same target was refused just before", rule="gate:repeated"
+            )
 
     def _of_url(self, url: str) -> Ruling:
         from hermes.safety.urls import check_url

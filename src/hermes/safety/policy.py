@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 class Ruling:
     """`allow`, `ask` or `refuse`, with the reason and the rule it comes from.
 
-    `grants` is what a yes would cover, for a policy that remembers answers.
+    `grants` is what a yes would cover and `targets` what a no is about, for a policy that
+    remembers answers.
     """
 
-    __slots__ = ("action", "grants", "reason", "rule")
+    __slots__ = ("action", "grants", "reason", "rule", "targets")
 
     def __init__(
         self,
@@ -39,11 +40,13 @@ class Ruling:
         reason: str = "",
         rule: str = "",
         grants: tuple[Grant, ...] = (),
+        targets: frozenset[str] = frozenset(),
     ) -> None:
         self.action = action
         self.reason = reason
         self.rule = rule
         self.grants = grants
+        self.targets = targets
 
     def __repr__(self) -> str:
         return f"<{self.action} by {self.rule}: {self.reason}>"

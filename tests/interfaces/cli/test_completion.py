@@ -130,7 +130,7 @@ def test_a_real_bash_at_a_real_prompt_completes(hermes: CommandLine) -> None:
     tmux("-f", "/dev/null", "new-session", "-d", "-s", "t", "-x", "100", "-y", "20",
          "bash --noprofile --rcfile rc")  # fmt: skip
     try:
-        wait_for("> ")
+        wait_for(">")
         tmux("send-keys", "-t", "t", "hermes call slee", "Tab")
         wait_for("hermes call sleep")
         tmux("send-keys", "-t", "t", "sec", "Tab", "0", "Enter")

@@ -11,6 +11,14 @@ if TYPE_CHECKING:
 
 # Shown whole up to here; longer arguments by both ends, with the size and a digest.
 _WHOLE = 4_000
+ANSWERS = {
+    "y": "once",
+    "yes": "once",
+    "s": "session",
+    "session": "session",
+    "a": "always",
+    "always": "always",
+}
 
 
 class TerminalApprover:
@@ -19,20 +27,20 @@ class TerminalApprover:
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
 
-    def __call__(self, request: ApprovalRequest) -> bool:
-        """Whether the person said yes."""
+    def __call__(self, request: ApprovalRequest) -> str:
+        """What the person said: once, session, always or deny."""
         note = self._terminal.note
         note(f"{request.tool}: {request.reason} [{request.rule}]")
         for name, value in request.arguments.items():
             note(f"  {name} = {shown(value)}")
-        self._terminal.stderr.write("Run it? [y/N] ")
+        self._terminal.stderr.write("Run it? [y]es, for this [s]ession, [a]lways, [N]o: ")
         self._terminal.stderr.flush()
         try:
             answer = sys.stdin.readline()
         except KeyboardInterrupt:
             note("")
-            return False
-        return answer.strip().lower() in ("y", "yes")
+            return "deny"
+        return ANSWERS.get(answer.strip().lower(), "deny")
 
 
 def can_ask() -> bool:

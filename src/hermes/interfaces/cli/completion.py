@@ -133,6 +133,8 @@ def _names(app: CliApp, before: list[str]) -> list[str]:
         case ["toolsets", "show"] | ["tools", "list", *_, "--toolset"]:
             app.registry  # noqa: B018 - tools name toolsets, too
             return app.toolsets.names()
+        case ["completion"]:
+            return list(SCRIPTS)
         case ["config", "get" | "set"]:
             from hermes.core.config import DEFAULTS
 

@@ -32,6 +32,7 @@ _PASSWORDS = {
     "a": ("redis-cli",),
     "w": ("ldap", "htpasswd"),
     "k": ("openssl",),
+    "N": ("ssh-keygen",),
     "b": ("curl",),
     "-cookie": ("curl",),
     "passin": ("openssl",),
@@ -48,7 +49,7 @@ _CLIENTS = ("curl", "wget", "http", "aria2c", "lftp", "ab ", "siege")
 @cache
 def _option() -> re.Pattern[str]:
     return re.compile(
-        r"-(?P<name>-(?:proxy-)?user|-auth|-cookie|pass(?:in|out)?|storepass|keypass|[puPawkbU])"
+        r"-(?P<name>-(?:proxy-)?user|-auth|-cookie|pass(?:in|out)?|storepass|keypass|[puPawkbUN])"
         r"(?P<gap>[ =]?)(?P<pass>pass:)?(?P<open>\\{0,7}[\"'])?(?=[^\s\"'\\])"
     )
 

@@ -8,7 +8,12 @@ from hermes.safety.redaction.commands import find_program_options, find_sql
 from hermes.safety.redaction.formats import find_shapes, has_option, has_run
 from hermes.safety.redaction.headers import find_headers
 from hermes.safety.redaction.links import find_links, find_queries
-from hermes.safety.redaction.options import find_named_values, find_netrc, find_options
+from hermes.safety.redaction.options import (
+    find_named_values,
+    find_netrc,
+    find_options,
+    find_settings,
+)
 from hermes.safety.redaction.pairs import find_pairs
 from hermes.safety.redaction.pem import find_keys
 
@@ -50,6 +55,8 @@ def _by_name(text: str, low: str, keywords: list[str]) -> Iterator[Span]:
         yield from find_options(text)
     if "val" in low:
         yield from find_named_values(text, low)
+    if "ENV " in text or " set " in text:
+        yield from find_settings(text)
     if "pass" in keywords and "login" in low:
         yield from find_netrc(text)
     if "key" in keywords and "PRIVATE KEY" in text:

@@ -69,6 +69,9 @@ _SHAPES: tuple[tuple[str, str], ...] = (
     ("facebook-token", r"EAA[A-Za-z0-9]{40,}"),
     ("atlassian-token", rf"AT(?:ATT|CTT|BB)[A-Za-z0-9]{_BODY}{{20,}}(?:=[A-F0-9]{{8}})?"),
     ("airtable-token", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{20,}"),
+    ("openai-key", r"sk-(?:proj-)?[A-Za-z0-9]{40,}"),
+    ("alibaba-key", r"LTAI[A-Za-z0-9]{16,}"),
+    ("tencent-key", r"AKID[A-Za-z0-9]{20,}"),
     ("age-key", r"AGE-SECRET-KEY-1[A-Z0-9]{20,}"),
     ("terraform-token", rf"atlasv1\.{_BODY}{{20,}}"),
     ("telegram-token", rf"(?:bot)?\d{{6,12}}:A{_BODY}{{30,}}"),
@@ -92,9 +95,11 @@ def _shapes() -> tuple[re.Pattern[str], dict[int, str]]:
 
 
 _AZURE = r"(?:(?<![A-Za-z0-9_~.\-])|(?<=\\[nrt]))[A-Za-z0-9_~.\-]{3}\dQ~[A-Za-z0-9_~.\-]{28,}"
+# A password as systems keep it: short ones are soon guessed from this.
+_CRYPT = r"\$(?:1|2[abxy]|5|6|7|y|gy|argon2(?:id?|d)|scrypt)\$[./A-Za-z0-9$=,+\-]{20,}"
 _DIGEST = re.compile(r"(?i:sha\d{1,3}|md5)[=:\-]\Z")
 _GLUE = (".", ":", "/", "\\", "%")
-_OPTIONS = "puUawPbks-"
+_OPTIONS = "puUawPbksN-"
 _LEFT = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 
 
@@ -135,6 +140,9 @@ def find_shapes(text: str, classed: str) -> Iterator[Span]:
         else:
             end = _run_end(classed, end)
         at = classed.find(_RUN_CLASS, end)
+    if "$" in text:
+        for match in re.finditer(_CRYPT, text):
+            yield match.start(), match.end(), "password-hash"
     if "Q~" in text:
         for match in re.finditer(_AZURE, text):
             yield match.start(), match.end(), "azure-secret"
@@ -193,6 +201,8 @@ def _chance(rest: str) -> bool:
     if is_placeholder(rest) or re.fullmatch(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", rest):
         return False
     longest = max(re.split(r"[_\-.]", rest), key=len)
-    if len(longest) >= 16 and not longest.isdigit() and any(map(str.isdigit, longest)):
-        return True
+    if len(longest) >= 16 and not longest.isdigit() and not longest.isalpha():
+        digits = sum(map(str.isdigit, longest))
+        # `route53configuration` is a word: one number in lower-case letters.
+        return digits >= 6 or not longest.islower() or len(re.findall(r"\d+", longest)) > 1
     return looks_random(re.sub(r"[_\-.]", "", rest), least=20) and not rest.islower()

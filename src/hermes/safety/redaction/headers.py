@@ -49,6 +49,15 @@ def _bearer() -> re.Pattern[str]:
     return re.compile(r"(?i:earer)[ \t]+(?P<value>[A-Za-z0-9._~+/\-]{8,}=*)")
 
 
+@cache
+def _login() -> re.Pattern[str]:
+    return re.compile(
+        r"(?i:auth)[ \t]*(?:=[ \t]*)?\([ \t]*(?P<first>\\{0,7}[\"'])[^\"'\\\n]{0,100}(?P=first)"
+        r",[ \t]*"
+        r"(?P<open>\\{0,7}[\"'])(?P<value>[^\"'\\\n]{3,100})(?P=open)"
+    )
+
+
 def find_headers(text: str, low: str) -> Iterator[Span]:
     """Each secret in a header; `low` is `text` in lower case."""
     at = low.find("orization")
@@ -58,6 +67,10 @@ def find_headers(text: str, low: str) -> Iterator[Span]:
         if span:
             yield span
         at = low.find("orization", at + 9)
+    if "auth" in low:
+        for match in _login().finditer(text):
+            if not is_placeholder(match["value"]):
+                yield match.start("value"), match.end("value"), "password"
     at = low.find("cookie")
     while at >= 0:
         match = _cookie().match(text, at)

@@ -81,6 +81,23 @@ def _option_value(text: str, kind: str, match: re.Match[str]) -> Span | None:
     )
 
 
+@cache
+def _setting() -> re.Pattern[str]:
+    return re.compile(
+        r"(?<![\w.\-])(?:ENV|ARG|set|setenv|setx)[ \t]+(?P<name>[A-Za-z_][\w.\-]{2,60})[ \t]+"
+        r"(?P<open>\\{0,7}[\"'])?(?=[^\s\"'\\=])"
+    )
+
+
+def find_settings(text: str) -> Iterator[Span]:
+    """The value of each `ENV DB_PASSWORD hunter2`, `config set api_key …`."""
+    for match in _setting().finditer(text):
+        kind = kind_of(match["name"]) if re.search(r"[A-Z_\-.]", match["name"]) else None
+        span = _option_value(text, kind, match) if kind else None
+        if span:
+            yield span
+
+
 def find_netrc(text: str) -> Iterator[Span]:
     """The password of each `login me password hunter2`."""
     for match in _netrc().finditer(text):

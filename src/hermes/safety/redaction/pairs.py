@@ -29,6 +29,10 @@ _LINE_HEADS = frozenset(
     ("", "-", "export", "set", "setx", "ENV", "ARG", "declare -x", "env", "+", "#", ";", ">", "$")
 )
 _LONGER = re.compile(r"//\Z|[^\s/\"']:(?<!env:)\Z")
+_LONG_WORD = re.compile(r"(?<![\w.])[\w\-]{0,12}[A-Za-z0-9]{20,}(?![\w.(])")
+_TECHNICAL = re.compile(
+    r"(?i:base|sha|md|utf|aes|rs|hs|es|oauth|rot|ipv|http|pbkdf|bcrypt|v|p)-?\d+"
+)
 _COMPARISONS = frozenset(("==", "===", "!=", "!==", "->", "+="))
 
 
@@ -38,7 +42,8 @@ def _rest_of_pair() -> re.Pattern[str]:
     return re.compile(
         r"(?P<tail>[A-Za-z0-9_.\-]{0,40})"
         r"(?P<close>\\{0,7}[\"'`])?\]?[ \t]{0,20}"
-        r"(?P<sign>=>|:=|===?|!==?|\?=|\+=|->|=|:(?!:)|>|,(?=[ \t]*\\{0,7}[\"']))"
+        r"(?P<sign>=>|:=|===?|!==?|\?=|\+=|->|=|:(?!:)|>|,(?=[ \t]*\\{0,7}[\"'])"
+        r"|(?<=[ \t])(?:is|was)(?: ?:)?(?= ))"
         r"[ \t]{0,20}(?:(?<=[:=])(?:\r?\n|\\n)[ \t]{0,40}(?=[\"'\\]))?"
         r"(?P<prefix>[bBrRfFuU@$]{0,2}(?=[\"']))?(?P<open>\\{0,7}(?:\"\"\"|'''|[\"'`]))?"
     )
@@ -85,6 +90,8 @@ def _judge(text: str, at: int, match: re.Match[str]) -> Span | None:
     if kind is None or _LONGER.search(text[max(0, name_at - 5) : name_at]):
         return None
     sign = match["sign"]
+    if sign[:2] in ("is", "wa"):
+        return _told(text, kind, match)
     if match["open"]:
         if sign == "," and not _is_call(text, name_at, match):
             return None
@@ -94,6 +101,17 @@ def _judge(text: str, at: int, match: re.Match[str]) -> Span | None:
     if sign == "," or sign in _COMPARISONS:
         return None
     return _bare(text, name_at, name, kind, match)
+
+
+def _told(text: str, kind: str, match: re.Match[str]) -> Span | None:
+    """`the password is hunter2`: a word that no sentence has."""
+    found = re.compile(r"[^\s\"'`,;<>()\\]{5,80}").match(text, match.end())
+    value = found.group().rstrip(".!?") if found else ""
+    if kind != "password" or not looks_random(value, least=5) or _TECHNICAL.fullmatch(value):
+        return None
+    if not any(map(str.isalpha, value)) or is_placeholder(value):
+        return None
+    return match.end(), match.end() + len(found.group() if found else ""), kind
 
 
 def _is_call(text: str, name_at: int, match: re.Match[str]) -> bool:
@@ -161,11 +179,16 @@ def _bare(text: str, name_at: int, name: str, kind: str, match: re.Match[str]) -
         return None
     if kind == "maybe-key" and not looks_random(value, least=16):
         return None
-    if kind in ("token", "key", "credential") and not looks_random(value, least=6):
+    # A word of this length, in a setting written as environment variables are, is no word.
+    loud = name.isupper() and _LONG_WORD.search(value) is not None
+    if kind in ("token", "key", "credential") and not (loud or looks_random(value, least=6)):
         return None
     if value.isdigit() and len(value) < 6:
         return None
-    if is_code(value, strict=kind != "password"):
+    more = _rest_of_passphrase().match(text, end) if kind == "password" and own_line else None
+    if more and match.group().endswith((": ", "=")) and not is_prose(text[start : more.end()]):
+        return start, more.end(), kind
+    if not loud and is_code(value, strict=kind != "password"):
         # `password: swordfish`, a line of its own, is a setting; `password = value` is code.
         alone = own_line and text[end : end + 1] in ("", "\n", "\r", "\\", '"')
         literal = match.group().endswith((": ", "=", ":\t"))
@@ -175,10 +198,6 @@ def _bare(text: str, name_at: int, name: str, kind: str, match: re.Match[str]) -
             return None
         if match["sign"] == ":" and value.isalpha() and not value.islower():
             return None
-    if kind == "password" and own_line:
-        more = _rest_of_passphrase().match(text, end)
-        if more and not is_prose(text[start : more.end()]):
-            end = more.end()
     return start, end, label(kind)
 
 

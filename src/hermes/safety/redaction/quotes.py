@@ -39,6 +39,10 @@ def quoted_end(text: str, start: int, quote: str) -> int:
         while first > start and text[first - 1] == "\\":
             first -= 1
         slashes = at - first
+        if mark == "'" and not slashes and at > start and text[at + 1 : at + 2] == "'":
+            # YAML and SQL write a quote inside as two.
+            at += 2
+            continue
         # A quote inside carries more backslashes than the one that opened the value.
         if slashes <= depth or (depth == 0 and slashes % 2 == 0):
             return at - min(depth, slashes)

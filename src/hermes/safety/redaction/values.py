@@ -30,11 +30,15 @@ _REFERENCE = (
 )
 _FILLER = (
     r"[xX*•●#._\-=?~ ]+|(?P<same>.)(?P=same)*|…|[\w\-]*?\*{3,}[\w\-]*|[\w\-]{0,12}(?:…|\.{3}).{0,6}"
-    r"|(?:[A-Za-z]{1,12}[_\-])*[xX]{4,}|[A-Za-z]{2,10}[_\-]\.{3}|0+|1234|12345|abc|abc123"
+    r"|(?:[A-Za-z]{1,12}[_\-])*[xX]{4,}|[A-Za-z]{2,10}[_\-]\.{3}|0+|abc"
+)
+_STAND_INS = (
+    r"(?:(?:super|secret|api|access|private|db|user|password|passwd|token|key|value)[_\-\s]?)+"
 )
 _WORDED = (
-    r"(?:your|my|our|the|some|a|an|insert|enter|replace|put|add|paste|set|use|type|change)[_\-\s].*"
-    r"|<.*>|.*(?:[_\-\s](?:here|goes[_\-]here|placeholder|example)|placeholder|changeme|change[_\-]me"
+    r"(?:your|insert|enter|replace|put|paste)[_\-\s].*|<.*>"
+    rf"|(?:my|our|the|some|a|an|this|new|old|test)[_\-\s]{_STAND_INS}"
+    r"|.*(?:[_\-\s](?:here|goes[_\-]here|placeholder|example)|placeholder|changeme|change[_\-]me"
     r"|your[_\-](?:api|key|token|secret|password).*)|(?:example|sample|dummy|fake)[_\-].*"
     r"|.*(?:not[_\-]?(?:a[_\-])?real|redacted|removed).*"
 )
@@ -68,6 +72,8 @@ def _reference() -> re.Pattern[str]:
     )
 
 
+# `sha256`, `Ed25519PrivateKey`: digits that belong to a word.
+_CODED = re.compile(r"\A[A-Za-z]{1,8}[-_]?\d{1,5}\Z|[A-Z][a-z]{2,}(?:[A-Z][a-z]+)*\Z")
 _COLOUR = re.compile(r"#[0-9A-Fa-f]{3,8}")
 
 _PROSE_TEXT = """
@@ -102,9 +108,11 @@ def is_code(value: str, *, strict: bool) -> bool:
         return False
     if _reference().match(value):
         return "(" in value or "[" in value or not looks_random(value.replace(".", ""), least=24)
-    if not any(map(str.isdigit, value)):
+    digits = sum(map(str.isdigit, value))
+    if not digits:
         return not looks_random(value, least=20)
-    return strict and len(value) < 20 and _groups(value) < 4 and not value.isupper()
+    few = digits < 3 and _groups(value) < 3
+    return strict and len(value) < 20 and (few or _CODED.search(value) is not None)
 
 
 def is_secret_text(value: str, kind: str) -> bool:
@@ -115,6 +123,8 @@ def is_secret_text(value: str, kind: str) -> bool:
     if kind in ("token", "key", "maybe-key", "credential"):
         if blank or "(" in value or value.startswith("--") or _COLOUR.fullmatch(value):
             return False
+        if value.isalnum() and len(value) >= 24 and not _CODED.search(value):
+            return True
         return looks_random(value, least=16 if kind == "maybe-key" else 6)
     if value.isupper() and "_" in value and not any(map(str.isdigit, value)):
         return False

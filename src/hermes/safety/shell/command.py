@@ -53,6 +53,7 @@ class Command:
         "_values",
         "assignments",
         "found",
+        "memo",
         "name",
         "redirects",
         "scope",
@@ -81,6 +82,8 @@ class Command:
         self.redirects = redirects or []
         self.assignments = assignments or []
         self.found = found
+        # What rules of one family work out once for all of them.
+        self.memo: dict[str, str | None] = {}
         self._flags: set[str] | None = None
         self._values: dict[str, list[Word]] = {}
         self._operands: list[Word] = []
@@ -94,7 +97,7 @@ class Command:
     @property
     def text(self) -> str:
         """The command in one line, for people."""
-        line = " ".join(word.text for word in self.words)
+        line = " ".join(word.text[:200] for word in self.words[:40])
         return line.replace(HOLE, "…").replace(UNSET, "…")[:400]
 
     @property

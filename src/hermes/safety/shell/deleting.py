@@ -43,8 +43,13 @@ def kind_of_delete(
 
 def covers_everything(word: Word, scope: Scope) -> bool:
     """Whether an operand is the root, a home directory, or all that is in one."""
-    if not word.text:
+    text = word.text
+    if not text:
         return False
+    if not word.glob and text[0].isalnum() and ".." not in text and word.known:
+        # A plain name leads further down; only above home could that be the home directory.
+        if not (scope.home + "/").startswith(scope.cwd.rstrip("/") + "/"):
+            return False
     return any(
         paths.is_root(path, glob=word.glob) or paths.is_home(path, scope, glob=word.glob)
         for path in paths.targets(word, scope)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _DEEPEST = 24
 _LONG = 512
+_MOST_FAILURES = 6
 _MOST_FINDINGS = 200
 
 
@@ -38,6 +39,7 @@ class Judge:
         self._budget = 2 * size + 60_000
         self._most_steps = size + 20_000
         self._steps = 0
+        self._failures = 0
 
     def report(self, key: str, origin: Origin, command: str, *, scope: Scope | None = None) -> None:
         """Note that a rule was met."""
@@ -96,6 +98,11 @@ class Judge:
     def too_large(self) -> None:
         """Note that something was not looked at to its end."""
         self.report("text.too-complex", Origin(0, 0), "")
+
+    def may_fail(self) -> bool:
+        """Count one more text with errors, which are slow to parse; False after too many."""
+        self._failures += 1
+        return self._failures <= _MOST_FAILURES
 
     def step(self) -> bool:
         """Count one more thing to look at; False when there were too many to go on."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hermes.safety.shell import places, producers
 from hermes.safety.shell.command import Command, Redirect
 from hermes.safety.shell.environment import judge_assignment
+from hermes.safety.shell.opening import run_words
 from hermes.safety.shell.rules import RULES_BY_PROGRAM
 from hermes.safety.shell.scope import HOLE, UNSET, Scope, Value
 from hermes.safety.shell.shells import run_known
@@ -167,6 +168,4 @@ def _is_parameter(word: Word) -> bool:
 
 
 def _again(command: Command, words: list[Word], judge: Judge) -> Stream:
-    return run_command(
-        Command(words, command.scope, stdin=command.stdin, redirects=command.redirects), judge
-    )
+    return run_words(words, command, judge)

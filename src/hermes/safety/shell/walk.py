@@ -70,6 +70,9 @@ def run(text: str, origin: Origin, scope: Scope, stdin: Stream | None, judge: Ju
         shown = as_ascii(text)
     root = parse(shown)
     if root.has_error:
+        if not judge.may_fail():
+            judge.report("text.too-complex", origin, text[:80])
+            return ANYTHING
         shown, heres, whole = prepare(text, simplify=True)
         root = parse(shown)
         if root.has_error or not whole:
@@ -92,6 +95,8 @@ def _run_long(
             judge.report("text.too-complex", origin.at(start, end), text[start : start + 80])
             return ANYTHING
         root = parse(piece)
+        if root.has_error and not judge.may_fail():
+            return ANYTHING
         if root.has_error:
             judge.report("text.unreadable", origin.at(start, end), text[start : start + 200])
         inside = {at - start: here for at, here in heres.items() if start <= at < end}

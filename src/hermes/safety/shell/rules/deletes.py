@@ -9,24 +9,31 @@ from hermes.safety.shell.rules.model import Rule
 from hermes.safety.shell.verdict import REFUSE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hermes.safety.shell.command import Command
 
 _RECURSIVE = ("-r", "-R", "--recursive")
 
 
-def _deletes(kind: str):  # type: ignore[no-untyped-def]
+def _deletes(kind: str) -> Callable[[Command], bool]:
+    """Whether a delete is of this kind; the rules below share one look at the operands."""
+
     def test(command: Command) -> bool:
-        if any(flag in command.flags for flag in ("/s", "/S")):
-            return False
-        recursive = command.name in ("rm", "grm", "srm", "trash", "rimraf") and (
-            command.has(*_RECURSIVE) or command.name == "rimraf"
-        )
-        found = kind_of_delete(
-            command.operands, command.scope, recursive=recursive, found=command.found
-        )
-        return found == kind
+        if "delete" not in command.memo:
+            command.memo["delete"] = _kind(command)
+        return command.memo["delete"] == kind
 
     return test
+
+
+def _kind(command: Command) -> str | None:
+    recursive = command.name == "rimraf" or (
+        command.name != "unlink" and command.has(*_RECURSIVE)
+    )
+    return kind_of_delete(
+        command.operands, command.scope, recursive=recursive, found=command.found
+    )
 
 
 def _mirrors_home(command: Command) -> bool:
