@@ -13,6 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.S | re.M)
+# A YAML block that begins with a file's name is that file, for the commands of its document.
+_FILE = re.compile(r"^```yaml\n# (\S+\.yaml)\n(.*?)^```$", re.S | re.M)
 ELISION = "…"
 
 
@@ -22,7 +24,7 @@ def _blocks(kind: str) -> list[object]:
         for number, (language, text) in enumerate(_BLOCK.findall(document.read_text()), 1):
             if language == kind:
                 name = f"{document.relative_to(ROOT)}:{number}"
-                found.append(pytest.param(text, id=name))
+                found.append(pytest.param(text, document, id=name))
     return found
 
 
@@ -32,8 +34,8 @@ def _environment(home: Path) -> dict[str, str]:
     return {**os.environ, "HERMES_HOME": str(home), "PATH": path, "COLUMNS": "100"}
 
 
-@pytest.mark.parametrize("text", _blocks("python"))
-def test_python_example_runs(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("text", "document"), _blocks("python"))
+def test_python_example_runs(text: str, document: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", text],
         capture_output=True,
@@ -46,8 +48,11 @@ def test_python_example_runs(text: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("text", _blocks("console"))
-def test_console_example_prints_what_it_says(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("text", "document"), _blocks("console"))
+def test_console_example_prints_what_it_says(text: str, document: Path, tmp_path: Path) -> None:
+    for name, content in _FILE.findall(document.read_text()):
+        (tmp_path / name).write_text(content)
+
     for command, expected in _commands(text):
         done = subprocess.run(
             ["bash", "-c", command],

@@ -12,30 +12,32 @@ if TYPE_CHECKING:
     from tests.conftest import CommandLine
 
 
+PROGRAM = """
+import sys
+
+before = set(sys.modules)
+from hermes.__main__ import main
+
+try:
+    main()
+finally:
+    sys.stderr.write(" ".join(set(sys.modules) - before))
+"""
+
+
 def imported(hermes: CommandLine, *words: str) -> set[str]:
-    """The modules that a command imports, less those of the bare interpreter."""
-    command = [sys.executable, "-X", "importtime", "-m", "hermes", *words]
+    """The modules that a command imports, beside those of the bare interpreter."""
     done = subprocess.run(
-        command,
+        [sys.executable, "-c", PROGRAM, *words],
         env=hermes.environment(),
         cwd=hermes.folder,
-        capture_output=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         text=True,
         timeout=60,
         check=True,
     )
-    return modules(done.stderr) - bare()
-
-
-def modules(times: str) -> set[str]:
-    return {line.rpartition("|")[2].strip() for line in times.splitlines() if "|" in line}
-
-
-def bare() -> set[str]:
-    """What `python -m` imports to start anything at all, `.pth` files included."""
-    command = [sys.executable, "-X", "importtime", "-m", "this"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    return modules(done.stderr)
+    return set(done.stderr.splitlines()[-1].split())
 
 
 def test_the_version_needs_nothing(hermes: CommandLine) -> None:

@@ -325,6 +325,22 @@ def test_a_plugin_that_says_so_takes_the_place_of_a_built_in(
     assert report["better"]["complete"]
 
 
+def test_what_is_loaded_for_one_program_leaves_the_shared_registry_as_it_was(
+    home: Path, registry: ToolRegistry
+) -> None:
+    built_in = shared.register("acme_shared", "acme_builtin", {}, lambda: None)
+    write(home, "better.py", a_tool("acme_shared", more=", override=True"))
+
+    Program(registry)
+
+    kept, ours = shared.get("acme_shared"), registry.get("acme_shared")
+    shared.deregister("acme_shared")
+    assert kept is not None
+    assert kept.handler is built_in.handler
+    assert ours is not None
+    assert ours.owner == "better"
+
+
 def test_two_plugins_that_want_one_name_are_both_named(home: Path, registry: ToolRegistry) -> None:
     write(home, "first.py", a_tool("wanted", toolset="one"))
     write(home, "second.py", a_tool("wanted", toolset="two"))

@@ -305,6 +305,27 @@ def test_hermes_own_files_are_guarded_wherever_its_home_is(
     assert world.check(str(world.root / "state" / "skills" / "x.md"), "write", **EVERYTHING).allowed
 
 
+def test_a_projects_own_policy_can_not_be_written(world: World) -> None:
+    assert not world.write(".hermes/hermes_permissions.yaml")
+    assert not world.write("sub/.hermes/hermes_permissions.yaml")
+    assert world.read(".hermes/hermes_permissions.yaml")
+    assert world.write(".hermes/notes.md")
+
+
+def test_the_home_itself_and_what_it_lies_in_can_not_be_written(world: World) -> None:
+    for path in ("~", "~/", "..", "/", str(world.root)):
+        assert not world.check(path, "write", **EVERYTHING).allowed
+        assert world.check(path, "read", **EVERYTHING).allowed
+    assert world.check(".", "write", **EVERYTHING).allowed
+
+
+def test_the_home_of_somebody_else_has_to_be_written_out(world: World) -> None:
+    for path in ("~root/x", "~root", "~+/x"):
+        assert not world.check(path, **EVERYTHING).allowed
+    assert world.write("~$document.docx")
+    assert world.write("./~x")
+
+
 def test_links_do_not_bend_allow_rules_inside_the_workspace(world: World) -> None:
     outside = world.root / "outside"
     outside.mkdir()

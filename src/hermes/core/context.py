@@ -99,8 +99,13 @@ class Cancellation:
 
     def close(self) -> None:
         """Let go of the parent: the call has ended."""
-        if self._parent is not None:
-            self._parent._forget(self._follow)  # noqa: SLF001
+        if self._parent is None:
+            return
+        try:
+            self._parent._callbacks.remove(self._follow)  # noqa: SLF001
+        except ValueError:
+            # It was cancelled, and told us.
+            return
 
     def _follow(self) -> None:
         assert self._parent is not None

@@ -38,10 +38,12 @@ def from_value(value: Any) -> Answer:
         shown = value.value()
         error = None if value.ok else str(value.error)
         return Answer(to_json(shown), "ok" if value.ok else "error", error)
+    if isinstance(value, dict):
+        return _judged(value, to_json(value))
     if isinstance(value, (bytes, bytearray)):
         # What a program printed, most likely.
         value = plain(value)
-    return _judged(value, to_json(value))
+    return Answer(to_json(value))
 
 
 def _judged(value: Any, content: str) -> Answer:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from hermes.core.entry import ToolEntry
     from hermes.core.registry import ToolRegistry
+    from hermes.runtime.search.fusion import Embed
 
     Definition = dict[str, Any]
 
@@ -33,11 +34,14 @@ CATALOGUE = 120
 
 
 class ToolIndex:
-    """The search index over a registry, kept up to date as tools come and go."""
+    """The search index over a registry, kept up to date as tools come and go.
 
-    def __init__(self, registry: ToolRegistry) -> None:
+    `embed` turns texts into vectors, as `search.embedding.embedder()` does; None is words alone.
+    """
+
+    def __init__(self, registry: ToolRegistry, *, embed: Embed | None = None) -> None:
         self._registry = registry
-        self._index = SearchIndex()
+        self._index = SearchIndex(embed)
         self._known: dict[str, ToolEntry] = {}
         self._generation = -1
         self._lock = threading.Lock()

@@ -285,7 +285,7 @@ class Runtime:
             self._end(flight, answers.cancelled(call.name, type(error).__name__))
             raise
         finally:
-            self._running.pop(flight, None)
+            del self._running[flight]
             cancellation.close()
         outcome = self._end(flight, answer)  # 10 redact, 11 fit, 12 record
         if self.hooks.post_tool_call:

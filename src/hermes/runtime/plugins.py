@@ -219,7 +219,7 @@ class Plugins:
         """Load one plugin whole; of one that fails nothing stays."""
         from contextlib import redirect_stdout
 
-        before = self.registry.entries()
+        before, shared_before = self.registry.entries(), shared_registry.entries()
         api = PluginApi(plugin, self)
         with self.registry.collecting() as refused, _owned(plugin.name):
             try:
@@ -233,7 +233,7 @@ class Plugins:
                 log.info("plugin %s failed", plugin.name, exc_info=True)
                 plugin.problem = f"{type(error).__name__}: {error}"
             if self.registry is not shared_registry:
-                self._move(plugin)
+                self._move(plugin, shared_before)
         if plugin.problem is not None:
             self._take_back(plugin, api, before)
         elif plugin.source == "package":
@@ -257,17 +257,15 @@ class Plugins:
             undo()
         for entry in self._own(self.registry, plugin):
             self.registry.deregister(entry.name)
-        # What it had taken a name from gets it back.
-        for entry in before:
-            if self.registry.get(entry.name) is None:
-                self.registry.add(entry)
+        _put_back(before, self.registry)
         forget(plugin.name)
 
-    def _move(self, plugin: Plugin) -> None:
-        """Bring what `@tool` put into the shared registry into ours."""
+    def _move(self, plugin: Plugin, before: list[ToolEntry]) -> None:
+        """Bring what `@tool` put into the shared registry into ours, and leave that as it was."""
         for entry in self._own(shared_registry, plugin):
             self.registry.add(entry)
             shared_registry.deregister(entry.name)
+        _put_back(before, shared_registry)
 
     @staticmethod
     def _own(registry: ToolRegistry, plugin: Plugin) -> list[ToolEntry]:
@@ -310,6 +308,13 @@ class Plugins:
                 }
             )
         return lines
+
+
+def _put_back(before: list[ToolEntry], registry: ToolRegistry) -> None:
+    """Give those their names back whom a plugin had taken them from."""
+    for entry in before:
+        if registry.get(entry.name) is None:
+            registry.add(entry)
 
 
 def _declared(path: str, start: str) -> tuple[list[str], str | None]:

@@ -203,7 +203,7 @@ HOMES = ["/dev/null", "/dev/null/home", "/proc/nowhere/home"]
         ["config", "set", "tools.parallel", "3"],
         ["call", "sleep", "seconds=0"],
         ["call", "env_manager", "action=set", "name=A", "value=1"],
-        ["trust", "/tmp"],
+        ["trust", "."],
         ["trust", "list"],
         ["tolls"],
     ],
@@ -215,7 +215,8 @@ def test_a_home_that_can_t_be_used_gives_no_traceback(
     done = hermes(*words, env={"HERMES_HOME": home})
 
     assert "Traceback" not in done.stderr
-    assert done.stderr.count("\n") <= 1, done.stderr
+    # That the audit log can't be written is a line of its own.
+    assert done.stderr.count("\n") <= 1 + (words[0] == "call"), done.stderr
     if words[0] == "doctor" or "set" in words:
         assert done.returncode != 0
 

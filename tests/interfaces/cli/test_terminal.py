@@ -151,7 +151,7 @@ def test_a_person_is_asked_and_only_a_yes_is_a_yes(
 
     assert ended == code, seen
     assert "env_manager" in seen
-    assert "[y/N]" in seen
+    assert "[N]o" in seen
     assert "\x1b[2J" not in seen
     assert "\\u001b[2J" in seen
 

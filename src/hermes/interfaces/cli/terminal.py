@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any, TextIO
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
@@ -115,17 +115,18 @@ def _line(text: str) -> str:
 
 
 def _columns(text: str) -> int:
-    if text.isascii():
-        return len(text)
-    return sum(map(_wide, text))
+    return len(text) if text.isascii() else sum(_widths(text))
 
 
-def _wide(character: str) -> int:
+def _widths(text: str) -> Iterator[int]:
+    """How many columns each character takes."""
     from unicodedata import combining, east_asian_width
 
-    if combining(character) or character == "\ufe0f":
-        return 0
-    return 2 if east_asian_width(character) in "WF" else 1
+    for character in text:
+        if combining(character) or character == "\ufe0f":
+            yield 0
+        else:
+            yield 2 if east_asian_width(character) in "WF" else 1
 
 
 def _padded(text: str, width: int) -> str:
@@ -133,11 +134,12 @@ def _padded(text: str, width: int) -> str:
 
 
 def _cut(line: str, width: int) -> str:
-    if _columns(line) <= width:
-        return line
-    used = 0
-    for at, character in enumerate(line):
-        used += _wide(character)
-        if used > width - 1:
-            return f"{line[:at].rstrip()}…" if width > 0 else ""
+    """As much of a line as fits, marked where it is cut."""
+    used = fitting = 0
+    for at, columns in enumerate(_widths(line)):
+        used += columns
+        if used < width:
+            fitting = at + 1
+        elif used > width:
+            return f"{line[:fitting].rstrip()}…" if width > 0 else ""
     return line

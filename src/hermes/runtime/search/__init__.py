@@ -8,7 +8,8 @@
     endings.txt    endings that inflection puts on a word
     text.py        folding, splitting and stemming
     spelling.py    nearest words by shared trigrams
-    fusion.py      merging in the ranking of an embedding model, when there is one
+    fusion.py      merging in what an embedding model says, when there is one
+    embedding.py   such a model, when the `embeddings` extra is installed
     hints.py       a few words about a tool, for a catalogue
 
 A tool's author writes English. Words of a query and words of a document are both mapped to

@@ -29,6 +29,8 @@ _USUAL_LENGTH = 45.0
 _POSTINGS_READ = 3_000
 _RERANKED = 200
 _FUSED = 50
+# How many documents a search may hand to the embedding model; the rest waits for the next one.
+_EMBEDDED = 128
 
 
 class Document:
@@ -69,7 +71,8 @@ class SearchIndex:
 
     Safe to use from several threads. `embed` turns texts into vectors, one each; with it,
     results merge both rankings, and what it raises reaches the caller of `search`. It may
-    return an empty list to say that it has nothing to offer just now.
+    return an empty list to say that it has nothing to offer just now, and an empty vector for
+    a text that it can't read.
     """
 
     def __init__(self, embed: Callable[[list[str]], list[list[float]]] | None = None) -> None:
@@ -187,7 +190,13 @@ class SearchIndex:
 
         assert self._embed is not None
         with self._lock:
-            missing = [doc for name, doc in self._documents.items() if name not in self._vectors]
+            # Those found by words first: they are what there is to choose from.
+            names = dict.fromkeys([*(name for name, _ in ranked), *self._documents])
+            missing = [
+                self._documents[name]
+                for name in names
+                if name in self._documents and name not in self._vectors
+            ][:_EMBEDDED]
         # The model is asked outside the lock: it may be slow, and searches need not wait for it.
         vectors = unit_vectors(self._embed, [query, *map(_text, missing)])
         if len(vectors) != len(missing) + 1:
@@ -196,8 +205,8 @@ class SearchIndex:
             for doc, vector in zip(missing, vectors[1:], strict=True):
                 if self._documents.get(doc.name) is doc:
                     self._vectors[doc.name] = vector
-            similar = closest(vectors[0], self._vectors, limit=_FUSED)
-        return fuse((name for name, _ in ranked), similar)
+            similar = closest(vectors[0], self._vectors, limit=_FUSED) if vectors[0] else []
+        return fuse(ranked, similar) if similar else ranked
 
 
 def _rerank(scores: dict[str, float], terms: list[tuple[float, dict[str, float]]]) -> None:

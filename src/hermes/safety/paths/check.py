@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,10 @@ from hermes.safety.paths.spelling import is_foreign_name, problem, windows_readi
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
+
+
+# Shells and some programs read this as a home folder, the system as a plain name.
+_OTHERS_HOME = re.compile(r"~[A-Za-z_][\w.-]*(?:/|\Z)|~[+-](?:/|\Z)")
 
 
 class PathRules:
@@ -102,6 +107,8 @@ class _Judge:
         wrong = problem(asked)
         if wrong:
             return Decision(False, wrong)
+        if _OTHERS_HOME.match(text):
+            return Decision(False, f"{text!r} could mean somebody's home; write it out")
         try:
             self._workspace = resolve(self._cwd).parts
             place = resolve(asked)

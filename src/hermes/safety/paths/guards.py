@@ -103,7 +103,7 @@ etc/{credstore*,crypttab,luks*,cryptsetup-keys.d,tinc/**/*.priv,iscsi,munge,ceph
 {run,var/run}/{dockershim.sock,cri-dockerd.sock,snapd.socket,lxd.socket,systemd/private,dbus}
 var/lib/{docker,containerd,containers,kubelet,rancher,libvirt,lxd,lxc,NetworkManager/secret_key}
 var/lib/{cloud/**/user-data*,cloud/**/vendor-data*,sss/secrets,systemd/credential*,samba/private}
-var/lib/{mysql,postgresql,vault,tailscale,jenkins/secrets,gitlab-runner,private,AccountsService/users}
+var/lib/{vault,tailscale,jenkins/secrets,gitlab-runner,private,AccountsService/users}
 var/{db/dslocal,root/.ssh,spool/mail,mail,backups/*shadow*,backups/*passwd*,backups/*group*}
 var/snap/{lxd,docker}
 proc/{kcore,kmem,keys,key-users,kallsyms,kpage*,vmcore,sched_debug,timer_list}
@@ -123,7 +123,7 @@ boot
 usr
 bin
 sbin
-lib*
+lib{,32,64,x32,exec}
 proc
 sys
 dev
@@ -212,6 +212,8 @@ def _root_table() -> _Table:
 def guard_against(parts: Sequence[str], mode: str, *, home: str) -> str | None:
     """What kind of closed place this is; None when no guard stands before it."""
     folded = _canonical([fold(part) for part in parts])
+    if mode == "write" and any(folded == home_parts[: len(folded)] for home_parts in _homes(home)):
+        return "the home folder itself, or a folder that it lies in"
     found = _root_table().find(folded, mode)
     if found is None:
         for inner in _below_homes(folded, home):
@@ -224,13 +226,15 @@ def guard_against(parts: Sequence[str], mode: str, *, home: str) -> str | None:
 
 
 def _canonical(folded: list[str]) -> list[str]:
-    """macOS shows some folders under two names; Windows puts a drive before the root."""
+    """Without what stands before the root: a second name on macOS, a drive on Windows."""
     if folded[:3] == ["system", "volumes", "data"]:
         folded = folded[3:]
     if folded[:1] == ["private"] and folded[1:2] in (["etc"], ["var"], ["tmp"]):
         folded = folded[1:]
     if folded and len(folded[0]) == 2 and folded[0].endswith(":"):
         folded = folded[1:]
+    elif folded[:1] == ["mnt"] and len(folded) > 2 and len(folded[1]) == 1:
+        folded = folded[2:]
     return folded
 
 
@@ -240,10 +244,14 @@ def _below_homes(folded: list[str], home: str) -> list[list[str]]:
     for own in _homes(state) if (state := os.environ.get("HERMES_HOME")) else ():
         if folded[: len(own)] == own:
             found.append([".hermes", *folded[len(own) :]])
+    if ".hermes" in folded:
+        # A project may have its own; what it says counts as well.
+        found.append(folded[folded.index(".hermes") :])
     if folded[:1] == ["root"]:
         found.append(folded[1:])
-    if folded[:1] in (["home"], ["users"]) and len(folded) > 2:
-        found.append(folded[2:])
+    base = folded[1:] if folded[:1] in (["var"], ["export"], ["data"], ["srv"]) else folded
+    if base[:1] in (["home"], ["users"]) and len(base) > 2:
+        found.append(base[2:])
     return found
 
 

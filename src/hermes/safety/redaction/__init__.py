@@ -1,17 +1,20 @@
 """Secrets out of any text, everything else to the byte.
 
-    gate.py       the cheap first look: can there be a secret here at all?
+    redactor.py   all of it put together, behind a cheap first look
+    detect.py     the close look: which of the detectors below have something to say
     formats.py    secrets that show by their own shape (keys and tokens of known makes)
     pem.py        private key blocks, whole or cut off
     pairs.py      secrets that show by the name in front of them (`password: …`, `TOKEN=…`)
-    names.py      which names stand for a secret
-    values.py     which values are only placeholders, references or code
+    options.py    names and values without a sign in between (`--password …`, netrc)
+    commands.py   secrets in options that only their program explains (`curl -u`, `mysql -p`)
     headers.py    Authorization, Cookie and their kin
     links.py      passwords and tokens inside URLs
-    commands.py   secrets handed to programs as options
+    names.py      which names stand for a secret
+    values.py     which values are only placeholders, references, code or prose
+    quotes.py     where a value ends
     squeeze.py    the text as a reader sees it, without invisible characters
     known.py      values known to be secret, in every usual encoding
-    redactor.py   all of it put together
+    nested.py     values inside values, and JSON that has to stay JSON
     stream.py     the same for text that arrives in pieces
 
 Start with `redactor.py`. A secret is replaced by `[REDACTED:kind]`; its name, scheme or host stays.

@@ -36,7 +36,7 @@ _BODY = r"[A-Za-z0-9_\-]"
 _MARKS = (
     "hf|npm|pypi|whsec|r8|gsk|xai|pplx|tvly|fc|ntn|nfp|sbp|shpat|shpca|shppa|shpss|glsa|glc|sntrys|sntryu"
     "|rubygems|PMAK|NRAK|NRAA|HRKU|nvapi|jina|fm1|fm2|csk|phx|phc|pul|duffel|figd|figo|rpa|pa|voyage"
-    "|vcp|vck|vca|vci|dckr|oy2|lin|sq0atp|sq0csp|sq0idp|secret|token|key|apikey|api|tok|pat|sk|rk|cr"
+    "|vcp|vck|vca|vci|dckr|oy2|lin|sq0atp|sq0csp|sq0idp|secret|token|key|apikey|api|tok|pat|sk|rk"
     "|ops|hvs|hvb|CLOJARS|EZAK|EZTK|CFPAT|LTAI|ATTA|ATOA|rzp|sb|xkeysib|xsmtpsib|p8e|bkua|okta|sgp"
 )
 
@@ -150,6 +150,8 @@ def find_shapes(text: str, classed: str) -> Iterator[Span]:
 
 def _is_name(text: str, at: int, end: int) -> bool:
     """Whether a run begins as a long name in code does: words in one case, without digits."""
+    if text.startswith("sk-", at):
+        return False
     start = text[at:end].replace("_", "").replace("-", "")
     return (
         start.isalpha() and (start.islower() or start.isupper()) and text[at - 1 : at] not in _GLUE

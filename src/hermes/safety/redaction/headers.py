@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from hermes.safety.redaction.squeeze import Span
 
 
+_ESCAPES = ("\\n", "\\r", "\\t")
+
+
 @cache
 def _authorization() -> re.Pattern[str]:
     return re.compile(
@@ -62,7 +65,10 @@ def find_headers(text: str, low: str) -> Iterator[Span]:
     """Each secret in a header; `low` is `text` in lower case."""
     at = low.find("orization")
     while at >= 0:
-        match = _authorization().match(text, at)
+        # The header itself, not a longer name that ends in the same word.
+        before = low[max(0, at - 9) : max(0, at - 4)]
+        whole = not before[-1:].isalnum() or before == "proxy" or before[-2:] in _ESCAPES
+        match = _authorization().match(text, at) if whole else None
         span = _credentials(text, match) if match else None
         if span:
             yield span

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.safety.redaction.squeeze import bare_text
+from hermes.safety.redaction.squeeze import bare_text, join_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -15,66 +15,121 @@ if TYPE_CHECKING:
 SHORTEST = 4
 # From this length on a value is looked for inside words and in encodings.
 ANYWHERE = 6
+# Texts from this length on are found by samples of so many letters.
+_LONG = 16
+_GRAM = 5
 
 
 class KnownValues:
     """The known values with all spellings of each."""
 
-    __slots__ = ("_anywhere", "_bare", "_values", "_whole", "longest")
+    __slots__ = ("_index", "_values")
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        self._values: set[str] = set()
-        self._whole: list[str] = []
-        self._anywhere: list[str] = []
-        # The same without blanks, for texts whose lines were joined.
-        self._bare: list[str] = []
-        self.longest = 0
+        self._values: dict[str, None] = {}
+        self._index: _Index | None = None
         for value in values:
             self.add(value)
 
     def __bool__(self) -> bool:
         return bool(self._values)
 
+    @property
+    def longest(self) -> int:
+        """The length of the longest spelling."""
+        return self._ready().longest
+
     def add(self, value: str) -> None:
         """Know one more value; blank and very short ones are left aside."""
-        for spelling in {value, value.strip()}:
-            if len(spelling) < SHORTEST or spelling in self._values:
-                continue
-            self._values.add(spelling)
-            if len(spelling) < ANYWHERE:
-                self._whole.append(spelling)
-            else:
-                self._anywhere.extend(v for v in _spellings(spelling) if v not in self._anywhere)
-                self._bare = _bare_spellings(self._anywhere)
-                # Longest first, so that a value inside another doesn't leave the other's ends.
-                self._anywhere.sort(key=len, reverse=True)
-            self.longest = max([self.longest, *map(len, self._anywhere), len(spelling)])
+        for spelling in (value, value.strip()):
+            if len(spelling) >= SHORTEST and spelling not in self._values:
+                self._values[spelling] = None
+                self._index = None
 
     def find(self, text: str) -> Iterator[Span]:
         """Each place of each known value."""
-        for value in self._anywhere:
-            if value in text:
-                yield from _places(text, value)
-        for value in self._whole:
+        index = self._ready()
+        yield from index.plain.find(text)
+        for value in index.whole:
             if value in text:
                 for start, end, kind in _places(text, value):
                     if not _in_word(text, start, end):
                         yield start, end, kind
 
-    def find_joined(self, joined: str) -> Iterator[Span]:
-        """Each place in a text without blanks; blanks in the values count as none."""
-        for bare in self._bare:
-            if bare in joined:
-                yield from _places(joined, bare)
+    def find_joined(self, text: str) -> Iterator[Span]:
+        """Each place of a known value with line ends, blanks or invisible characters in it."""
+        bare = self._ready().bare
+        ordinary = text.isascii() and "\\" not in text and "\x1b" not in text
+        if bare.may_occur("".join(text.split()) if ordinary else bare_text(text)):
+            joined = join_lines(text)
+            if joined:
+                yield from map(joined.original, bare.find(joined.text))
 
     def begins_at_end(self, text: str) -> int:
         """How much of the end of `text`, blanks left out, may be the beginning of a known value."""
-        tail = text[-self.longest :] if self.longest else ""
+        index = self._ready()
+        tail = text[-index.longest :] if index.longest else ""
         for size in range(len(tail), 0, -1):
             piece = tail[-size:]
-            if any(value.startswith(piece) for value in (*self._anywhere, *self._whole)):
+            if any(value.startswith(piece) for value in index.everything):
                 return size
         return 0
+
+    def _ready(self) -> _Index:
+        if self._index is None:
+            self._index = _Index(list(self._values))
+        return self._index
+
+
+class _Index:
+    """What is looked for, prepared once."""
+
+    __slots__ = ("bare", "everything", "longest", "plain", "whole")
+
+    def __init__(self, values: list[str]) -> None:
+        anywhere = [s for value in values if len(value) >= ANYWHERE for s in _spellings(value)]
+        self.whole = [value for value in values if len(value) < ANYWHERE]
+        self.plain = _Needles(anywhere)
+        self.bare = _Needles(_bare_spellings(anywhere))
+        self.everything = [*anywhere, *_bare_spellings(anywhere), *self.whole]
+        self.longest = max(map(len, self.everything), default=0)
+
+
+class _Needles:
+    """Texts to look for, many at once.
+
+    A long one that occurs covers a place that is a multiple of `_step`, so looking at the few
+    letters there is enough to rule all of them out.
+    """
+
+    __slots__ = ("_grams", "_long", "_short", "_step")
+
+    def __init__(self, texts: list[str]) -> None:
+        # Longest first, so that a value inside another doesn't leave the other's ends.
+        ordered = sorted(dict.fromkeys(texts), key=len, reverse=True)
+        self._long = [text for text in ordered if len(text) >= _LONG]
+        self._short = [text for text in ordered if len(text) < _LONG]
+        self._step = min(map(len, self._long), default=_LONG) - _GRAM + 1
+        self._grams = {
+            text[at : at + _GRAM] for text in self._long for at in range(len(text) - _GRAM + 1)
+        }
+
+    def may_occur(self, text: str) -> bool:
+        """False only when none of them is in `text`."""
+        return self._may_have_long(text) or any(needle in text for needle in self._short)
+
+    def find(self, text: str) -> Iterator[Span]:
+        """Each place of each of them."""
+        needles = self._long + self._short if self._may_have_long(text) else self._short
+        for needle in needles:
+            if needle in text:
+                yield from _places(text, needle)
+
+    def _may_have_long(self, text: str) -> bool:
+        if not self._grams:
+            return False
+        seen = {text[at : at + _GRAM] for at in range(0, len(text), self._step)}
+        return not self._grams.isdisjoint(seen)
 
 
 def _places(text: str, value: str) -> Iterator[Span]:

@@ -48,7 +48,7 @@ def _under_key(key: str, item: str | int, redact: Callable[[str], str]) -> Any:
     if isinstance(item, bool):
         return item
     if isinstance(item, int):
-        pair = json.dumps({key: item})
+        pair = f"{json.dumps(key)}: {item}"
         return item if redact(pair) == pair else "[REDACTED:number]"
     plain = redact(item)
     if len(item) > 20_000:

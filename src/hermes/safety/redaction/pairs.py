@@ -133,6 +133,7 @@ def _quoted(text: str, name: str, kind: str, match: re.Match[str]) -> Span | Non
         not value
         or value[0] in ")],;:+ \t"
         or ("f" in (match["prefix"] or "").lower() and "{" in value)
+        or ("r" in (match["prefix"] or "").lower() and any(map(value.count, "[*+")))
     ):
         return None
     doubtful = match["sign"] in _COMPARISONS or match["sign"] == "," or name in ("pass", "Pass")
@@ -183,7 +184,10 @@ def _bare(text: str, name_at: int, name: str, kind: str, match: re.Match[str]) -
     loud = name.isupper() and _LONG_WORD.search(value) is not None
     if kind in ("token", "key", "credential") and not (loud or looks_random(value, least=6)):
         return None
-    if value.isdigit() and len(value) < 6:
+    if not any(map(str.isalpha, value)) and not (value.isdigit() and len(value) > 5):
+        return None
+    # `${NAME:-value}`, `pass:` and a minus sign need more than a word behind them.
+    if (name in ("pass", "Pass") or value[0] == "-") and not looks_random(value, least=8):
         return None
     more = _rest_of_passphrase().match(text, end) if kind == "password" and own_line else None
     if more and match.group().endswith((": ", "=")) and not is_prose(text[start : more.end()]):

@@ -41,7 +41,8 @@ class Redactor:
         """Where the secrets are, as start, end and kind, in no particular order."""
         spans = find_secrets(text)
         if self._known:
-            spans = spans + list(self._find_known(text))
+            spans.extend(self._known.find(text))
+            spans.extend(self._known.find_joined(text))
         return spans
 
     def redact_value(self, value: Any) -> Any:
@@ -55,14 +56,6 @@ class Redactor:
         from hermes.safety.redaction.stream import RedactingStream
 
         return RedactingStream(self.find, self._known)
-
-    def _find_known(self, text: str) -> Iterator[Span]:
-        from hermes.safety.redaction.squeeze import join_lines
-
-        yield from self._known.find(text)
-        joined = join_lines(text)
-        if joined:
-            yield from map(joined.original, self._known.find_joined(joined.text))
 
 
 def find_secrets(text: str) -> list[Span]:

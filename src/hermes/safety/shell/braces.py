@@ -114,9 +114,9 @@ def _range(text: str) -> list[str]:
         raise _TooManyError
     first, last, by = int(found[1]), int(found[2]), abs(int(found[3] or 1)) or 1
     step = by if last >= first else -by
-    numbers = range(first, last + (1 if step > 0 else -1), step)
-    if len(numbers) > _WIDEST:
+    if abs(last - first) // by > _WIDEST:
         raise _TooManyError
+    numbers = range(first, last + (1 if step > 0 else -1), step)
     # A long range says nothing more about danger than its ends do.
     if len(numbers) > 24:
         return [str(first), str(last), HOLE]

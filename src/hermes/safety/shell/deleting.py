@@ -46,10 +46,10 @@ def covers_everything(word: Word, scope: Scope) -> bool:
     text = word.text
     if not text:
         return False
-    if not word.glob and text[0].isalnum() and ".." not in text and word.known:
-        # A plain name leads further down; only above home could that be the home directory.
-        if not (scope.home + "/").startswith(scope.cwd.rstrip("/") + "/"):
-            return False
+    # A plain name leads further down; only above home could that be the home directory.
+    plain = not word.glob and text[0].isalnum() and ".." not in text and word.known
+    if plain and not (scope.home + "/").startswith(scope.cwd.rstrip("/") + "/"):
+        return False
     return any(
         paths.is_root(path, glob=word.glob) or paths.is_home(path, scope, glob=word.glob)
         for path in paths.targets(word, scope)

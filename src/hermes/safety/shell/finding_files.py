@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hermes.safety.shell import deleting
 from hermes.safety.shell.opening import literal, run_line, run_words
 from hermes.safety.shell.paths import is_credential
+from hermes.safety.shell.places import judge_write
 from hermes.safety.shell.scope import HOLE
 from hermes.safety.shell.stream import UNKNOWN, Stream, tagged
 from hermes.safety.shell.tables import names
@@ -59,6 +60,8 @@ def _find(command: Command, judge: Judge) -> Stream:
         text = texts[index]
         if text == "-delete":
             deleting.judge_found(command, paths, judge, filtered=filtered)
+            for path in paths:
+                judge_write(path, command.text, command.scope, judge)
         elif text in ("-fprint", "-fprint0", "-fls", "-fprintf") and index + 1 < len(words):
             run_words([literal("tee", command), words[index + 1]], command, judge)
         elif text in _EXECUTING:

@@ -100,6 +100,8 @@ def run_command(command: Command, judge: Judge) -> Stream:
         known = scope.fetched.get(scope.absolute(first.text))
         if known is not None:
             return run_known(known, command, judge)
+    if first.text.startswith("/etc/init.d/") and command.args != ["status"]:
+        judge.blame("services.changed", command)
     special = SPECIAL.get(name)
     if special is not None:
         output = special(command, judge)

@@ -258,6 +258,10 @@ class _Walker:
                     assignments.append((name, Word(value.text, value.text, self._origin(child))))
             elif kind.endswith("_redirect"):
                 own.append(self._redirect(child, scope))
+            elif kind == "subshell":
+                # No shell takes this, but the grammar does.
+                self.judge.report("text.unreadable", self._origin(node), self._raw(node)[:200])
+                self.run(child, scope, stdin)
             elif child.start_byte == end or self.text[end : child.start_byte] == "\\\n":
                 # Nothing stands between the two: for a shell this is one word.
                 end = child.end_byte

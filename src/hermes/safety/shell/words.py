@@ -308,6 +308,9 @@ class _Expander:
         if end < 0:
             self._put(HOLE)
             return len(raw)
+        if end == index + 1:
+            self._put("")
+            return end + 1
         inner = re.sub(r"\\([\\`$])", r"\1", raw[index + 1 : end])
         self._substitute(inner, index + 1, end, quoted=quoted)
         return end + 1

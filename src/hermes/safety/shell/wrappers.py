@@ -205,8 +205,9 @@ def _prefix(command: Command, judge: Judge) -> Stream | None:
     for word in assignments:
         name, _, value = word.text.partition("=")
         judge_assignment(name, word.part(value), scope, judge)
-    if command.name == "unshare" and not rest:
-        return NOTHING
+    if command.name == "coproc":
+        texts = [word.text for word in rest]
+        rest = rest[texts.index("{") + 1 :] if "{" in texts[:2] else rest
     return run_words(rest, command, judge, scope=scope)
 
 

@@ -36,6 +36,7 @@ _SYSTEM_ROOT = re.compile(
     r"\$env:(?:systemroot|windir|programfiles)|%(?:systemroot|windir|programfiles)%", re.I
 )
 _DRIVE = re.compile(r"\$env:systemdrive|%systemdrive%|%homedrive%", re.I)
+_QUOTED = re.compile(r"['\"]")
 _DOWNLOAD = re.compile(
     (
         r"downloadstring|downloaddata|invoke-webrequest|invoke-restmethod|\biwr\b|\birm\b|"
@@ -59,7 +60,8 @@ def _powershell(command: Command, judge: Judge) -> Stream:
             return ANYTHING
         if _is_option(flag, "file", ("f",)):
             return ANYTHING
-    rest = [word for word in words[1:] if word.text[:1] not in "-/"]
+    start = next((i for i, word in enumerate(words) if i and word.text[:1] not in "-/"), len(words))
+    rest = words[start:]
     if rest and not rest[0].text.lower().endswith(".ps1"):
         _line(rest, command, judge)
     elif command.stdin is not None and command.stdin.text:
@@ -85,7 +87,12 @@ def _encoded(words: list[Word], command: Command, judge: Judge) -> None:
 
 
 def _line(words: list[Word], command: Command, judge: Judge) -> None:
-    run_windows(" ".join(word.text for word in words), command, judge)
+    # Outside quotes a POSIX shell takes the backslashes of a path away; what was meant is kept.
+    pieces = [
+        word.raw if "\\" in word.raw and not _QUOTED.match(word.raw) else word.text
+        for word in words
+    ]
+    run_windows(" ".join(pieces), command, judge)
 
 
 def _cmd(command: Command, judge: Judge) -> Stream:

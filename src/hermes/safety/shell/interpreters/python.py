@@ -31,7 +31,7 @@ def run_python(command: Command, judge: Judge) -> Stream | None:
         from hermes.safety.shell.interpreters.python_source import judge_source
 
         judge_source(source.text, command, judge)
-    return ANYTHING
+    return None
 
 
 def _module(command: Command) -> int | None:

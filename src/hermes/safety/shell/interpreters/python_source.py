@@ -45,6 +45,10 @@ _WRITE_SECOND = names(
     "shutil.copytree "
     "os.symlink os.link urllib.request.urlretrieve"
 )
+_COPIES = names(
+    "shutil.copy shutil.copy2 shutil.copyfile shutil.copytree os.symlink os.link "
+    "urllib.request.urlretrieve"
+)
 _NETWORK = names(
     "urllib.request.urlopen urllib.urlopen urllib2.urlopen requests.get requests.post requests.put "
     "requests.request httpx.get httpx.post httpx.put aiohttp.request http.client.HTTPSConnection "
@@ -177,7 +181,8 @@ class _Reader:
         if name in _WRITE_FIRST:
             return lambda args: self._write(args[0])
         if name in _WRITE_SECOND:
-            return lambda args: self._write(args[1]) if len(args) > 1 else None
+            first = 1 if name in _COPIES else 0
+            return lambda args: self._write_all(args[first:2])
         return None
 
     def _delete(self, node: ast.expr, *, recursive: bool) -> None:
@@ -222,6 +227,10 @@ class _Reader:
 
     def _write(self, node: ast.expr) -> None:
         judge_write(self._word(node), self.command.text, self.scope, self.judge)
+
+    def _write_all(self, nodes: list[ast.expr]) -> None:
+        for node in nodes:
+            self._write(node)
 
     def _read(self, node: ast.expr) -> None:
         word = self._word(node)

@@ -175,7 +175,7 @@ def _database(
         words = command.words
         for index, word in enumerate(words[1:], 1):
             for name in names:
-                if word.text == name:
+                if word.text == name or _ends_cluster(word.text, name):
                     given.extend(words[index + 1 : index + 2])
                 elif word.text.startswith(name + "=") or (
                     len(name) == 2 and word.text.startswith(name)
@@ -193,6 +193,11 @@ def _database(
         return None if command.name in ("redis-cli", "valkey-cli", "bq") else ANYTHING
 
     return run
+
+
+def _ends_cluster(text: str, name: str) -> bool:
+    """Whether an option such as `-c` closes a cluster of letters, as in `-Atc`."""
+    return len(name) == 2 and re.fullmatch(r"-[A-Za-z]+", text) is not None and text[-1] == name[1]
 
 
 _MONGO = re.compile(

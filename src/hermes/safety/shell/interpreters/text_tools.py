@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from hermes.safety.shell.interpreters.python_values import expand_home
 from hermes.safety.shell.opening import literal
 from hermes.safety.shell.places import judge_write
 from hermes.safety.shell.scope import HOLE
-from hermes.safety.shell.stream import DECODED, NETWORK, UNKNOWN, Stream
+from hermes.safety.shell.stream import ANYTHING, DECODED, NETWORK, UNKNOWN, Stream
 from hermes.safety.shell.words import unescape
 
 if TYPE_CHECKING:
@@ -50,7 +51,9 @@ def _awk(command: Command, judge: Judge) -> Stream | None:
             line = "".join(unescape(piece) for piece in pieces)
             _shell(line if known else line + HOLE, command, judge)
         for found in _AWK_PIPE.finditer(text):
-            _shell(unescape(found.group(1) or found.group(2) or ""), command, judge)
+            fed = ANYTHING if found.group(1) else None
+            line = unescape(found.group(1) or found.group(2) or "")
+            judge.run_text(line, command.origin.vague(), command.scope.copy(), fed)
         if re.search(r"\|\s*(?:getline|[a-z_]\w*\s*(?:;|\}|$))", text) and "|" in text.replace(
             "||", ""
         ):
@@ -58,7 +61,7 @@ def _awk(command: Command, judge: Judge) -> Stream | None:
                 if re.search(rf"\b{found.group(1)}\s*\|\s*getline|\|\s*{found.group(1)}\b", text):
                     _shell(unescape(found.group(2)), command, judge)
         for found in _AWK_WRITE.finditer(text):
-            judge_write(literal(found.group(1), command), command.text, command.scope, judge)
+            _write(found.group(1), command, judge)
         if _AWK_NETWORK.search(text):
             judge.blame("network.raw-socket", command)
     return None
@@ -74,11 +77,11 @@ def _sed(command: Command, judge: Judge) -> Stream | None:
             if letter == "e":
                 _shell(argument or HOLE, command, judge)
             elif letter in ("w", "W") and argument:
-                judge_write(literal(argument, command), command.text, command.scope, judge)
+                _write(argument, command, judge)
             elif found.group(7) == "e":
                 _shell(found.group(5), command, judge)
             elif found.group(7) == "w":
-                judge_write(literal(found.group(8), command), command.text, command.scope, judge)
+                _write(found.group(8), command, judge)
     return None
 
 
@@ -108,7 +111,7 @@ def _ex(text: str, command: Command, judge: Judge) -> None:
             _shell(call.group(1), command, judge)
         written = _EX_WRITE.match(line)
         if written:
-            judge_write(literal(written.group(1), command), command.text, command.scope, judge)
+            _write(written.group(1), command, judge)
         language = _EX_LANGUAGE.match(line)
         if language:
             _language(language.group(1), language.group(2), command, judge)
@@ -135,6 +138,11 @@ def _emacs(command: Command, judge: Judge) -> Stream | None:
         if re.search(r"\(delete-(?:directory|file)\b", word.text):
             judge.blame("delete.unknown", command)
     return None
+
+
+def _write(path: str, command: Command, judge: Judge) -> None:
+    word = literal(expand_home(path, command.scope), command)
+    judge_write(word, command.text, command.scope, judge)
 
 
 def _shell(text: str, command: Command, judge: Judge) -> None:

@@ -28,12 +28,8 @@ def _deletes(kind: str) -> Callable[[Command], bool]:
 
 
 def _kind(command: Command) -> str | None:
-    recursive = command.name == "rimraf" or (
-        command.name != "unlink" and command.has(*_RECURSIVE)
-    )
-    return kind_of_delete(
-        command.operands, command.scope, recursive=recursive, found=command.found
-    )
+    recursive = command.name == "rimraf" or (command.name != "unlink" and command.has(*_RECURSIVE))
+    return kind_of_delete(command.operands, command.scope, recursive=recursive, found=command.found)
 
 
 def _mirrors_home(command: Command) -> bool:

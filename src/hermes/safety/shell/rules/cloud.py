@@ -1,0 +1,231 @@
+"""Cloud resources, infrastructure from plans, published packages and deployments."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell.rules.model import Rule
+
+if TYPE_CHECKING:
+    from hermes.safety.shell.command import Command
+
+_CLOUD_VERB = re.compile(
+    r"^(?:delete|destroy|terminate|remove|purge|deregister|disable|detach|revoke|reset|stop|"
+    r"deprovision|rb|rm|mv|"
+    r"batch-delete|del|drop|schedule-key-deletion|modify-db|put-bucket-policy|put-bucket-acl|"
+    r"create-access-key|create-user|"
+    r"attach-user-policy|attach-role-policy|put-user-policy|reboot|undelete-version)(?:$|-)"
+)
+_CLOUD_READ = re.compile(
+    r"^(?:list|describe|get|show|ls|help|version|info|logs?|tail|wait|cp|history)(?:$|-)"
+)
+
+
+def _texts(command: Command) -> list[str]:
+    texts = [word.text for word in command.operands]
+    return texts[1:] if texts[:1] == ["compose"] else texts
+
+
+def _destroys_cloud(command: Command) -> bool:
+    texts = _texts(command)
+    name = command.name
+    if name == "aws" and texts[:2] == ["s3", "sync"]:
+        return command.has("--delete")
+    if name == "gsutil":
+        return bool(texts) and (
+            texts[0] in ("rm", "rb", "mv")
+            or (texts[0] == "rsync" and command.has("-d"))
+            or (texts[0] in ("iam", "acl") and texts[1:2] in (["set"], ["ch"]))
+        )
+    if name == "aws" and texts[:2] == ["s3", "mv"]:
+        return False
+    for text in texts[:5]:
+        if _CLOUD_READ.match(text):
+            return False
+        if _CLOUD_VERB.match(text):
+            return True
+        if text in ("add-iam-policy-binding", "set-iam-policy", "remove-iam-policy-binding"):
+            return True
+    return False
+
+
+def _destroys_infrastructure(command: Command) -> bool:
+    texts = _texts(command)
+    if not texts:
+        return False
+    name = command.name
+    if name in ("terraform", "tofu", "terragrunt"):
+        words = texts[1:] if texts[0] == "run-all" else texts
+        if words[:1] == ["destroy"]:
+            return True
+        if words[:1] == ["apply"]:
+            return True
+        if words[:1] == ["state"]:
+            return words[1:2] in (["rm"], ["mv"], ["push"], ["replace-provider"])
+        return words[:1] in (["taint"], ["force-unlock"]) or words[:2] == ["workspace", "delete"]
+    if name == "pulumi":
+        return (
+            texts[0] in ("destroy", "up", "update", "cancel")
+            or texts[:2] == ["stack", "rm"]
+            or texts[:2] == ["state", "delete"]
+        )
+    if name in (
+        "cdk",
+        "sls",
+        "serverless",
+        "sam",
+        "copilot",
+        "eb",
+        "eksctl",
+        "kops",
+        "amplify",
+        "sst",
+        "cdktf",
+    ):
+        return texts[0] in ("destroy", "remove", "delete", "terminate") or texts[:2] in (
+            ["app", "delete"],
+            ["delete", "cluster"],
+        )
+    if name == "vagrant":
+        return texts[0] == "destroy" or texts[:2] == ["box", "remove"]
+    if name in (
+        "kind",
+        "minikube",
+        "k3d",
+        "doctl",
+        "hcloud",
+        "linode-cli",
+        "civo",
+        "scw",
+        "ibmcloud",
+        "oci",
+    ):
+        return any(text in ("delete", "destroy", "rm", "remove", "terminate") for text in texts[:4])
+    return name in ("packer", "nomad", "consul") and (
+        texts[:2] in (["job", "stop"], ["system", "gc"], ["kv", "delete"]) or texts[0] == "stop"
+    )
+
+
+def _registry(command: Command) -> bool:
+    texts = _texts(command)
+    name = command.name
+    if command.has("--dry-run"):
+        return False
+    if name in ("npm", "yarn", "pnpm"):
+        if texts[:1] == ["npm"]:
+            texts = texts[1:]
+        return texts[:1] in (["unpublish"], ["deprecate"], ["owner"], ["access"]) or texts[:2] in (
+            ["dist-tag", "rm"],
+            ["token", "create"],
+            ["token", "revoke"],
+            ["team", "destroy"],
+            ["profile", "set"],
+        )
+    if name == "cargo":
+        return texts[:1] in (["yank"], ["owner"])
+    if name == "gem":
+        return texts[:1] in (["yank"], ["owner"])
+    if name in ("gh", "glab"):
+        if texts[:1] == ["api"]:
+            return any(value.text.upper() == "DELETE" for value in command.values("-X", "--method"))
+        return texts[1:2] in (["delete"], ["archive"], ["delete-asset"], ["transfer"]) or texts[
+            :2
+        ] in (["secret", "remove"], ["variable", "remove"])
+    if name in ("crane", "regctl", "skopeo", "oras"):
+        return "delete" in texts[:2] or texts[:2] in (["tag", "rm"], ["image", "delete"])
+    if name == "twine":
+        return False
+    if name in (
+        "heroku",
+        "fly",
+        "flyctl",
+        "vercel",
+        "netlify",
+        "railway",
+        "firebase",
+        "supabase",
+        "wrangler",
+        "render",
+        "convex",
+        "neonctl",
+        "pscale",
+    ):
+        return any(
+            re.match(r"(?:.*[:-])?(?:destroy|delete|remove|rm|reset|purge)\Z", text)
+            for text in texts[:3]
+        )
+    return False
+
+
+RULES = (
+    Rule(
+        "cloud.destroyed",
+        "It deletes or stops cloud resources, or changes who may use them.",
+        programs="aws gcloud az gsutil bq",
+        unless="--dry-run --dryrun",
+        when=_destroys_cloud,
+        matches=(
+            "aws s3 rm s3://b --recursive",
+            "aws ec2 terminate-instances --instance-ids i",
+            "gcloud compute instances delete x",
+            "az group delete -n x",
+            "gsutil rm gs://b/x",
+        ),
+        passes=(
+            "aws s3 ls",
+            "aws s3 cp a s3://b/",
+            "gcloud projects list",
+            "az vm list",
+            "aws s3 rm s3://b/x --dryrun",
+        ),
+    ),
+    Rule(
+        "infrastructure.changed",
+        "It changes or destroys the infrastructure that a plan describes.",
+        programs=(
+            "terraform tofu terragrunt pulumi cdk sls serverless sam copilot eb eksctl kops "
+            "amplify sst cdktf vagrant "
+            "kind minikube k3d doctl hcloud linode-cli civo scw ibmcloud oci nomad consul"
+        ),
+        when=_destroys_infrastructure,
+        matches=(
+            "terraform destroy",
+            "terraform apply -auto-approve",
+            "pulumi destroy",
+            "terraform state rm x",
+            "cdk destroy",
+        ),
+        passes=(
+            "terraform plan",
+            "terraform init",
+            "terraform validate",
+            "pulumi preview",
+            "terraform state list",
+        ),
+    ),
+    Rule(
+        "registry.removed",
+        "It removes published packages, repositories, deployments or the access to them.",
+        programs=(
+            "npm yarn pnpm cargo gem gh glab crane regctl skopeo oras heroku fly flyctl vercel "
+            "netlify railway "
+            "firebase supabase wrangler pscale neonctl"
+        ),
+        when=_registry,
+        matches=(
+            "npm unpublish x",
+            "gh repo delete a/b --yes",
+            "cargo yank --version 1.0.0",
+            "gh api -X DELETE /repos/a/b",
+            "heroku apps:destroy x",
+        ),
+        passes=(
+            "npm publish --dry-run",
+            "gh pr list",
+            "cargo publish --dry-run",
+            "gh api /user",
+            "vercel ls",
+        ),
+    ),
+)

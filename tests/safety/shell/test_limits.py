@@ -1,0 +1,61 @@
+"""Hostile sizes and nestings end with a question."""
+
+from __future__ import annotations
+
+import pytest
+
+from hermes.safety.shell import detect_dangerous_command
+
+SIZE = 100_000
+HOSTILE = {
+    "open parentheses": "(" * SIZE,
+    "closed parentheses": "(" * (SIZE // 2) + ")" * (SIZE // 2),
+    "open substitutions": "$(" * (SIZE // 2),
+    "closed substitutions": "echo " + "$(" * (SIZE // 3) + "id" + ")" * (SIZE // 3),
+    "quoted substitutions": "echo " + '"$(echo ' * (SIZE // 9) + ')"' * (SIZE // 9),
+    "single quotes": "'" * (SIZE + 1),
+    "double quotes": '"' * (SIZE + 1),
+    "backticks": "`" * SIZE,
+    "open braces": "{" * SIZE,
+    "braces side by side": "echo " + "{a,b}" * (SIZE // 5),
+    "braces in braces": "echo " + "{a," * (SIZE // 5) + "}" * (SIZE // 5),
+    "a wide range": "echo {1..999999}",
+    "a huge range": "echo {1..99999999999999999999999}",
+    "defaults in defaults": "echo " + "${x:-" * (SIZE // 6) + "}" * (SIZE // 6),
+    "pipes": "|" * SIZE,
+    "redirections": "<" * SIZE,
+    "array openings": "a=(" * (SIZE // 3),
+    "wrappers": "sudo " * (SIZE // 5),
+    "evals": "eval " * (SIZE // 5),
+    "unknown programs": "$a " * (SIZE // 3),
+    "doubling variables": "a=aaaaaaaaaa;" + "a=$a$a;" * 1000 + "$a",
+    "loops in loops": "for i in 1 2 3 4 5 6; do " * 12 + "rm $i;" + " done;" * 12,
+    "deep inline code": "python3 -c '" + "(" * 50_000 + "'",
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_text_ends_with_a_question(kind: str) -> None:
+    assert detect_dangerous_command(HOSTILE[kind]).action == "ask"
+
+
+def test_functions_that_call_each_other_end() -> None:
+    chain = "".join(f"f{n}() {{ f{n + 1}; f{n + 1}; }}; " for n in range(60)) + "f0"
+
+    assert detect_dangerous_command(chain).action in ("allow", "ask")
+
+
+def test_a_long_ordinary_script_passes() -> None:
+    lines = [
+        f'echo "step {n}" && mkdir -p build/{n} && cp src/{n}.py build/{n}/' for n in range(800)
+    ]
+
+    assert detect_dangerous_command("\n".join(lines)).action == "allow"
+
+
+def test_a_long_heredoc_is_data() -> None:
+    body = "Never run `rm -rf /` (or $(rm -rf ~)); if in doubt, for all cases, ask.\n" * 800
+
+    command = f"cat > notes.md <<'EOF'\n{body}EOF\nls notes.md"
+
+    assert detect_dangerous_command(command).action == "allow"
