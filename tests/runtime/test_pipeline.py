@@ -489,6 +489,20 @@ def test_a_hook_can_not_change_its_rewrite_after_it_was_judged() -> None:
     assert bench.ran == [{"path": "fine", "count": 1, "flag": ["x"]}]
 
 
+def test_who_only_watches_can_not_change_what_runs() -> None:
+    bench = Bench("read")
+
+    def reach(event: Any) -> None:
+        if event.kind == "started":
+            event.data["arguments"]["path"] = "/etc/passwd"
+
+    bench.runtime.events.subscribe(reach)
+
+    bench.call({"path": "mine"})
+
+    assert bench.ran[0]["path"] == "mine"
+
+
 def test_hooks_see_what_the_one_before_made_of_it() -> None:
     bench = Bench("read")
     for suffix in ("1", "2"):

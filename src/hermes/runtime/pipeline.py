@@ -361,7 +361,8 @@ class Runtime:
         self, flight: Flight, ruling: Ruling
     ) -> Generator[needs.Need, Any, answers.Answer | None]:
         assert flight.entry is not None
-        before = flight.arguments
+        # While hooks take their time, nobody else changes what was judged.
+        before = flight.arguments = deepcopy(flight.arguments)
         for hook in self.hooks.pre_tool_call:
             said = yield from self._hook(hook, flight)
             if isinstance(said, Veto):
@@ -391,7 +392,9 @@ class Runtime:
             def report(kind: Any, data: dict[str, Any]) -> None:
                 emit(kind, call_id, tool, **data)
 
-            emit("started", call_id, tool, arguments=flight.arguments, emoji=entry.emoji)
+            # A copy, for who only watches must not change what runs.
+            shown = deepcopy(flight.arguments)
+            emit("started", call_id, tool, arguments=shown, emoji=entry.emoji)
         if entry.lifecycle is not None:
             self._lifecycles[entry.lifecycle] = entry.name
         cancellation = flight.cancellation

@@ -84,7 +84,7 @@ def _option_value(text: str, kind: str, match: re.Match[str]) -> Span | None:
 @cache
 def _setting() -> re.Pattern[str]:
     return re.compile(
-        r"(?<![\w.\-])(?:ENV|ARG|set|setenv|setx)[ \t]+(?P<name>[A-Za-z_][\w.\-]{2,60})[ \t]+"
+        r"(?:(?<![\w.\-])|(?<=\\[nrt]))(?:ENV|ARG|set|setenv|setx)[ \t]+(?P<name>[A-Za-z_][\w.\-]{2,60})[ \t]+"
         r"(?P<open>\\{0,7}[\"'])?(?=[^\s\"'\\=])"
     )
 

@@ -17,6 +17,7 @@ from hermes.safety.shell.scope import HOLE, UNSET, Scope, Value
 from hermes.safety.shell.shells import run_known
 from hermes.safety.shell.special import SPECIAL
 from hermes.safety.shell.stream import ANYTHING, DECODED, NETWORK, NOTHING, Stream
+from hermes.safety.shell.tables import names
 
 if TYPE_CHECKING:
     from hermes.safety.shell.judge import Judge
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _MOST_CALLS = 6
 _LONGEST_NAME = 1024
+_RESERVED = names("! { } if then else elif fi do done while until esac")
 # Variables that projects use for a program whose usual name is known.
 _PROGRAM_VARIABLES = {
     "PYTHON": "python",
@@ -92,6 +94,11 @@ def run_command(command: Command, judge: Judge) -> Stream:
         return ANYTHING
     if not first.known or (first.glob and name not in ("[", "[[")):
         return _unknown_program(command, judge)
+    if name in _RESERVED:
+        # Words of the grammar where a program should be: `time { …; }`, or no valid shell at all.
+        if name not in ("!", "{", "}"):
+            judge.blame("text.unreadable", command)
+        return run_words(command.words[1:], command, judge)
     if name in scope.functions and name not in scope.calls:
         return _call(command)
     if name in scope.aliases:
