@@ -10,7 +10,7 @@
     requirements   needs(): what a tool needs to work here; availability runs such checks
     result         ToolResult, tool_result, tool_error;  jsontext  how they are written
     replace        the fuzzy edit of a text
-    errors         by who can act on them;  home, config  where settings live
+    errors         by who can act on them;  home, config  where settings live; config_edit
 
 No input or output but the settings file, and nothing heavy is imported before it is used.
 """

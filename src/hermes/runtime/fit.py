@@ -129,24 +129,35 @@ def _shrink_dict(fields: dict[str, Any], budget: int) -> dict[str, Any]:
     sizes = {key: _size(key) + 1 + _size(value) + 1 for key, value in fields.items()}
     if sum(sizes.values()) + 2 <= budget:
         return fields
-    # The small fields are kept whole; the large ones share what is left.
     room = budget - 2
-    large = list(sizes)
-    for key in sorted(sizes, key=sizes.__getitem__):
+    kept = _with_room(sizes, room)
+    left = len(fields) - len(kept)
+    room -= _SMALLEST if left else 0
+    # The small fields are kept whole; the large ones share what is left.
+    large = dict.fromkeys(kept)
+    for key in kept:
         if sizes[key] * len(large) > room:
             break
         room -= sizes[key]
-        large.remove(key)
-    dropped: set[str] = set()
-    if room < _SMALLEST * len(large):
-        # Too many to show something of each: the last go.
-        room -= _SMALLEST
-        dropped = set(large[max(room // (2 * _SMALLEST), 0) :])
-        large = [key for key in large if key not in dropped]
+        del large[key]
     share = room // max(len(large), 1)
     shown = {
         key: shrink(value, share - _size(key) - 2) if key in large else value
         for key, value in fields.items()
-        if key not in dropped
+        if key in kept
     }
-    return {**shown, "…": f"{len(dropped)} fields left out"} if dropped else shown
+    return {**shown, "…": f"{left} fields left out"} if left else shown
+
+
+def _with_room(sizes: dict[str, int], room: int) -> dict[str, None]:
+    """The fields of which something can be shown, smallest first; all, if there is room."""
+    least = {key: min(size, 2 * _SMALLEST) for key, size in sizes.items()}
+    if sum(least.values()) > room:
+        room -= _SMALLEST
+    kept: dict[str, None] = {}
+    for key in sorted(sizes, key=sizes.__getitem__):
+        room -= least[key]
+        if room < 0:
+            break
+        kept[key] = None
+    return kept

@@ -37,7 +37,9 @@ def _list(app: CliApp, options: Namespace) -> int:
         for name in plugin["hidden_commands"]:
             app.out(f"  the command {name} is hidden: its name is held by Hermes itself")
     if not report and not options.json:
-        app.note(f"no plugins; put one into {app.home}/plugins")
+        on = app.config.get("plugins.enabled")
+        what = f"no plugins; put one into {app.home}/plugins" if on else "plugins are turned off"
+        app.note(what)
     return DONE if all(plugin["complete"] for plugin in report) else FAILED
 
 

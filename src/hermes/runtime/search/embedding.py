@@ -38,8 +38,8 @@ _TOKENIZER = (
 _BATCH = 16
 _LONGEST_TEXT = 2_000
 _LONGEST_TOKENS = 128
-# The share of words that the vocabulary must have whole for a text to be taken as English.
-_ENGLISH = 0.6
+# By how many the words that the vocabulary has whole must outnumber those that it breaks up.
+_LEAD = 3
 
 _log = Log(__name__)
 
@@ -131,7 +131,7 @@ def _pooled(session: Any, batch: list[list[int]]) -> list[list[float]]:
 
 
 def _reads_english(text: str, encoding: Any) -> bool:
-    """Whether most words are whole in the vocabulary; those of other languages are in pieces."""
+    """Whether the vocabulary has the words whole; those of other languages are in pieces."""
     whole: dict[int, bool] = {}
     for word, (start, end) in zip(encoding.word_ids, encoding.offsets, strict=True):
         # Special tokens belong to no word; numbers, signs and emoji are of no language.
@@ -139,7 +139,9 @@ def _reads_english(text: str, encoding: Any) -> bool:
             whole[word] = False
         elif word is not None and any(map(str.isalpha, text[start:end])):
             whole[word] = text[start:end].isascii()
-    return bool(whole) and sum(whole.values()) >= _ENGLISH * len(whole)
+    kept = sum(whole.values())
+    broken = len(whole) - kept
+    return kept - broken >= (_LEAD if broken else 1)
 
 
 def _clean(text: str) -> str:

@@ -1,18 +1,19 @@
 """Merging what words say with what an embedding model says.
 
 Scores are added, not ranks: words that fit well outvote the model, and the model decides where
-words say little. Ranks would give its guesses the same say in both cases.
+words say little. Ranks would give its guesses the same say in both cases, and did far worse.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from math import log
 from operator import mul
 
 Embed = Callable[[list[str]], list[list[float]]]
 
-# Below this score, the best match by words is a weak one and counts for less.
-_FIRM = 15.0
+# A perfect match in meaning weighs as much as this many matches of the rarest word there can be.
+_RARE_WORDS = 8.0
 
 
 def unit_vectors(embed: Embed, texts: list[str]) -> list[list[float]]:
@@ -35,12 +36,13 @@ def closest(
 
 
 def fuse(
-    by_words: list[tuple[str, float]], by_meaning: Iterable[tuple[str, float]]
+    by_words: Iterable[tuple[str, float]], by_meaning: Iterable[tuple[str, float]], *, total: int
 ) -> list[tuple[str, float]]:
-    """One ranking of two, best first: the share of the best score by words, plus the cosine."""
-    best = max(_FIRM, by_words[0][1]) if by_words else _FIRM
-    scores = {name: score / best for name, score in by_words}
+    """One ranking of two, best first; `total` is how many documents there are to rank."""
+    # Rare words score higher among many documents; cosines do not.
+    weight = _RARE_WORDS * log(2 * total + 2)
+    scores = dict(by_words)
     for name, cosine in by_meaning:
         if cosine > 0:
-            scores[name] = scores.get(name, 0.0) + cosine
+            scores[name] = scores.get(name, 0.0) + weight * cosine
     return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))

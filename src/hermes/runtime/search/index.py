@@ -205,8 +205,8 @@ class SearchIndex:
             for doc, vector in zip(missing, vectors[1:], strict=True):
                 if self._documents.get(doc.name) is doc:
                     self._vectors[doc.name] = vector
-            similar = closest(vectors[0], self._vectors, limit=_FUSED) if vectors[0] else []
-        return fuse(ranked, similar) if similar else ranked
+            similar = closest(vectors[0], self._vectors, limit=_FUSED)
+            return fuse(ranked, similar, total=len(self._documents))
 
 
 def _rerank(scores: dict[str, float], terms: list[tuple[float, dict[str, float]]]) -> None:

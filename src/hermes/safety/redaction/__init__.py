@@ -5,6 +5,7 @@
     formats.py    secrets that show by their own shape (keys and tokens of known makes)
     pem.py        private key blocks, whole or cut off
     pairs.py      secrets that show by the name in front of them (`password: …`, `TOKEN=…`)
+    bare.py       unquoted values: literals in settings, expressions in code
     options.py    names and values without a sign in between (`--password …`, netrc)
     commands.py   secrets in options that only their program explains (`curl -u`, `mysql -p`)
     headers.py    Authorization, Cookie and their kin

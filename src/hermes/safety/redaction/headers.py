@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hermes.safety.redaction.squeeze import Span
 
 
+_ATTRIBUTES = frozenset(("path", "domain", "expires", "max-age", "samesite", "version"))
 _ESCAPES = ("\\n", "\\r", "\\t")
 
 
@@ -83,7 +84,7 @@ def find_headers(text: str, low: str) -> Iterator[Span]:
         if match:
             start = match.end()
             end = _line_end(text, start, match["open"])
-            if not is_placeholder(text[start:end].partition("=")[2].partition(";")[0]):
+            if _has_cookie(text[start:end]):
                 yield start, end, "cookie"
                 at = max(at, end - 6)
         at = low.find("cookie", at + 6)
@@ -93,6 +94,14 @@ def find_headers(text: str, low: str) -> Iterator[Span]:
         if match and not is_placeholder(match["value"]) and looks_random(match["value"], least=8):
             yield match.start("value"), match.end("value"), "token"
         at = low.find("earer", at + 5)
+
+
+def _has_cookie(value: str) -> bool:
+    """Whether one of the cookies has a value; what only describes a cookie doesn't count."""
+    pairs = [pair.strip().partition("=") for pair in value.split(";")]
+    return any(
+        not is_placeholder(held) for name, _, held in pairs if name.lower() not in _ATTRIBUTES
+    )
 
 
 def _credentials(text: str, match: re.Match[str]) -> Span | None:

@@ -26,7 +26,7 @@ def _userinfo() -> re.Pattern[str]:
 def _odd_userinfo() -> re.Pattern[str]:
     # A database URL written by hand: the password may hold `/`, `?` and `#` as they are.
     return re.compile(
-        r"://(?P<user>[^\s/?#\"'`<>@:\\]{0,300}):(?P<password>(?!\d{1,5}/)[^\s\"'`<>\\]{0,600})"
+        r"://(?P<user>[^\s/?#\"'`<>@:\\]{0,300}):(?P<password>(?!\d{1,5}/)[^\s\"'`\\]{0,600})"
         r"@(?=[\w\[.\-]+(?:[:/,?]|\Z|[\s\"'\\]))"
     )
 

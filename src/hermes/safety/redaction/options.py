@@ -6,8 +6,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+from hermes.safety.redaction.bare import label
 from hermes.safety.redaction.names import kind_of
-from hermes.safety.redaction.pairs import label
 from hermes.safety.redaction.quotes import LONGEST, line_value, quoted_end
 from hermes.safety.redaction.values import (
     is_path,
@@ -70,12 +70,12 @@ def _option_value(text: str, kind: str, match: re.Match[str]) -> Span | None:
         return (start, end, label(kind)) if is_secret_text(text[start:end], kind) else None
     found = line_value().match(text, start, start + LONGEST)
     value = found.group().rstrip(",;") if found else ""
-    if is_placeholder(value) or is_path(value) or value[0] in "-<[({|&>=":
+    if is_placeholder(value) or is_path(value) or value[0] in "-<[({|&>=`":
         return None
     if value.isupper() and value.isalpha():
         return None
     # A plain word is a weak password, or the sentence going on after the option's name.
-    weak = kind == "password" and value.isalpha() and len(value) > 4 and not is_prose("x " + value)
+    weak = kind == "password" and len(value) > 4 and not is_prose("x " + value)
     return (
         (start, start + len(value), label(kind)) if weak or looks_random(value, least=4) else None
     )
@@ -84,8 +84,8 @@ def _option_value(text: str, kind: str, match: re.Match[str]) -> Span | None:
 @cache
 def _setting() -> re.Pattern[str]:
     return re.compile(
-        r"(?:(?<![\w.\-])|(?<=\\[nrt]))(?:ENV|ARG|set|setenv|setx)[ \t]+(?P<name>[A-Za-z_][\w.\-]{2,60})[ \t]+"
-        r"(?P<open>\\{0,7}[\"'])?(?=[^\s\"'\\=])"
+        r"(?:(?<![\w.\-])|(?<=\\[nrt]))(?:ENV|ARG|set|setenv|setx)[ \t]+"
+        r"(?P<name>[A-Za-z_][\w.\-]{2,60})[ \t]+(?P<open>\\{0,7}[\"'])?(?=[^\s\"'\\=])"
     )
 
 

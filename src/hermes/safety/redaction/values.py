@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from itertools import pairwise
+from operator import ne
 
 _PLACEHOLDER_WORDS_TEXT = """
     null none nil undefined true false yes no on off na n/a tbd todo fixme unset empty default
@@ -73,7 +74,9 @@ def _reference() -> re.Pattern[str]:
 
 
 # `sha256`, `Ed25519PrivateKey`: digits that belong to a word.
-_CODED = re.compile(r"\A[A-Za-z]{1,8}[-_]?\d{1,5}\Z|[A-Z][a-z]{2,}(?:[A-Z][a-z]+)*\Z")
+_CODED = re.compile(
+    r"\A(?:[A-Za-z]{1,8}[-_]?\d{1,5}|(?:[A-Z]?[a-z]?\d{1,5})?(?:[A-Z]+[a-z]{2,})+(?:\d{1,3}(?:[A-Z][a-z]{2,})*)?)\Z"
+)
 _COLOUR = re.compile(r"#[0-9A-Fa-f]{3,8}")
 
 _PROSE_TEXT = """
@@ -107,10 +110,12 @@ def is_code(value: str, *, strict: bool) -> bool:
     if len(value) > 1000 or not _identifier().match(value):
         return False
     if _reference().match(value):
-        return "(" in value or "[" in value or not looks_random(value.replace(".", ""), least=24)
+        return "(" in value or "[" in value or not is_tangled(value.replace(".", ""))
+    if is_tangled(value) and not _CODED.search(value):
+        return False
     digits = sum(map(str.isdigit, value))
     if not digits:
-        return not looks_random(value, least=20)
+        return True
     few = digits < 3 and _groups(value) < 3
     return strict and len(value) < 20 and (few or _CODED.search(value) is not None)
 
@@ -145,20 +150,22 @@ def looks_random(value: str, *, least: int) -> bool:
     if len(value) < least:
         return False
     value = value[:400]
+    if is_tangled(value) and not _CODED.search(value):
+        return True
     digits = sum(map(value.count, "0123456789"))
     if not digits:
-        # Long tokens without any digit happen; they change case all the time.
-        return len(value) >= 20 and _changes(value) * 5 >= len(value) * 2
+        return False
     if not any(map(str.isalpha, value)):
         return len(value) >= 6 and value.isdigit()
     # `step2`, `my_table_2024`: one group of digits at the end of words says little.
     return least <= 8 or _groups(value) >= 2
 
 
-def _changes(value: str) -> int:
-    return sum(
-        a.islower() != b.islower() for a, b in pairwise(value) if a.isalpha() and b.isalpha()
-    )
+def is_tangled(value: str) -> bool:
+    """Whether small letters, capitals, digits and signs change all the time, as in no word."""
+    kinds = [2 if c.isdigit() else c.islower() if c.isalpha() else 3 for c in value]
+    changes = sum(map(ne, kinds, kinds[1:]))
+    return len(value) >= 8 and changes * 9 >= len(value) * 4 and any(map(str.isalpha, value))
 
 
 def _groups(value: str) -> int:

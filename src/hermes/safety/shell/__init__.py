@@ -5,7 +5,8 @@ to be asked about, or is refused. From the outside in:
 
     normalise.py      look-alikes, hidden characters, terminal codes
     lexing.py         heredocs and brackets, before the grammar sees them
-    walk.py           the syntax tree, statement by statement
+    parse.py          the syntax tree, in pieces when the text is long
+    walk.py           the tree, statement by statement
     words.py          quotes, variables, substitutions, braces: the real arguments
     simple.py         one simple command: what it is and who judges it
     builtins.py, shells.py, wrappers.py, remote_wrappers.py, finding_files.py

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from hermes.safety.shell import walk
 from hermes.safety.shell.lexing import is_tangled
 from hermes.safety.shell.origin import Origin
+from hermes.safety.shell.parse import run
 from hermes.safety.shell.rules import RULES
 from hermes.safety.shell.scope import HOLE, UNSET, Scope
 from hermes.safety.shell.simple import run_command
@@ -77,7 +78,7 @@ class Judge:
             return ANYTHING
         self.depth += 1
         try:
-            return walk.run(text, origin, scope, stdin, self)
+            return run(text, origin, scope, stdin, self)
         finally:
             self.depth -= 1
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _MOST_CALLS = 6
 _LONGEST_NAME = 1024
+_SYSTEM_PROGRAMS = ("/usr/", "/bin/", "/sbin/", "/opt/homebrew/", "/snap/bin/")
 _RESERVED = names("! { } if then else elif fi do done while until esac")
 # Variables that projects use for a program whose usual name is known.
 _PROGRAM_VARIABLES = {
@@ -114,6 +115,8 @@ def run_command(command: Command, judge: Judge) -> Stream:
         output = special(command, judge)
         if output is not None:
             return output
+    if scope.elevated and "/" in first.text and not first.text.startswith(_SYSTEM_PROGRAMS):
+        judge.blame("system.elevated-script", command)
     judge_rules(command, judge)
     places.judge_command(command, judge)
     return producers.output(command)

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.shell import bombs
 from hermes.safety.shell.command import Redirect
-from hermes.safety.shell.lexing import Here, as_ascii, needs_preparing, prepare
 from hermes.safety.shell.paths import is_credential, targets
-from hermes.safety.shell.pieces import is_dense, split_pieces
 from hermes.safety.shell.scope import HOLE, Scope, Value
 from hermes.safety.shell.simple import run_simple
 from hermes.safety.shell.stream import (
@@ -32,79 +30,19 @@ from hermes.safety.shell.words import Word, expand, expand_document, expand_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tree_sitter import Node, Parser
+    from tree_sitter import Node
 
     from hermes.safety.shell.judge import Judge
+    from hermes.safety.shell.lexing import Here
     from hermes.safety.shell.origin import Origin
 
-_parser: Parser | None = None
 _DEEPEST_NODE = 40
-_LONG = 1500
 _MOST_ROUNDS = 6
 _SKIPPED = names(
     "; ;; & && || | |& comment do done then fi else if elif while until for in case esac { } ( ) ! "
     "function select heredoc_body heredoc_end (( ))"
 ) | {"\n"}
 _DECLARING = frozenset(("export", "declare", "local", "readonly", "typeset"))
-
-
-def parse(text: str) -> Node:
-    """The root of the syntax tree of an ASCII text."""
-    global _parser
-    if _parser is None:
-        import tree_sitter
-        import tree_sitter_bash
-
-        _parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
-    return _parser.parse(text.encode("latin-1", "replace")).root_node
-
-
-def run(text: str, origin: Origin, scope: Scope, stdin: Stream | None, judge: Judge) -> Stream:
-    """Judge a text and say what it would print."""
-    if len(text) > _LONG:
-        return _run_long(text, origin, scope, stdin, judge)
-    heres: dict[int, Here] = {}
-    if needs_preparing(text):
-        shown, heres, _ = prepare(text)
-    else:
-        shown = as_ascii(text)
-    root = parse(shown)
-    if root.has_error:
-        if not judge.may_fail():
-            judge.report("text.too-complex", origin, text[:80])
-            return ANYTHING
-        shown, heres, whole = prepare(text, simplify=True)
-        root = parse(shown)
-        if root.has_error or not whole:
-            judge.report("text.unreadable", origin, text[:200])
-    return _Walker(text, origin, heres, judge).run(root, scope, stdin)
-
-
-def _run_long(
-    text: str, origin: Origin, scope: Scope, stdin: Stream | None, judge: Judge
-) -> Stream:
-    """The same for a text too long to be parsed at once."""
-    shown, heres, whole = prepare(text, simplify=True)
-    if not whole:
-        judge.report("text.unreadable", origin, text[:200])
-        return ANYTHING
-    outputs = []
-    for start, end in split_pieces(shown):
-        piece = shown[start:end]
-        if is_dense(piece):
-            judge.report("text.too-complex", origin.at(start, end), text[start : start + 80])
-            return ANYTHING
-        root = parse(piece)
-        if root.has_error and not judge.may_fail():
-            return ANYTHING
-        if root.has_error:
-            judge.report("text.unreadable", origin.at(start, end), text[start : start + 200])
-        inside = {at - start: here for at, here in heres.items() if start <= at < end}
-        walker = _Walker(text[start:end], origin.at(start, end), inside, judge, start)
-        outputs.append(walker.run(root, scope, stdin))
-        if root.has_error:
-            return ANYTHING
-    return joined([output for output in outputs if output is not NOTHING])
 
 
 def read_file(raw: str, origin: Origin, scope: Scope, judge: Judge) -> Stream:
@@ -122,7 +60,7 @@ class Function:
 
     __slots__ = ("body", "walker")
 
-    def __init__(self, body: Node, walker: _Walker) -> None:
+    def __init__(self, body: Node, walker: Walker) -> None:
         self.body = body
         self.walker = walker
 
@@ -131,7 +69,7 @@ class Function:
         return self.walker.run(self.body, scope, stdin)
 
 
-class _Walker:
+class Walker:
     def __init__(
         self, text: str, origin: Origin, heres: dict[int, Here], judge: Judge, offset: int = 0
     ) -> None:
@@ -259,8 +197,9 @@ class _Walker:
             elif kind.endswith("_redirect"):
                 own.append(self._redirect(child, scope))
             elif kind == "subshell":
-                # No shell takes this, but the grammar does.
-                self.judge.report("text.unreadable", self._origin(node), self._raw(node)[:200])
+                if self.text[start:end] not in ("time", "coproc", "!"):
+                    # No shell takes this, but the grammar does.
+                    self.judge.report("text.unreadable", self._origin(node), self._raw(node)[:200])
                 self.run(child, scope, stdin)
             elif child.start_byte == end or self.text[end : child.start_byte] == "\\\n":
                 # Nothing stands between the two: for a shell this is one word.
@@ -528,29 +467,29 @@ def _file(word: Word, scope: Scope, judge: Judge) -> Stream:
 
 
 _METHODS: dict[str, Callable[..., Stream]] = {
-    "program": _Walker.block,
-    "compound_statement": _Walker.block,
-    "do_group": _Walker.block,
-    "else_clause": _Walker.block,
-    "elif_clause": _Walker.block,
-    "ERROR": _Walker.block,
-    "subshell": _Walker.subshell,
-    "list": _Walker.chain,
-    "pipeline": _Walker.pipeline,
-    "negated_command": _Walker.negated,
-    "redirected_statement": _Walker.redirected,
-    "command": _Walker.command,
-    "variable_assignment": _Walker.assigned,
-    "variable_assignments": _Walker.assigned,
-    "declaration_command": _Walker.declaration,
-    "unset_command": _Walker.unset,
-    "if_statement": _Walker.branches,
-    "while_statement": _Walker.loop,
-    "c_style_for_statement": _Walker.loop,
-    "for_statement": _Walker.each,
-    "select_statement": _Walker.each,
-    "case_statement": _Walker.case,
-    "function_definition": _Walker.function,
-    "test_command": _Walker.expression,
-    "arithmetic_expansion": _Walker.expression,
+    "program": Walker.block,
+    "compound_statement": Walker.block,
+    "do_group": Walker.block,
+    "else_clause": Walker.block,
+    "elif_clause": Walker.block,
+    "ERROR": Walker.block,
+    "subshell": Walker.subshell,
+    "list": Walker.chain,
+    "pipeline": Walker.pipeline,
+    "negated_command": Walker.negated,
+    "redirected_statement": Walker.redirected,
+    "command": Walker.command,
+    "variable_assignment": Walker.assigned,
+    "variable_assignments": Walker.assigned,
+    "declaration_command": Walker.declaration,
+    "unset_command": Walker.unset,
+    "if_statement": Walker.branches,
+    "while_statement": Walker.loop,
+    "c_style_for_statement": Walker.loop,
+    "for_statement": Walker.each,
+    "select_statement": Walker.each,
+    "case_statement": Walker.case,
+    "function_definition": Walker.function,
+    "test_command": Walker.expression,
+    "arithmetic_expansion": Walker.expression,
 }

@@ -6,12 +6,12 @@ unquoted expansion splits at blanks. What can't be known leaves a stand-in (see 
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.braces import expand_braces
 from hermes.safety.shell.lexing import closing_backtick, matching_brace, matching_paren
+from hermes.safety.shell.parameters import cut, element
 from hermes.safety.shell.scope import HOLE, UNSET, Scope, Value
 
 if TYPE_CHECKING:
@@ -354,7 +354,7 @@ class _Expander:
         if index and not length:
             every = index in ("[@]", "[*]")
             if not every:
-                value = _element(value, index[1:-1])
+                value = element(value, index[1:-1])
         if rest:
             value = self._operate(value, rest, start + found.end())
         self._insert(name, value, quoted=quoted, every=every)
@@ -375,7 +375,7 @@ class _Expander:
             return Value([HOLE]) if unset else value
         if unset or HOLE in value.text:
             return Value([value.text])
-        return Value([_cut(text, operator, tail) for text in value.items], array=value.array)
+        return Value([cut(text, operator, tail) for text in value.items], array=value.array)
 
     def _tail(self, raw: str, start: int) -> str:
         """The default or alternative inside `${x:-…}`."""
@@ -432,40 +432,3 @@ class _Expander:
 
 def _both(one: Stream, other: Stream) -> Stream:
     return type(one)(None, one.tags | other.tags)
-
-
-def _element(value: Value, index: str) -> Value:
-    if index.lstrip("-").isdigit() and -len(value.items) <= int(index) < len(value.items):
-        return Value([value.items[int(index)]])
-    return Value([HOLE])
-
-
-def _cut(text: str, operator: str, tail: str) -> str:
-    if "$" in tail or "`" in tail:
-        return HOLE
-    if operator in ("#", "##"):
-        ends = range(len(text) + 1) if operator == "#" else range(len(text), -1, -1)
-        return next((text[end:] for end in ends if fnmatch.fnmatchcase(text[:end], tail)), text)
-    if operator in ("%", "%%"):
-        starts = range(len(text), -1, -1) if operator == "%" else range(len(text) + 1)
-        return next((text[:at] for at in starts if fnmatch.fnmatchcase(text[at:], tail)), text)
-    if operator in ("/", "//"):
-        old, _, new = tail.partition("/")
-        if any(char in old for char in "*?["):
-            return HOLE
-        new = new.strip("'\"")
-        return text.replace(old, new) if operator == "//" else text.replace(old, new, 1)
-    if operator == ":":
-        first, _, count = tail.partition(":")
-        start = first.strip().strip("()").strip()
-        if start.lstrip("-").isdigit() and (not count or count.strip().isdigit()):
-            cut = text[int(start) :]
-            return cut[: int(count)] if count else cut
-        return HOLE
-    if operator in ("^", ","):
-        if tail.startswith(operator):
-            return text.upper() if operator == "^" else text.lower()
-        return (text[:1].upper() if operator == "^" else text[:1].lower()) + text[1:]
-    if operator == "@":
-        return text.upper() if tail == "U" else text.lower() if tail == "L" else text
-    return HOLE

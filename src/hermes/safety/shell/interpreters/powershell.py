@@ -27,7 +27,7 @@ _TOKEN = re.compile(
     r"'((?:[^']|'')*)'|\"((?:[^\"`]|`.)*)\"|(\|\||&&|[;|\n&{}()])|((?:[^\s;|&(){}'\"]|`.)+)"
 )
 _HOME = re.compile(
-    r"\$env:(?:userprofile|home|homepath)|%userprofile%|%homepath%|%homedrive%%homepath%|\$home\b|"
+    r"[$\ue000\ue001](?:env)?:(?:userprofile|home|homepath)|%userprofile%|%homepath%|%homedrive%%homepath%|\$home\b|"
     r"\$\{?env:userprofile\}?"
     r"|\[environment\]::getfolderpath\(['\"]userprofile['\"]\)|~(?=[\\/]|$|\s)",
     re.I,

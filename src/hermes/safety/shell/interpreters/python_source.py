@@ -116,6 +116,17 @@ class _Reader:
             self._forks()
         for call in calls:
             self._call(call)
+            self._handed_on(call)
+
+    def _handed_on(self, call: ast.Call) -> None:
+        """`map(os.remove, files)`: the function is named here and called by someone else."""
+        for node in [*call.args, *(keyword.value for keyword in call.keywords)]:
+            if isinstance(node, ast.Attribute | ast.Name):
+                name = self.values.dotted(node)
+                if name in _DELETE_ONE or name in _DELETE_TREE:
+                    self.judge.blame("delete.each", self.command)
+                elif name in _RUN_TEXT or name in _RUN_LIST:
+                    self.judge.blame("text.unknown-program", self.command)
 
     def _change_directory(self, calls: list[ast.Call]) -> None:
         self.scope = self.scope.copy()

@@ -129,6 +129,14 @@ RULES = (
         passes=("cmd /c del a.txt", "pwsh -c 'Remove-Item a.txt'", "pwsh -c 'gci *.log'"),
     ),
     Rule(
+        "windows.mirrored",
+        "It deletes at the target whatever the source does not have.",
+        programs="robocopy",
+        when=lambda command: bool(_switches(command) & {"/mir", "/purge", "/mov", "/move"}),
+        matches=("robocopy a b /MIR", "cmd /c robocopy a b /purge", "robocopy a b /MOVE"),
+        passes=("robocopy a b", "robocopy a b /E", "cmd /c copy a b"),
+    ),
+    Rule(
         "windows.disk",
         "It formats or wipes a disk.",
         programs="format-volume clear-disk initialize-disk remove-partition format cipher",

@@ -1,0 +1,79 @@
+"""From a shell text to its syntax tree, whatever its length, and on to the walk over it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell.lexing import Here, as_ascii, needs_preparing, prepare
+from hermes.safety.shell.pieces import is_dense, split_pieces
+from hermes.safety.shell.stream import ANYTHING, NOTHING, Stream, joined
+from hermes.safety.shell.walk import Walker
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+    from hermes.safety.shell.judge import Judge
+    from hermes.safety.shell.origin import Origin
+    from hermes.safety.shell.scope import Scope
+
+_LONG = 1500
+_parser: Parser | None = None
+
+
+def parse(text: str) -> Node:
+    """The root of the syntax tree of an ASCII text."""
+    global _parser
+    if _parser is None:
+        import tree_sitter
+        import tree_sitter_bash
+
+        _parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+    return _parser.parse(text.encode("latin-1", "replace")).root_node
+
+
+def run(text: str, origin: Origin, scope: Scope, stdin: Stream | None, judge: Judge) -> Stream:
+    """Judge a text and say what it would print."""
+    if len(text) > _LONG:
+        return _run_long(text, origin, scope, stdin, judge)
+    heres: dict[int, Here] = {}
+    if needs_preparing(text):
+        shown, heres, _ = prepare(text)
+    else:
+        shown = as_ascii(text)
+    root = parse(shown)
+    if root.has_error:
+        if not judge.may_fail():
+            judge.report("text.too-complex", origin, text[:80])
+            return ANYTHING
+        shown, heres, whole = prepare(text, simplify=True)
+        root = parse(shown)
+        if root.has_error or not whole:
+            judge.report("text.unreadable", origin, text[:200])
+    return Walker(text, origin, heres, judge).run(root, scope, stdin)
+
+
+def _run_long(
+    text: str, origin: Origin, scope: Scope, stdin: Stream | None, judge: Judge
+) -> Stream:
+    """The same for a text too long to be parsed at once."""
+    shown, heres, whole = prepare(text, simplify=True)
+    if not whole:
+        judge.report("text.unreadable", origin, text[:200])
+        return ANYTHING
+    outputs = []
+    for start, end in split_pieces(shown):
+        piece = shown[start:end]
+        if is_dense(piece):
+            judge.report("text.too-complex", origin.at(start, end), text[start : start + 80])
+            return ANYTHING
+        root = parse(piece)
+        if root.has_error and not judge.may_fail():
+            return ANYTHING
+        if root.has_error:
+            judge.report("text.unreadable", origin.at(start, end), text[start : start + 200])
+        inside = {at - start: here for at, here in heres.items() if start <= at < end}
+        walker = Walker(text[start:end], origin.at(start, end), inside, judge, start)
+        outputs.append(walker.run(root, scope, stdin))
+        if root.has_error:
+            return ANYTHING
+    return joined([output for output in outputs if output is not NOTHING])
