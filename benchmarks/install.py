@@ -1,4 +1,4 @@
-"""What a base install brings: distributions and megabytes, in an environment made for the purpose."""
+"""What a base install brings: distributions and megabytes, in an environment of its own."""
 
 from __future__ import annotations
 

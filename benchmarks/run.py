@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import json
 import os
 import platform
@@ -23,7 +23,7 @@ def main(chosen: list[str]) -> int:
             print(f"{row.what:52} {row.value:10.2f} {row.unit:13} {limit:8} {mark}", flush=True)
             results.append({**row._asdict(), "holds": row.holds})
     machine = {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "date": dt.datetime.now(dt.UTC).date().isoformat(),
         "python": platform.python_version(),
         "cores": os.cpu_count(),
         "processor": _processor(),

@@ -40,6 +40,10 @@ _LONGEST_TEXT = 2_000
 _LONGEST_TOKENS = 128
 # By how many the words that the vocabulary has whole must outnumber those that it breaks up.
 _LEAD = 3
+# Short words of other languages that the vocabulary has whole, from names and titles.
+_NOT_ENGLISH = frozenset(
+    ["al", "auf", "aus", "das", "de", "del", "dem", "den", "der", "des", "di", "du", "een", "ein", "eine", "el", "en", "est", "et", "het", "il", "im", "ist", "la", "las", "le", "les", "los", "mit", "och", "og", "para", "por", "que", "se", "sur", "um", "un", "una", "une", "van", "von", "wat", "y", "zu"]
+)
 
 _log = Log(__name__)
 
@@ -138,7 +142,8 @@ def _reads_english(text: str, encoding: Any) -> bool:
         if word in whole:
             whole[word] = False
         elif word is not None and any(map(str.isalpha, text[start:end])):
-            whole[word] = text[start:end].isascii()
+            piece = text[start:end]
+            whole[word] = piece.isascii() and piece.lower() not in _NOT_ENGLISH
     kept = sum(whole.values())
     broken = len(whole) - kept
     return kept - broken >= (_LEAD if broken else 1)
