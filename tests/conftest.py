@@ -9,12 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from hermes.core.registry import ToolRegistry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
+# A busy machine is no failure.
+settings.register_profile("hermes", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("hermes")
 
 HERMES = Path(sys.executable).with_name("hermes")
 

@@ -99,7 +99,7 @@ def test_the_launcher_starts_nothing_but_the_program_once_installed(
     program.parent.mkdir(parents=True)
     program.write_text('#!/bin/sh\necho "$$ $PPID $*"\n')
     program.chmod(0o755)
-    (clone / ".venv" / ".ready").touch()
+    (clone / ".venv" / ".ready").write_text(f"{clone.resolve()}\n")
 
     started = subprocess.Popen(
         [str(clone / "hermes"), "a b", "c"], stdout=subprocess.PIPE, text=True, cwd=tmp_path

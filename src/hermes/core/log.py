@@ -32,4 +32,8 @@ class Log:
     def _logger(self) -> logging.Logger:
         import logging
 
+        ours = logging.getLogger("hermes")
+        if not ours.handlers:
+            # Without a handler of the program's own, Python would print warnings to stderr.
+            ours.addHandler(logging.NullHandler())
         return logging.getLogger(self.name)

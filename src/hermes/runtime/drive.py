@@ -89,14 +89,14 @@ class Drive:
                 except GeneratorExit:
                     raise
                 except BaseException as error:
-                    if isinstance(error, asyncio.CancelledError):
-                        if self._over:
-                            raise
-                        if self._from_outside():
-                            forget()
-                            self._cancellation.cancel("cancelled")
-                            self._give_grace()
+                    cancelled = isinstance(error, asyncio.CancelledError)
+                    if cancelled and self._over:
+                        raise
                     wanted = self._coroutine.throw(error)
+                    # A timeout or task group of the handler's own cancels the same task, and takes
+                    # that back; what is left after it had its turn came from outside.
+                    if cancelled and self._from_outside():
+                        self._give_grace()
                 else:
                     wanted = self._coroutine.send(None)
         except StopIteration as done:
@@ -105,6 +105,7 @@ class Drive:
             return done.value
         except asyncio.CancelledError:
             if self._from_outside():
+                self._cancellation.cancel("cancelled")
                 raise
             if self._sent:
                 raise self._stopped() from None
@@ -156,7 +157,7 @@ class Drive:
         self._timers.append(self._loop.call_later(self._grace, self._give_up))
 
     def _give_up(self) -> None:
-        if self._active:
+        if self._active and (self._sent or self._from_outside()):
             self._over = True
             self._cancel()
 

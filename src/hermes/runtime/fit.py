@@ -103,7 +103,7 @@ def _shrink_text(text: str, budget: int) -> str:
 
 def _shrink_list(items: list[Any], budget: int) -> list[Any]:
     sizes = [_size(item) + 1 for item in items]
-    if sum(sizes) + 2 <= budget:
+    if not items or sum(sizes) + 2 <= budget:
         return items
     room = budget - 40
     head: list[Any] = []
@@ -151,7 +151,7 @@ def _shrink_dict(fields: dict[str, Any], budget: int) -> dict[str, Any]:
 
 def _with_room(sizes: dict[str, int], room: int) -> dict[str, None]:
     """The fields of which something can be shown, smallest first; all, if there is room."""
-    least = {key: min(size, 2 * _SMALLEST) for key, size in sizes.items()}
+    least = {key: min(size, _size(key) + 2 * _SMALLEST) for key, size in sizes.items()}
     if sum(least.values()) > room:
         room -= _SMALLEST
     kept: dict[str, None] = {}

@@ -42,7 +42,10 @@ _LONGEST_TOKENS = 128
 _LEAD = 3
 # Short words of other languages that the vocabulary has whole, from names and titles.
 _NOT_ENGLISH = frozenset(
-    ["al", "auf", "aus", "das", "de", "del", "dem", "den", "der", "des", "di", "du", "een", "ein", "eine", "el", "en", "est", "et", "het", "il", "im", "ist", "la", "las", "le", "les", "los", "mit", "och", "og", "para", "por", "que", "se", "sur", "um", "un", "una", "une", "van", "von", "wat", "y", "zu"]
+    {"al", "auf", "aus", "das", "de", "del", "dem", "den", "der", "des", "di", "du", "een", "ein"}
+    | {"eine", "el", "en", "est", "et", "het", "il", "im", "ist", "la", "las", "le", "les", "los"}
+    | {"mit", "och", "og", "para", "por", "que", "se", "sur", "um", "un", "una", "une", "van"}
+    | {"von", "wat", "y", "zu"}
 )
 
 _log = Log(__name__)
@@ -101,11 +104,11 @@ class _MiniLM:
 
 def _load(model: str, tokenizer: str) -> tuple[Any, Any]:
     """The model's session and its tokenizer."""
-    runtime = require("onnxruntime", extra=_EXTRA)
-    tokenizers = require("tokenizers", extra=_EXTRA)
     _verify(model, _MODEL[2])
     _verify(tokenizer, _TOKENIZER[2])
-    # Some builds report home unless told not to.
+    runtime = require("onnxruntime", extra=_EXTRA)
+    tokenizers = require("tokenizers", extra=_EXTRA)
+    # Builds for some systems report how they are used unless told not to.
     runtime.disable_telemetry_events()
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1

@@ -1,6 +1,7 @@
 """Secrets out of any text, everything else to the byte.
 
-    redactor.py   all of it put together, behind a cheap first look
+    redactor.py   all of it put together
+    gate.py       the cheap first look: can there be a secret here at all?
     detect.py     the close look: which of the detectors below have something to say
     formats.py    secrets that show by their own shape (keys and tokens of known makes)
     pem.py        private key blocks, whole or cut off

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.safety.redaction.commands import find_program_options, find_sql
-from hermes.safety.redaction.formats import find_shapes, has_option, has_run
+from hermes.safety.redaction.formats import find_shapes
+from hermes.safety.redaction.gate import KEYWORDS, RUN_CLASS, classes, has_option, lower
 from hermes.safety.redaction.headers import find_headers
 from hermes.safety.redaction.links import find_links, find_queries
 from hermes.safety.redaction.options import (
@@ -16,6 +17,7 @@ from hermes.safety.redaction.options import (
 )
 from hermes.safety.redaction.pairs import find_pairs
 from hermes.safety.redaction.pem import find_keys
+from hermes.safety.redaction.squeeze import squeeze
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,15 +25,21 @@ if TYPE_CHECKING:
     from hermes.safety.redaction.squeeze import Span
 
 
-def detect(text: str, classed: str, low: str, keywords: list[str]) -> Iterator[Span]:
-    """Each secret that shows by shape or by name.
+def detect(text: str) -> Iterator[Span]:
+    """Each secret that shows by shape or by name, also with invisible characters in between."""
+    classed = classes(text)
+    yield from _detect(text, classed)
+    plain = "\x01" in classed
+    if plain or "\\" in text:
+        seen = squeeze(text, plain=plain)
+        if seen:
+            yield from map(seen.original, _detect(seen.text, classes(seen.text)))
 
-    Args:
-        classed: `formats.classes(text)`.
-        low: the text in lower case, place by place.
-        keywords: those of `formats.KEYWORDS` that occur in it.
-    """
-    run = has_run(classed)
+
+def _detect(text: str, classed: str) -> Iterator[Span]:
+    low = lower(text)
+    keywords = [word for word in KEYWORDS if word in low]
+    run = RUN_CLASS in classed
     if run:
         yield from find_shapes(text, classed)
     linked = "://" in text

@@ -6,28 +6,13 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+from hermes.safety.redaction.gate import RUN, RUN_CLASS
 from hermes.safety.redaction.values import is_placeholder, looks_random
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hermes.safety.redaction.squeeze import Span
-
-# Every name of a secret and every announcement of one holds one of these.
-KEYWORDS = ("pass", "key", "token", "auth", "pw", "cookie", "secret", "cred")
-
-# Every shape holds this many letters, digits, `_` or `-` in a row somewhere.
-RUN = 20
-_RUN_CLASS = "w" * RUN
-
-
-def _class_of(code: int) -> int:
-    if code in b"_-" or (code < 128 and chr(code).isalnum()):
-        return ord("w")
-    return 1 if (code < 32 and code not in b"\t\n\r") or code == 127 else ord(" ")
-
-
-_TABLE = bytes(map(_class_of, range(256)))
 
 _ALNUM = "[A-Za-z0-9]"
 _BODY = r"[A-Za-z0-9_\-]"
@@ -99,35 +84,13 @@ _AZURE = r"(?:(?<![A-Za-z0-9_~.\-])|(?<=\\[nrt]))[A-Za-z0-9_~.\-]{3}\dQ~[A-Za-z0
 _CRYPT = r"\$(?:1|2[abxy]|5|6|7|y|gy|argon2(?:id?|d)|scrypt)\$[./A-Za-z0-9$=,+\-]{20,}"
 _DIGEST = re.compile(r"(?i:sha\d{1,3}|md5)[=:\-]\Z")
 _GLUE = (".", ":", "/", "\\", "%")
-_OPTIONS = "puUawPbksN-"
 _LEFT = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 
 
-def classes(text: str) -> str:
-    """The text by class, one character each: `w` for words, U+0001 for controls, else blank."""
-    return str(text.encode("latin-1", "replace").translate(_TABLE), "latin-1")
-
-
-def has_run(classed: str) -> bool:
-    """Whether there is a run long enough to be a token."""
-    return _RUN_CLASS in classed
-
-
-def has_option(text: str) -> bool:
-    """Whether there is an option that some program takes a secret with."""
-    at = text.find(" -")
-    while at >= 0:
-        after = text[at + 2 : at + 3]
-        if after and after in _OPTIONS:
-            return True
-        at = text.find(" -", at + 2)
-    return False
-
-
 def find_shapes(text: str, classed: str) -> Iterator[Span]:
-    """Each secret in `text` that shows by its shape; `classed` is `classes(text)`."""
+    """Each secret in `text` that shows by its shape; `classed` is `gate.classes(text)`."""
     pattern, kinds = _shapes()
-    at = classed.find(_RUN_CLASS)
+    at = classed.find(RUN_CLASS)
     while at >= 0:
         end = at + RUN
         for start in _starts(text, at) if not _is_name(text, at, end) else ():
@@ -139,7 +102,7 @@ def find_shapes(text: str, classed: str) -> Iterator[Span]:
                 break
         else:
             end = _run_end(classed, end)
-        at = classed.find(_RUN_CLASS, end)
+        at = classed.find(RUN_CLASS, end)
     if "$" in text:
         for match in re.finditer(_CRYPT, text):
             yield match.start(), match.end(), "password-hash"

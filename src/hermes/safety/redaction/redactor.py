@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hermes.safety.redaction import formats
+from hermes.safety.redaction.gate import is_ordinary
 from hermes.safety.redaction.known import KnownValues
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from hermes.safety.redaction.squeeze import Span
     from hermes.safety.redaction.stream import RedactingStream
@@ -60,49 +60,11 @@ class Redactor:
 
 def find_secrets(text: str) -> list[Span]:
     """Where the secrets are that show by shape or by name."""
-    # Nearly every text is ordinary: decide that with a few searches that run at memory speed.
-    classed = formats.classes(text)
-    low, keywords = _keywords(text)
-    spans: list[Span] = []
-    if (
-        keywords
-        or formats.has_run(classed)
-        or "://" in text
-        or formats.has_option(text)
-        or ("'" in text and "identified by" in low)
-    ):
-        spans.extend(_detect(text, classed, low, keywords))
-    plain = "\x01" in classed or not text.isascii()
-    if plain or "\\" in text:
-        spans.extend(_find_hidden(text, plain=plain))
-    return spans
-
-
-def _keywords(text: str) -> tuple[str, list[str]]:
-    """The text in lower case, place by place, and the words in it that announce a secret."""
-    low = text.lower()
-    if len(low) != len(text):
-        # One letter, U+0130, becomes two in lower case.
-        low = text.replace("\u0130", "i").lower()
-    words = formats.KEYWORDS if "cre" in low else formats.KEYWORDS[:-2]
-    return low, [word for word in words if word in low]
-
-
-def _detect(text: str, classed: str, low: str, keywords: list[str]) -> Iterator[Span]:
+    if is_ordinary(text):
+        return []
     from hermes.safety.redaction.detect import detect
 
-    return detect(text, classed, low, keywords)
-
-
-def _find_hidden(text: str, *, plain: bool) -> list[Span]:
-    """Secrets with invisible characters in between."""
-    from hermes.safety.redaction.squeeze import squeeze
-
-    seen = squeeze(text, plain=plain)
-    if seen is None:
-        return []
-    spans = _detect(seen.text, formats.classes(seen.text), *_keywords(seen.text))
-    return [seen.original(span) for span in spans]
+    return list(detect(text))
 
 
 def replace(text: str, spans: list[Span], again: Callable[[str], str]) -> str:

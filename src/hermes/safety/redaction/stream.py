@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.safety.redaction.formats import KEYWORDS
+from hermes.safety.redaction.gate import KEYWORDS
 from hermes.safety.redaction.redactor import mask, merge
 from hermes.safety.redaction.squeeze import join_lines
 
