@@ -23,6 +23,7 @@ DEFAULTS: dict[str, tuple[Any, str]] = {
     "tools.disabled_toolsets": ([], "toolsets to leave out"),
     "tools.defer_above": (24, "offer tools through tool_search when there are more than this"),
     "tools.parallel": (16, "how many calls of one turn may run at once"),
+    "search.embeddings": (False, "let an embedding model help tool_search (extra: embeddings)"),
     "artifacts.max_bytes": (512 * 1024 * 1024, "room for large results before the oldest goes"),
     "artifacts.keep_days": (7, "how long a large result can be read back"),
     "audit.enabled": (True, "write one line per call to the audit log"),

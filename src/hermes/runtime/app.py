@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hermes.core.toolsets import Toolsets
     from hermes.runtime.artifacts import ArtifactStore
     from hermes.runtime.audit import AuditLog
-    from hermes.runtime.deferral import Offer
+    from hermes.runtime.deferral import Offer, ToolIndex
     from hermes.runtime.definitions import Definitions
     from hermes.runtime.discovery import Discovery
     from hermes.runtime.hooks import Hooks
@@ -166,6 +166,18 @@ class App:
         return Definitions(self.registry, self.toolsets)
 
     @cached_property
+    def index(self) -> ToolIndex:
+        """What finds a tool by need; an embedding model helps where the settings say so."""
+        from hermes.runtime.deferral import ToolIndex
+
+        embed = None
+        if self.config.get("search.embeddings"):
+            from hermes.runtime.search.embedding import embedder
+
+            embed = embedder()
+        return ToolIndex(self.registry, embed=embed)
+
+    @cached_property
     def artifacts(self) -> ArtifactStore:
         """Large results, kept for paging."""
         from hermes.runtime.artifacts import ArtifactStore
@@ -212,6 +224,7 @@ class App:
         return Offer(
             self.registry,
             self.registry.available(chosen),
+            index=self.index,
             defer_above=self.config.get("tools.defer_above"),
         )
 

@@ -124,7 +124,7 @@ class AuditLog:
                 # Another process has written since, or this is our first line.
                 self._last = _last_hash(file.fileno(), size)
             data = b"".join(self._chained(lines))
-            if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
+            if size and _read_at(file.fileno(), 1, size - 1) != b"\n":
                 # A crash cut the last line short; ours must not become part of it.
                 data = b"\n" + data
             file.write(data)
@@ -214,12 +214,18 @@ def _last_hash(handle: int, size: int) -> str:
     back = 4096
     while size:
         start = max(0, size - back)
-        tail = os.pread(handle, size - start, start)
+        tail = _read_at(handle, size - start, start)
         lines = tail.rstrip(b"\n").split(b"\n")
         if len(lines) > 1 or start == 0:
             return split_line(lines[-1])[0] or START
         back *= 8
     return START
+
+
+def _read_at(handle: int, count: int, offset: int) -> bytes:
+    """`os.pread`, which Windows has not; writes go to the end whatever was read."""
+    os.lseek(handle, offset, os.SEEK_SET)
+    return os.read(handle, count)
 
 
 @contextmanager

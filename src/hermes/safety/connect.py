@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     Rules = UrlRules | Mapping[str, Any] | None
 
 
+# The pool's own ten would let a few hung requests block every other host.
+_CONNECTIONS = 100
+
+
 class UrlRefusedError(ToolError):
     """A request was not sent because the rules don't allow its place."""
 
@@ -46,7 +50,9 @@ class PinnedTransport(httpx2.HTTPTransport):
         context = httpx2.create_ssl_context(verify=verify)
         super().__init__(verify=context, trust_env=False)
         self._pool = httpcore2.ConnectionPool(
-            ssl_context=context, network_backend=_PinnedBackend(rules, resolve)
+            ssl_context=context,
+            max_connections=_CONNECTIONS,
+            network_backend=_PinnedBackend(rules, resolve),
         )
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -63,7 +69,9 @@ class AsyncPinnedTransport(httpx2.AsyncHTTPTransport):
         context = httpx2.create_ssl_context(verify=verify)
         super().__init__(verify=context, trust_env=False)
         self._pool = httpcore2.AsyncConnectionPool(
-            ssl_context=context, network_backend=_AsyncPinnedBackend(rules, resolve)
+            ssl_context=context,
+            max_connections=_CONNECTIONS,
+            network_backend=_AsyncPinnedBackend(rules, resolve),
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:

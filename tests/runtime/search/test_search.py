@@ -222,17 +222,34 @@ def test_a_hint_is_short_and_on_one_line(description: str, name: str) -> None:
     words = hint(description, name)
 
     assert len(words.split()) <= 5
+    assert len(words) <= 40
     assert "\n" not in words
 
 
-def test_a_hint_says_what_the_name_does_not() -> None:
-    assert hint("Read a text file, with line numbers. Long ones are paged.", "read_file") == (
-        "text line numbers"
-    )
-    assert hint("Run SQL against a SQLite database and return the rows.", "database_query") == (
-        "run SQL against SQLite return"
-    )
-    assert hint("", "sleep") == ""
+@pytest.mark.parametrize(
+    ("description", "name", "expected"),
+    [
+        ("Read a text file, with line numbers. Long.", "read_file", "text file, with line numbers"),
+        (
+            "Run SQL against a SQLite database and return rows.",
+            "db",
+            "run SQL against SQLite database",
+        ),
+        ("Read text, tables and metadata of a PDF file.", "pdf_extract", "read text of PDF file"),
+        ("List, start and stop Docker containers, and more.", "docker", "list Docker containers"),
+        ("Draw a chart (line, bar, pie) from data.", "chart_generate", "draw chart"),
+        ("Fetch one or more web pages as markdown.", "web_extract", "fetch web pages as markdown"),
+        ("List Home Assistant entities such as lights.", "ha_list", "Home Assistant entities"),
+        ("Evaluate code in a persistent interpreter for hours.", "repl", "evaluate code"),
+        ("Refund a charge, fully or in part.", "create_refund", "charge, fully or in part"),
+        ("Search files.", "search_files", ""),
+        ("", "sleep", ""),
+    ],
+)
+def test_a_hint_is_a_phrase_that_reads_on_from_the_name(
+    description: str, name: str, expected: str
+) -> None:
+    assert hint(description, name) == expected
 
 
 def test_importing_the_package_reads_no_lexicon_and_nothing_heavy() -> None:

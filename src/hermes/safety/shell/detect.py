@@ -7,6 +7,8 @@ import posixpath
 from hermes.safety.shell.normalise import is_plain, normalise
 from hermes.safety.shell.verdict import Finding, Verdict
 
+_LONGEST = 500_000
+
 
 def detect_dangerous_command(
     command: str, *, cwd: str | None = None, home: str | None = None
@@ -25,6 +27,9 @@ def detect_dangerous_command(
     base = _home() if home is None else posixpath.normpath(home)
     start = posixpath.normpath(cwd) if cwd else posixpath.join(base, "projects", "workspace")
     judge = Judge(len(command))
+    if len(command) > _LONGEST:
+        judge.report("text.too-complex", Origin(0, len(command)), command[:80])
+        return Verdict(judge.findings, judge.commands)
     if is_plain(command):
         judge.run_text(command, Origin(0, len(command)), Scope(start, base))
         return Verdict(judge.findings, judge.commands)

@@ -11,8 +11,16 @@ import re
 
 _TOKEN = re.compile(r"&>>?|[<>]&|&&|\|\||;;|[;&|\n(){}]|[^\s;&|(){}<>]+|[<>]+")
 _SYNTAX = re.compile(r"[^\w\s/.:=,-]")
-_OPENING = frozenset(("if", "for", "while", "until", "case", "select"))
-_CLOSING = frozenset(("fi", "done", "esac"))
+_CLOSED_BY = {
+    "(": ")",
+    "{": "}",
+    "if": "fi",
+    "for": "done",
+    "while": "done",
+    "until": "done",
+    "select": "done",
+    "case": "esac",
+}
 _EXPECTS_COMMAND = frozenset(
     ("then", "do", "else", "elif", "if", "while", "until", "!", "{", "time")
 )
@@ -23,26 +31,29 @@ _MOST_SYNTAX = 1500
 def split_pieces(text: str) -> list[tuple[int, int]]:
     """Where the pieces of a prepared text start and end; several statements share a short piece."""
     pieces: list[tuple[int, int]] = []
-    start = depth = 0
+    start = 0
+    # What is open, by what closes it; a `)` after a pattern of `case` closes nothing.
+    stack: list[str] = []
     at_command = True
     for found in _TOKEN.finditer(text):
         token = found.group()
-        if token in ("(", "{"):
-            depth += 1
+        if token == "(" or (token == "{" and at_command):
+            stack.append(_CLOSED_BY[token])
             at_command = True
-        elif token in (")", "}"):
-            depth = max(0, depth - 1)
+        elif token == ")" or (token == "}" and at_command):
+            if stack and stack[-1] == token:
+                stack.pop()
             at_command = token == ")"
         elif token in (";", "\n", "&", "&&", "||", ";;", "|"):
             at_command = True
-            if not depth and token not in ("|", ";;") and found.end() - start >= _CHUNK:
+            if not stack and token not in ("|", ";;") and found.end() - start >= _CHUNK:
                 pieces.append((start, found.start() if token in ("&&", "||") else found.end()))
                 start = found.end()
-        elif at_command and token in _OPENING:
-            depth += 1
+        elif at_command and token in _CLOSED_BY:
+            stack.append(_CLOSED_BY[token])
             at_command = token in _EXPECTS_COMMAND
-        elif at_command and token in _CLOSING:
-            depth = max(0, depth - 1)
+        elif at_command and stack and token == stack[-1]:
+            stack.pop()
             at_command = False
         else:
             at_command = token in _EXPECTS_COMMAND
