@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 log = Log("hermes.audit")
 
 START = "0" * 64
-_GATHER = 128
+_GATHER = 512
 # How many lines are kept while the disk does not take them.
 _KEPT = 10_000
 _FLUSH_SECONDS = 1.0
@@ -38,8 +38,8 @@ _CUT = 4_000
 _encode = msgspec.json.Encoder().encode
 
 
-class AuditLine(msgspec.Struct):
-    """What is noted of one call, beside its arguments."""
+class AuditLine(msgspec.Struct, gc=False):
+    """What is noted of one call. `arguments` is JSON text, masked when the line is written."""
 
     at: float
     front_door: str
@@ -52,6 +52,7 @@ class AuditLine(msgspec.Struct):
     rule: str
     status: str
     ms: float
+    arguments: str | msgspec.Raw
 
 
 class AuditLog:
@@ -60,8 +61,7 @@ class AuditLog:
     def __init__(self, path: str | None = None) -> None:
         self.path = path or home_path("audit", "audit.jsonl")
         self._lock = threading.Lock()
-        # Each line with the JSON text of its arguments, which is masked when it is written.
-        self._waiting: list[tuple[AuditLine, str]] = []
+        self._waiting: list[AuditLine] = []
         self._last = START
         self._size = -1
         self._failing = False
@@ -70,10 +70,10 @@ class AuditLog:
         self._wake = threading.Event()
         self._writer: threading.Thread | None = None
 
-    def record(self, line: AuditLine, arguments: str, *, now: bool = False) -> None:
+    def record(self, line: AuditLine, *, now: bool = False) -> None:
         """Note one call; `now` puts it on disk before returning."""
         waiting = self._waiting
-        waiting.append((line, arguments))
+        waiting.append(line)
         if now or len(waiting) >= _GATHER:
             self.flush()
         elif len(waiting) == 1:
@@ -115,7 +115,7 @@ class AuditLog:
             time.sleep(_FLUSH_SECONDS)
             self.flush()
 
-    def _append(self, lines: list[tuple[AuditLine, str]]) -> None:
+    def _append(self, lines: list[AuditLine]) -> None:
         make_private(os.path.dirname(self.path))
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(handle, "r+b", buffering=0) as file, _locked(file.fileno()):
@@ -123,7 +123,7 @@ class AuditLog:
             if size != self._size:
                 # Another process has written since, or this is our first line.
                 self._last = _last_hash(file.fileno(), size)
-            data = b"".join(self._chained(lines))
+            data = self._chained(lines)
             if size and _read_at(file.fileno(), 1, size - 1) != b"\n":
                 # A crash cut the last line short; ours must not become part of it.
                 data = b"\n" + data
@@ -139,13 +139,17 @@ class AuditLog:
         finally:
             os.close(handle)
 
-    def _chained(self, lines: list[tuple[AuditLine, str]]) -> Iterator[bytes]:
+    def _chained(self, lines: list[AuditLine]) -> bytes:
         """The lines as they are written, each with a hash that depends on all before it."""
-        masked = _masked([arguments for _, arguments in lines], self.redact)
-        for (line, _), arguments in zip(lines, masked, strict=True):
-            body = b'%s,"arguments":%s}' % (_encoded(line)[:-1], arguments.encode())
-            self._last = chained(self._last, body)
-            yield b'{"hash":"%s",%s\n' % (self._last.encode(), body[1:])
+        _mask([line for line in lines if isinstance(line.arguments, str)], self.redact)
+        written: list[bytes] = []
+        last = self._last.encode()
+        for line in lines:
+            body = _encoded(line)
+            last = chained(last, body)
+            written += (b'{"hash":"', last, b'",', body[1:], b"\n")
+        self._last = last.decode()
+        return b"".join(written)
 
 
 def _encoded(line: AuditLine) -> bytes:
@@ -153,20 +157,31 @@ def _encoded(line: AuditLine) -> bytes:
         return _encode(line)
     except UnicodeEncodeError:
         # A model may send lone surrogates even as a name.
-        return to_json(msgspec.structs.asdict(line)).encode()
+        names = {name: _printable(getattr(line, name)) for name in line.__struct_fields__}
+        return _encode(AuditLine(**names))
 
 
-def _masked(arguments: list[str], redact: Callable[[str], str]) -> list[str]:
-    """Arguments with secrets masked and long texts cut."""
-    short = [text if len(text) <= _CUT else _shortened(text) for text in arguments]
+def _printable(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    return value.encode("utf-8", "backslashreplace").decode()
+
+
+def _mask(lines: list[AuditLine], redact: Callable[[str], str]) -> None:
+    """Put masked arguments, long texts cut, in place of the given ones."""
+    given = [str(line.arguments) for line in lines]
+    short = [text if len(text) <= _CUT else _shortened(text) for text in given]
     # One pass over all of them costs a fraction of one pass each; JSON text has no raw newline.
     masked = redact("\n".join(short)).split("\n")
-    return masked if len(masked) == len(short) else [redact(text) for text in short]
+    if len(masked) != len(short):
+        masked = [redact(text) for text in short]
+    for line, arguments in zip(lines, masked, strict=True):
+        line.arguments = msgspec.Raw(arguments.encode())
 
 
-def chained(before: str, body: bytes) -> str:
+def chained(before: bytes, body: bytes) -> bytes:
     """The hash of a line, given that of the line before."""
-    return hashlib.sha256(before.encode() + body).hexdigest()
+    return hashlib.sha256(before + body).hexdigest().encode()
 
 
 def split_line(line: bytes) -> tuple[str, bytes]:
@@ -188,15 +203,15 @@ def lines(path: str) -> Iterator[dict[str, Any]]:
 
 def verify(path: str) -> tuple[int, str | None]:
     """How many lines hold, and what is wrong with the first that does not."""
-    last, number, noted = START, 0, _noted(path)
+    last, number, noted = START.encode(), 0, _noted(path)
     met = noted is None
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
             given, body = split_line(line.rstrip(b"\n"))
             last = chained(last, body)
-            if given != last:
+            if given.encode() != last:
                 return number - 1, f"line {number} does not follow from the lines before it"
-            met = met or last == noted
+            met = met or last.decode() == noted
     return number, None if met else "lines are missing at the end"
 
 

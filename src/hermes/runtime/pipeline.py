@@ -354,7 +354,7 @@ class Runtime:
                 remember(ruling, said, context)
         if self.audit is not None:
             # On disk before it runs: a call that kills us has still been noted.
-            self.audit.record(flight.line("approved", 0.0), flight.noted, now=True)
+            self.audit.record(flight.line("approved", 0.0), now=True)
         return None
 
     def _pre_hooks(
@@ -458,7 +458,7 @@ class Runtime:
         assert self.audit is not None
         line = flight.line(outcome.status, outcome.seconds)
         try:
-            self.audit.record(line, flight.noted, now=outcome.status == "refused")
+            self.audit.record(line, now=outcome.status == "refused")
         except Exception as error:  # noqa: BLE001 - the call has happened: its result is not lost
             self._trouble(f"the audit log: {type(error).__name__}: {error}", flight)
 
@@ -539,4 +539,5 @@ class Flight:
             self.ruling.rule if self.ruling is not None else "",
             status,
             round(seconds * 1000, 3),
+            self.noted,
         )

@@ -59,3 +59,10 @@ def test_a_long_heredoc_is_data() -> None:
     command = f"cat > notes.md <<'EOF'\n{body}EOF\nls notes.md"
 
     assert detect_dangerous_command(command).action == "allow"
+
+
+def test_a_sed_script_full_of_escapes_is_read_in_good_time() -> None:
+    script = "s/" + r"\([0-9][0-9]*\)\." * 40 + "/x/p"
+
+    assert detect_dangerous_command(f"sed -n '{script}' log").action == "allow"
+    assert detect_dangerous_command(f"sed -n '{script}; s/a/rm -rf b/e' log").action == "ask"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 _NON_ASCII = re.compile(r"[^\x00-\x7f]")
-_SPECIAL = re.compile(r"['\"\\`#<>;()\n@!+?*]|\$[(']")
+_SPECIAL = re.compile(r"['\"\\`#<>;()\n@!+?*]|\$[('{]")
 _DELIMITER_END = frozenset(" \t\n;&|<>()")
 _BRACKETS = re.compile(r"[(){}]")
 _DEEPEST = 60
@@ -113,6 +113,9 @@ class _Preparer:
             return self._backtick(at)
         if token == "$(":
             return self._open("$(", at, 2)
+        if token == "${":
+            end = matching_brace(text, at + 2)
+            return self._flatten(at, end + 1) if end > 0 else at + 2
         if top == '"':
             return at + 1
         if token == "'" or (token == "$'"):

@@ -35,8 +35,9 @@ def split_pieces(text: str) -> list[tuple[int, int]]:
     # What is open, by what closes it; a `)` after a pattern of `case` closes nothing.
     stack: list[str] = []
     at_command = True
+    before = token = ""
     for found in _TOKEN.finditer(text):
-        token = found.group()
+        before, token = token, found.group()
         if token == "(" or (token == "{" and at_command):
             stack.append(_CLOSED_BY[token])
             at_command = True
@@ -46,7 +47,8 @@ def split_pieces(text: str) -> list[tuple[int, int]]:
             at_command = token == ")"
         elif token in (";", "\n", "&", "&&", "||", ";;", "|"):
             at_command = True
-            if not stack and token not in ("|", ";;") and found.end() - start >= _CHUNK:
+            ended = token not in ("|", ";;") and not _goes_on(before, token)
+            if ended and not stack and found.end() - start >= _CHUNK:
                 pieces.append((start, found.start() if token in ("&&", "||") else found.end()))
                 start = found.end()
         elif at_command and token in _CLOSED_BY:
@@ -60,6 +62,13 @@ def split_pieces(text: str) -> list[tuple[int, int]]:
     if start < len(text):
         pieces.append((start, len(text)))
     return pieces
+
+
+def _goes_on(before: str, token: str) -> bool:
+    """Whether a line is continued on the next one, or a function's body is still to come."""
+    if token != "\n":
+        return False
+    return before in (")", "|", "&&", "||") or before.endswith("\\")
 
 
 def is_dense(text: str) -> bool:
