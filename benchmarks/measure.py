@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 
 class Row(NamedTuple):
@@ -46,19 +46,30 @@ def python_ms(code: str, **more: object) -> float:
     return process_ms([sys.executable, "-c", code], **more)  # type: ignore[arg-type]
 
 
-def each_us(work: Callable[[], object], *, runs: int = 7, times: int = 2_000) -> float:
+def each_us(work: Callable[[], object], *, runs: int = 25, times: int = 2_048) -> float:
     """CPU microseconds of one call of `work`, the least of several rounds."""
-    best = float("inf")
+    return alternately_us({"": work}, runs=runs, times=times)[""]
+
+
+def alternately_us(
+    works: Mapping[str, Callable[[], object]], *, runs: int = 60, times: int = 2_048
+) -> dict[str, float]:
+    """The same for several, in turns: a machine that is slow for a while is so for all of them.
+
+    A round is long enough for what happens only now and then, such as a flush, to be in it.
+    """
+    best = dict.fromkeys(works, float("inf"))
     for _ in range(runs):
-        begun = time.process_time()
-        for _ in range(times):
-            work()
-        best = min(best, time.process_time() - begun)
-    return best / times * 1e6
+        for name, work in works.items():
+            begun = time.process_time()
+            for _ in range(times):
+                work()
+            best[name] = min(best[name], time.process_time() - begun)
+    return {name: seconds / times * 1e6 for name, seconds in best.items()}
 
 
 async def each_us_async(
-    work: Callable[[], Awaitable[object]], *, runs: int = 7, times: int = 2_000
+    work: Callable[[], Awaitable[object]], *, runs: int = 60, times: int = 2_048
 ) -> float:
     """The same for something to be awaited in the running loop."""
     best = float("inf")

@@ -66,7 +66,7 @@ def _first_ms(env: dict[str, str]) -> float:
     import subprocess
 
     found = []
-    for _ in range(5):
+    for _ in range(15):
         done = subprocess.run(
             [sys.executable, "-c", _FIRST],
             check=True,

@@ -80,7 +80,7 @@ def test_a_closed_child_leaves_nothing_with_its_parent() -> None:
     for child in children:
         child.close()
 
-    assert parent._callbacks == []
+    assert parent._children == set()
 
 
 def test_waiting_ends_when_the_stop_is_asked_for() -> None:

@@ -805,7 +805,7 @@ def test_calls_from_many_threads_share_a_runtime() -> None:
     assert contents == ['"done"'] * 1600
     assert len(bench.ran) == 1600
     assert bench.runtime.running() == []
-    assert bench.runtime._context.cancellation._callbacks == []
+    assert bench.runtime._context.cancellation._children == set()
 
 
 def test_ids_are_made_where_none_are_given() -> None:

@@ -35,7 +35,7 @@ class CancelledError(HermesError):
 class Cancellation:
     """Says once, to whoever asks or waits, that a call is to stop; its children stop with it."""
 
-    __slots__ = ("_callbacks", "_event", "_parent", "reason")
+    __slots__ = ("_callbacks", "_children", "_event", "_parent", "reason")
 
     # One lock for all: it is held for a few instructions, and only when something is cancelled
     # or waited for, so that making one costs next to nothing.
@@ -44,10 +44,12 @@ class Cancellation:
     def __init__(self, parent: Cancellation | None = None) -> None:
         self._event: threading.Event | None = None
         self._callbacks: list[Callable[[], object]] = []
+        self._children: set[Cancellation] = set()
         self._parent = parent
         self.reason = ""
         if parent is not None:
-            parent._callbacks.append(self._follow)  # noqa: SLF001 - one of its own kind
+            parent._children.add(self)  # noqa: SLF001 - one of its own kind
+            # Looked at only now: a parent that was cancelled before could not tell us.
             if parent.reason:
                 self.reason = parent.reason
 
@@ -69,8 +71,11 @@ class Cancellation:
             self.reason = reason or "cancelled"
             # A copy: whoever is just taking a callback back does so in the list we had.
             callbacks, self._callbacks = tuple(self._callbacks), []
+            children = tuple(self._children)
             if self._event is not None:
                 self._event.set()
+        for child in children:
+            child.cancel(self.reason)
         for callback in callbacks:
             try:
                 callback()
@@ -99,17 +104,8 @@ class Cancellation:
 
     def close(self) -> None:
         """Let go of the parent: the call has ended."""
-        if self._parent is None:
-            return
-        try:
-            self._parent._callbacks.remove(self._follow)  # noqa: SLF001
-        except ValueError:
-            # It was cancelled, and told us.
-            return
-
-    def _follow(self) -> None:
-        assert self._parent is not None
-        self.cancel(self._parent.reason)
+        if self._parent is not None:
+            self._parent._children.discard(self)  # noqa: SLF001
 
     def _forget(self, callback: Callable[[], object]) -> None:
         try:

@@ -198,7 +198,7 @@ class ToolRegistry:
 
     def resolve(self, name: str) -> ToolEntry | None:
         """Like `get`, with the handler there to be called."""
-        entry = self.get(name)
+        entry = self._entries.get(name) or self.get(name)
         if entry is not None and entry.handler is None and self._loader is not None:
             return self._loader(entry)
         return entry

@@ -30,6 +30,9 @@ class Answer:
 
 def from_value(value: Any) -> Answer:
     """The answer of a handler that returned."""
+    if type(value) is dict and "error" not in value:
+        # By far the most frequent.
+        return Answer(to_json(value))
     if isinstance(value, str):
         if value[:1] in ("{", "[") and (parsed := _parsed(value)) is not None:
             return _judged(parsed, value)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 log = Log("hermes.audit")
 
 START = "0" * 64
-_GATHER = 512
+_GATHER = 1024
 # How many lines are kept while the disk does not take them.
 _KEPT = 10_000
 _FLUSH_SECONDS = 1.0
@@ -116,8 +116,7 @@ class AuditLog:
             self.flush()
 
     def _append(self, lines: list[AuditLine]) -> None:
-        make_private(os.path.dirname(self.path))
-        handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        handle = self._open()
         with os.fdopen(handle, "r+b", buffering=0) as file, _locked(file.fileno()):
             size = os.fstat(file.fileno()).st_size
             if size != self._size:
@@ -130,6 +129,14 @@ class AuditLog:
             file.write(data)
             self._size = size + len(data)
             self._note_head()
+
+    def _open(self) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+        try:
+            return os.open(self.path, flags, 0o600)
+        except FileNotFoundError:
+            make_private(os.path.dirname(self.path))
+            return os.open(self.path, flags, 0o600)
 
     def _note_head(self) -> None:
         """Keep the newest hash beside the log, in place: a rename each time would cost as much."""
@@ -144,10 +151,11 @@ class AuditLog:
         _mask([line for line in lines if isinstance(line.arguments, str)], self.redact)
         written: list[bytes] = []
         last = self._last.encode()
+        encoded, append = _encoded, written.append
         for line in lines:
-            body = _encoded(line)
+            body = encoded(line)
             last = chained(last, body)
-            written += (b'{"hash":"', last, b'",', body[1:], b"\n")
+            append(b'{"hash":"%b",%b\n' % (last, body[1:]))
         self._last = last.decode()
         return b"".join(written)
 

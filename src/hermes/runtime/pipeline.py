@@ -264,7 +264,7 @@ class Runtime:
                 if refusal is not None:
                     return self._end(flight, refusal)
 
-            value = yield from self._run(flight)  # 8 run
+            value = yield self._started(flight, entry)  # 8 run
             if hooks.transform_tool_result:  # 9 transform
                 value = yield from self._transform(flight, value)
             answer = answers.from_value(value)
@@ -382,9 +382,8 @@ class Runtime:
         ruling = self._judge(flight.entry, flight.arguments, flight.context)
         return None if ruling.action == "allow" else (yield from self._approve(flight, ruling))
 
-    def _run(self, flight: Flight) -> Generator[needs.Need, Any, Any]:
-        entry, context = flight.entry, flight.context
-        assert entry is not None
+    def _started(self, flight: Flight, entry: ToolEntry) -> needs.Run:
+        """The handler's turn, announced to who watches."""
         report = None
         if self.events.listeners:
             emit, call_id, tool = self.events.emit, flight.call_id, entry.name
@@ -398,9 +397,10 @@ class Runtime:
         if entry.lifecycle is not None:
             self._lifecycles[entry.lifecycle] = entry.name
         cancellation = flight.cancellation
-        cancellation.check()
-        running = context.for_call(flight.call_id, entry.name, cancellation, report)
-        return (yield needs.Run(entry, flight.arguments, running))
+        if cancellation.reason:
+            cancellation.check()
+        running = flight.context.for_call(flight.call_id, entry.name, cancellation, report)
+        return needs.Run(entry, flight.arguments, running)
 
     def _transform(self, flight: Flight, value: Any) -> Generator[needs.Need, Any, Any]:
         for hook in self.hooks.transform_tool_result:
@@ -449,18 +449,14 @@ class Runtime:
             artifact=artifact,
         )
         if self.audit is not None:  # 12 record
-            self._record(flight, outcome)
+            try:
+                line = flight.line(answer.status, outcome.seconds)
+                self.audit.record(line, now=answer.status == "refused")
+            except Exception as error:  # noqa: BLE001 - the call has happened: its result stays
+                self._trouble(f"the audit log: {type(error).__name__}: {error}", flight)
         if self.events.listeners:
             self.events.emit("finished", flight.call_id, flight.tool, outcome=outcome)
         return outcome
-
-    def _record(self, flight: Flight, outcome: ToolOutcome) -> None:
-        assert self.audit is not None
-        line = flight.line(outcome.status, outcome.seconds)
-        try:
-            self.audit.record(line, now=outcome.status == "refused")
-        except Exception as error:  # noqa: BLE001 - the call has happened: its result is not lost
-            self._trouble(f"the audit log: {type(error).__name__}: {error}", flight)
 
     def _before_resolve(self, flight: Flight) -> None:
         assert self.before_resolve is not None

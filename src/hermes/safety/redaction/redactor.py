@@ -23,24 +23,29 @@ def redact(text: str) -> str:
 class Redactor:
     """`redact` that also knows the values of some secrets and masks them wherever they appear."""
 
-    __slots__ = ("_known",)
+    __slots__ = ("_known", "_knows")
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._known = KnownValues(known)
+        # Kept apart: a look at a flag costs a fraction of asking an object.
+        self._knows = bool(self._known)
 
     def add(self, value: str) -> None:
         """Mask this value from now on."""
         self._known.add(value)
+        self._knows = bool(self._known)
 
     def redact(self, text: str) -> str:
         """`text` with every secret replaced by `[REDACTED:kind]`."""
+        if not self._knows and is_ordinary(text):
+            return text
         spans = self.find(text)
         return replace(text, spans, self.redact) if spans else text
 
     def find(self, text: str) -> list[Span]:
         """Where the secrets are, as start, end and kind, in no particular order."""
         spans = find_secrets(text)
-        if self._known:
+        if self._knows:
             spans.extend(self._known.find(text))
             spans.extend(self._known.find_joined(text))
         return spans
