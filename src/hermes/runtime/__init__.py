@@ -1,16 +1,21 @@
 """How a call happens: from a model's request to the JSON text it gets back.
 
-pipeline       Runtime: the twelve stages; needs  what they wait for; answers  what is said
+pipeline       Runtime: the twelve stages; flight  one call on its way through them;
+               needs  what they wait for; answers  what the model is told
 parallel       the calls of one turn, side by side
-bridge         sync code to async handlers; workers  threads that can be given up on
+bridge         sync code to async handlers; drive  awaiting what may have to be stopped;
+               workers  threads that can be given up on
 discovery      which modules hold tools, seen from their syntax trees; manifest  remembered
 definitions    what the model is offered; deferral  few schemas, the rest on demand
 search         find a tool by need
-plugins        other people's tools, hooks and commands; trust  whose content may load
+plugins        other people's tools, hooks and commands; trust  whose content may load;
+               plugin_modules, entry_points  where they are found
 yaml_tools     tools without code, reloaded when their file changes
+rights         the gate of a running program, put together from its files
 hooks, events  what may be changed, what may be watched
-artifacts      large results kept for paging; fit  how they are cut
+artifacts      large results kept for paging; fit  how they are cut; line_search  in them
 audit          one chained line per call
+protocol       tool calls and results as JSON
 app            all of it put together for a front door
 """
 

@@ -22,8 +22,8 @@ from hermes.core.jsontext import to_json
 from hermes.core.log import Log
 from hermes.core.registry import registry as shared_registry
 from hermes.runtime import answers, needs
-from hermes.runtime.audit import AuditLine
 from hermes.runtime.events import EventBus
+from hermes.runtime.flight import Flight
 from hermes.runtime.hooks import HookCall, Hooks, Rewrite, Veto
 from hermes.runtime.workers import StoppedLateError, StuckError, Workers
 from hermes.safety.policy import EffectPolicy, Ruling
@@ -483,57 +483,3 @@ class Runtime:
 
 def _name(hook: Any) -> str:
     return str(getattr(hook, "__qualname__", None) or repr(hook))
-
-
-class Flight:
-    """What is known of a call while it is under way."""
-
-    __slots__ = (
-        "arguments",
-        "call_id",
-        "cancellation",
-        "context",
-        "entry",
-        "noted",
-        "ruling",
-        "started",
-        "tool",
-        "verdict",
-    )
-
-    def __init__(
-        self,
-        call_id: str,
-        tool: str,
-        context: ToolContext,
-        cancellation: Cancellation,
-        started: float,
-    ) -> None:
-        self.call_id = call_id
-        self.tool = tool
-        self.context = context
-        self.cancellation = cancellation
-        self.started = started
-        self.entry: ToolEntry | None = None
-        self.arguments: dict[str, Any] = {}
-        self.noted = "{}"
-        self.ruling: Ruling | None = None
-        self.verdict = "allowed"
-
-    def line(self, status: str, seconds: float) -> AuditLine:
-        """The audit line of the call as it now stands."""
-        context = self.context
-        return AuditLine(
-            time.time(),
-            context.front_door,
-            context.session_id,
-            context.task.id,
-            context.agent_path,
-            self.call_id,
-            self.tool,
-            self.verdict,
-            self.ruling.rule if self.ruling is not None else "",
-            status,
-            round(seconds * 1000, 3),
-            self.noted,
-        )

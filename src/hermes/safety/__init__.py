@@ -1,10 +1,15 @@
 """What may happen: judgements over values, before anything runs.
 
-    policy       the ruling on a call: allow, ask, refuse
-    shell        what a shell command would really do
-    paths, urls  where a path or an address really leads
-    redaction    secrets out of any text
-    sanitise     error messages and foreign descriptions, made safe to show a model
+policy       the ruling on a call: allow, ask, refuse
+gate         the policy of a running Hermes: all of the below together
+acts         what a call would do to the world, read from its arguments
+permissions  who may do what: profiles of rights, in layers
+approval     what was approved, for how long, for exactly what; denials  what was refused;
+             pending  questions that are answered elsewhere
+shell        what a shell command would really do
+paths, urls  where a path or an address really leads; connect  only to what was checked
+redaction    secrets out of any text
+sanitise     error messages and foreign descriptions, made safe to show a model
 
 Pure functions: no tool, and no input or output but looking at the places that are judged.
 """

@@ -4,5 +4,6 @@ main         chooses the command, turns errors into one line and an exit code
 commands     the table of commands; a command's module is imported when it was chosen
 terminal     what is printed and how: answers to stdout, remarks to stderr, colour or none
 approval     asks the person at the terminal
-call, tools, toolsets, tool, plugins, doctor, config, trust, completion   one command each
+
+Every other module is the command of its name.
 """

@@ -1,0 +1,69 @@
+"""One call under way: what the stages of the pipeline know of it, and its line in the audit log."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from hermes.runtime.audit import AuditLine
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from hermes.core.context import Cancellation, ToolContext
+    from hermes.core.entry import ToolEntry
+    from hermes.safety.policy import Ruling
+
+
+class Flight:
+    """What is known of a call while it is under way."""
+
+    __slots__ = (
+        "arguments",
+        "call_id",
+        "cancellation",
+        "context",
+        "entry",
+        "noted",
+        "ruling",
+        "started",
+        "tool",
+        "verdict",
+    )
+
+    def __init__(
+        self,
+        call_id: str,
+        tool: str,
+        context: ToolContext,
+        cancellation: Cancellation,
+        started: float,
+    ) -> None:
+        self.call_id = call_id
+        self.tool = tool
+        self.context = context
+        self.cancellation = cancellation
+        self.started = started
+        self.entry: ToolEntry | None = None
+        self.arguments: dict[str, Any] = {}
+        self.noted = "{}"
+        self.ruling: Ruling | None = None
+        self.verdict = "allowed"
+
+    def line(self, status: str, seconds: float) -> AuditLine:
+        """The audit line of the call as it now stands."""
+        context = self.context
+        return AuditLine(
+            time.time(),
+            context.front_door,
+            context.session_id,
+            context.task.id,
+            context.agent_path,
+            self.call_id,
+            self.tool,
+            self.verdict,
+            self.ruling.rule if self.ruling is not None else "",
+            status,
+            round(seconds * 1000, 3),
+            self.noted,
+        )
