@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from hermes.safety.policy import Policy
 
 FILE = "hermes_permissions.yaml"
+# `off` is for a sandboxed environment, which puts it there itself; no setting can.
+SETTABLE = tuple(mode for mode in MODES if mode != "off")
 
 
 class ClosedGate:
@@ -55,8 +57,8 @@ def open_gate(
     try:
         layers = profile_layers(project, profile or config.get("permissions.profile") or None)
         mode = config.get("approvals.mode")
-        if mode not in MODES:
-            raise ConfigError(f"approvals.mode must be one of {', '.join(MODES)}, not {mode!r}")
+        if mode not in SETTABLE:
+            raise ConfigError(f"approvals.mode must be one of {', '.join(SETTABLE)}, not {mode!r}")
         allowlist = config.get("command_allowlist")
         network = config.get("network")
     except ConfigError as error:

@@ -139,3 +139,12 @@ def test_the_audit_log_is_read_verified_and_exported(hermes: Any, home: Path) ->
     assert fine.returncode == 0
     assert cut.returncode == 1
     assert "missing at the end" in cut.stdout
+
+
+def test_no_setting_turns_the_gate_off(hermes: Any) -> None:
+    hermes("config", "set", "approvals.mode", "off")
+
+    done = hermes("call", "sleep", "seconds=0")
+
+    assert done.returncode == 3
+    assert "must be one of strict, standard, relaxed" in done.stderr
