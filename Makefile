@@ -24,14 +24,18 @@ lint: .venv/.dev
 bench: .venv/.dev
 	$(PYTHON) -m benchmarks.run
 
+# Where CI=true nothing may be skipped for want of an optional part, so all of them are installed.
+EXTRAS = dev$(if $(filter true,$(CI)),$(comma)embeddings)
+comma := ,
+
 # The program itself is installed by the launcher, as for anybody; the tools for developers on top.
 .venv/.dev: pyproject.toml hermes
 	./hermes --version
 	$(PYTHON) -m ensurepip --upgrade >/dev/null 2>&1 || true
 	if command -v uv >/dev/null 2>&1; then \
-		uv pip install --quiet --python $(PYTHON) -e '.[dev]'; \
+		uv pip install --quiet --python $(PYTHON) -e '.[$(EXTRAS)]'; \
 	else \
-		$(PYTHON) -m pip install --quiet -e '.[dev]'; \
+		$(PYTHON) -m pip install --quiet -e '.[$(EXTRAS)]'; \
 	fi
 	sh tests/system-packages
 	touch $@
