@@ -36,7 +36,7 @@ def clone(tmp_path: Path) -> Path:
 
 def _environment(tmp_path: Path) -> dict[str, str]:
     """A person's environment: nothing of the tests', no active virtual environment."""
-    unwanted = ("VIRTUAL_ENV", "PYTHONPATH", "PYTEST_XDIST_WORKER", "PYTEST_CURRENT_TEST")
+    unwanted = ("VIRTUAL_ENV", "PYTHONPATH", "PYTEST_XDIST_WORKER", "PYTEST_CURRENT_TEST", "CI")
     kept = {key: value for key, value in os.environ.items() if key not in unwanted}
     folder = str(Path(sys.executable).parent)
     path = [part for part in kept["PATH"].split(os.pathsep) if part != folder]

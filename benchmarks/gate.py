@@ -1,0 +1,86 @@
+"""How well and how fast the gate judges: commands, redaction, whole calls."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import tempfile
+import time
+from typing import TYPE_CHECKING
+
+from benchmarks.calls import registry_of
+from benchmarks.measure import Row, alternately_us, each_us
+from benchmarks.shell.run import CORPUS, CWD, HOME, HOSTILE
+from hermes.core import ToolCall
+from hermes.runtime import Runtime
+from hermes.runtime.audit import AuditLog
+from hermes.safety import detect_dangerous_command, redact
+from hermes.safety.gate import Gate
+from hermes.safety.permissions import PermissionChecker
+from hermes.safety.permissions.shipped import STANDARD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PROSE = "The build finished without errors; 214 files were written in 3.2 s. " * 15
+
+
+def rows() -> Iterator[Row]:
+    """Recall and false alarms on our corpus, then the costs."""
+    yield from _corpus()
+    yield from _commands()
+    yield Row("redact, 1 KB of ordinary text", each_us(lambda: redact(_PROSE)), "µs", 15)
+    yield from _audit()
+
+
+def _corpus() -> Iterator[Row]:
+    entries = [json.loads(line) for line in CORPUS.read_text().splitlines()]
+    for title, held_out in (("seen", False), ("held out", True)):
+        some = [entry for entry in entries if entry["held_out"] is held_out]
+        bad = [entry for entry in some if entry["action"] != "allow"]
+        good = [entry for entry in some if entry["action"] == "allow"]
+        missed = sum(_judge(entry["command"]) == "allow" for entry in bad)
+        alarms = sum(_judge(entry["command"]) != "allow" for entry in good)
+        yield Row(f"dangerous commands missed, {title}", 100 * missed / len(bad), "%", 3)
+        yield Row(f"ordinary commands asked about, {title}", 100 * alarms / len(good), "%", 2)
+
+
+def _commands() -> Iterator[Row]:
+    entries = [json.loads(line) for line in CORPUS.read_text().splitlines()]
+    ordinary = [entry["command"] for entry in entries if entry["action"] == "allow"]
+    times = [_ms(command, rounds=3) for command in ordinary]
+    yield Row("ordinary command, median", statistics.median(times) * 1000, "µs", 120)
+    heredoc = "cat > f.txt <<'EOF'\n" + "a line of ordinary text, 36 characters\n" * 54 + "EOF\n"
+    yield Row("2 KB heredoc", _ms(heredoc), "ms", 2)
+    chain = "; ".join(f"echo {number}" for number in range(2_000))
+    yield Row("2,000 commands", _ms(chain), "ms", 60)
+    yield Row("100 KB of hostile nesting, worst", max(map(_ms, HOSTILE.values())), "ms", 250)
+
+
+def _audit() -> Iterator[Row]:
+    registry = registry_of()
+    call = ToolCall("add", {"a": 1, "b": 2})
+    with tempfile.TemporaryDirectory() as home:
+        gate = Gate(PermissionChecker(registry, [STANDARD]))
+        log = AuditLog(os.path.join(home, "audit.jsonl"))
+        bare, whole = Runtime(registry, policy=gate), Runtime(registry, policy=gate, audit=log)
+        cost = alternately_us(
+            {"bare": lambda: bare.call_sync(call), "whole": lambda: whole.call_sync(call)}
+        )
+        whole.close()
+    yield Row("the audit log, for one call", cost["whole"] - cost["bare"], "µs", 15)
+    yield Row("a call through the real gate, audited", cost["whole"], "µs", 12)
+
+
+def _judge(command: str) -> str:
+    return detect_dangerous_command(command, cwd=CWD, home=HOME).action
+
+
+def _ms(command: str, rounds: int = 5) -> float:
+    best = float("inf")
+    for _ in range(rounds):
+        begun = time.process_time()
+        _judge(command)
+        best = min(best, time.process_time() - begun)
+    return best * 1000
