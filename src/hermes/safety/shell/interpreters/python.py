@@ -22,8 +22,9 @@ def run_python(command: Command, judge: Judge) -> Stream | None:
         if name in ("pip", "uv", "pipx", "poetry", "ansible", "conda", "aws", "black", "alembic"):
             return run_words([words[0].part(name), *words[1:]], command, judge)
         if words[0].text in ("http.server", "SimpleHTTPServer", "pyftpdlib", "smtpd"):
-            bound = [word.text for word in words]
-            if not any(text.endswith(("127.0.0.1", "localhost", "::1")) for text in bound):
+            given = [word.text for word in words]
+            near = any(text.endswith(("127.0.0.1", "localhost", "::1")) for text in given)
+            if not near and not {"-h", "--help"} & set(given):
                 judge.blame("network.listener", command)
         return ANYTHING
     source = find_source(command, judge, inline="c", valued="WXQ")

@@ -150,6 +150,7 @@ RULES = (
         ),
         passes=(
             "python3 -m http.server --bind 127.0.0.1",
+            "python3 -m http.server --help",
             "ssh -L 8080:localhost:80 host",
             "nc -zv localhost 22",
             "npm start",

@@ -1,0 +1,28 @@
+"""Unpack archives that nobody vouches for: completely, or not at all.
+
+    values      what callers pass and get: ArchiveLimits, Member, Extracted, ArchiveError
+    meter       what an archive has cost so far, held against its limits
+    names       which names may become paths, and when two of them are one file
+    tree        the files, folders and links an archive makes; where its links lead
+    streams     compressed bytes in, plain bytes out, a piece at a time
+    tar, zip    one format each: a file -> its members and their bytes
+    opening     which format a file is, by its content
+    placing     a finished folder -> the target, without overwriting
+    extraction  extract_archive, list_archive
+
+Start with extraction.py. Nested archives stay files; nothing is opened twice.
+"""
+
+from __future__ import annotations
+
+from hermes.runtime.archives.extraction import extract_archive, list_archive
+from hermes.runtime.archives.values import ArchiveError, ArchiveLimits, Extracted, Member
+
+__all__ = [
+    "ArchiveError",
+    "ArchiveLimits",
+    "Extracted",
+    "Member",
+    "extract_archive",
+    "list_archive",
+]

@@ -1,0 +1,149 @@
+"""The files, folders and links that an archive makes, before they are all on disk."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from hermes.runtime.archives.names import check_part, fold, refusal, split_name
+from hermes.runtime.archives.values import ArchiveError
+
+if TYPE_CHECKING:
+    from hermes.runtime.archives.values import ArchiveLimits, Kind, Member
+
+_HOPS = 40
+
+
+class Node:
+    """One place in the tree; `path` as the archive spells it, slashes between components."""
+
+    __slots__ = ("kind", "link", "path")
+
+    def __init__(self, path: str, kind: Kind, link: str = "") -> None:
+        self.path = path
+        self.kind = kind
+        self.link = link
+
+
+class Tree:
+    """Accepts each place once, and only below folders."""
+
+    def __init__(self, limits: ArchiveLimits) -> None:
+        self._limits = limits
+        self._nodes: dict[str, Node] = {}
+        self._ends: dict[str, list[str] | None] = {}
+        # Folders that are only implied by the names below them cost as much as named ones.
+        self._most = limits.max_members * 2 + limits.max_depth
+
+    def add(self, member: Member) -> str:
+        """The path of a member, whose place is taken from now on; `""` for the top folder."""
+        folder = member.kind == "folder"
+        parts = split_name(member.path, folder=folder, depth=self._limits.max_depth)
+        if not parts:
+            return ""
+        key = path = ""
+        for part in parts[:-1]:
+            key, path = _below(key, fold(part)), _below(path, part)
+            self._take(key, Node(path, "folder"))
+        key, path = _below(key, fold(parts[-1])), _below(path, parts[-1])
+        kind: Kind = "file" if member.kind == "hardlink" else member.kind
+        if not folder and key in self._nodes:
+            raise refusal(member.path, f"is taken by {ascii(self._nodes[key].path)} already")
+        self._take(key, Node(path, kind, member.link))
+        return path
+
+    def hardlink(self, member: Member) -> str:
+        """The path of the file, already in the tree, that a hard link is another name of."""
+        parts = split_name(member.link, folder=False, depth=self._limits.max_depth)
+        node = self._nodes.get("/".join(map(fold, parts)))
+        if node is None or node.kind != "file" or node.path != "/".join(parts):
+            raise refusal(member.path, "is a hard link to no earlier file of the archive")
+        return node.path
+
+    def folders(self) -> list[str]:
+        """Every folder, named or implied, the inner ones after the outer."""
+        return [node.path for node in self._nodes.values() if node.kind == "folder"]
+
+    def links(self) -> list[Node]:
+        """Every symbolic link."""
+        return [node for node in self._nodes.values() if node.kind == "symlink"]
+
+    def check_links(self, target: str) -> None:
+        """Raise unless every link leads to a place inside `target`, other links included."""
+        for key, node in self._nodes.items():
+            if node.kind == "symlink":
+                self._end(key, node, target, _HOPS)
+
+    def _take(self, key: str, node: Node) -> None:
+        there = self._nodes.setdefault(key, node)
+        if there.path != node.path:
+            raise refusal(node.path, f"is the same as {ascii(there.path)} on some systems")
+        if there is not node and there.kind != "folder":
+            raise refusal(node.path, f"is needed as a folder but is a {there.kind}")
+        if len(self._nodes) > self._most:
+            raise ArchiveError("the archive holds too many folders")
+
+    def _end(self, key: str, node: Node, target: str, hops: int) -> list[str]:
+        """Where a link leads in the end, as folded components below the target."""
+        if key in self._ends:
+            known = self._ends[key]
+            if known is None:
+                raise refusal(node.path, "is a link that leads back to itself")
+            return known
+        if hops == 0:
+            raise refusal(node.path, "is a link through too many others")
+        self._ends[key] = None
+        at = key.split("/")[:-1]
+        real = node.path.split("/")[:-1]
+        missing = False
+        for part in self._steps(node):
+            if part == "..":
+                if not at or missing:
+                    raise refusal(node.path, f"is a link out of the target: {ascii(node.link)}")
+                at, real = at[:-1], real[:-1]
+                continue
+            if not missing:
+                at, real = [*at, fold(part)], [*real, part]
+                here = self._nodes.get("/".join(at))
+                if here is None:
+                    missing = _not_a_folder(os.path.join(target, *real), node)
+                elif here.kind == "symlink":
+                    at = self._end("/".join(at), here, target, hops - 1)
+                    real = list(at)
+                    there = self._nodes.get("/".join(at))
+                    missing = bool(at) and (there is None or there.kind != "folder")
+                    if there is not None:
+                        real = there.path.split("/")
+                else:
+                    missing = here.kind != "folder"
+        self._ends[key] = at
+        return at
+
+    def _steps(self, node: Node) -> list[str]:
+        link = node.link
+        if not link or link.startswith(("/", "\\", "~")) or link[1:2] == ":":
+            raise refusal(node.path, f"is a link out of the target: {ascii(link)}")
+        steps = [part for part in link.split("/") if part not in ("", ".")]
+        if len(steps) > self._limits.max_depth:
+            raise refusal(node.path, "is a link with too long a path")
+        for part in steps:
+            if part != "..":
+                check_part(part, node.path)
+        return steps
+
+
+def _below(above: str, part: str) -> str:
+    return f"{above}/{part}" if above else part
+
+
+def _not_a_folder(path: str, node: Node) -> bool:
+    """Whether a place that the archive does not make is no folder of the target either."""
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    if stat.S_ISLNK(mode):
+        # Where it leads is not the archive's to use, and may change.
+        raise refusal(node.path, "is a link through a link that was there before")
+    return not stat.S_ISDIR(mode)

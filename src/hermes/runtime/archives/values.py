@@ -1,0 +1,86 @@
+"""What callers of archives pass, get back and catch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.core.errors import ToolError
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Kind = Literal["file", "folder", "symlink", "hardlink", "other"]
+
+_MIB = 1024 * 1024
+
+
+class ArchiveError(ToolError):
+    """An archive was refused or can't be read; nothing of it was kept."""
+
+
+class ArchiveLimits:
+    """How much an archive may become; the ratio counts once `ratio_from` bytes are unpacked."""
+
+    __slots__ = (
+        "max_bytes",
+        "max_depth",
+        "max_file_bytes",
+        "max_members",
+        "max_ratio",
+        "ratio_from",
+    )
+
+    def __init__(
+        self,
+        *,
+        max_bytes: int = 2048 * _MIB,
+        max_members: int = 100_000,
+        max_ratio: float = 200,
+        ratio_from: int = 10 * _MIB,
+        max_file_bytes: int = 1024 * _MIB,
+        max_depth: int = 64,
+    ) -> None:
+        self.max_bytes = max_bytes
+        self.max_members = max_members
+        self.max_ratio = max_ratio
+        self.ratio_from = ratio_from
+        self.max_file_bytes = max_file_bytes
+        self.max_depth = max_depth
+
+
+class Member:
+    """One entry as the archive describes it; `path` and `link` are its words, not yet judged."""
+
+    __slots__ = ("kind", "link", "mode", "mtime", "path", "size")
+
+    def __init__(
+        self, path: str, kind: Kind, *, size: int, mode: int, mtime: float | None, link: str = ""
+    ) -> None:
+        self.path = path
+        self.kind = kind
+        self.size = size
+        self.mode = mode
+        self.mtime = mtime
+        self.link = link
+
+    def __repr__(self) -> str:
+        return f"Member({self.path!r}, {self.kind!r}, size={self.size})"
+
+
+class Extracted:
+    """What was unpacked: `paths` of files and links below `target`, in the archive's order."""
+
+    __slots__ = ("bytes", "paths", "target")
+
+    def __init__(self, target: str, paths: list[str], size: int) -> None:
+        self.target = target
+        self.paths = paths
+        self.bytes = size
+
+    @property
+    def files(self) -> int:
+        """How many files and links there are."""
+        return len(self.paths)
+
+    def __repr__(self) -> str:
+        return f"Extracted({self.target!r}, files={self.files}, bytes={self.bytes})"
