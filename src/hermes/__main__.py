@@ -11,9 +11,13 @@ def main() -> int:
     """Run the command line; the exit code."""
     if sys.argv[1:] in (["--version"], ["-V"]):
         return _say(f"hermes {__version__}\n")
-    from hermes.interfaces.cli.main import run
+    try:
+        from hermes.interfaces.cli.main import run
 
-    return run(sys.argv[1:])
+        return run(sys.argv[1:])
+    except KeyboardInterrupt:
+        # Before the command line could catch it: while it was being imported.
+        return 130
 
 
 def _say(text: str) -> int:

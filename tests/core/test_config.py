@@ -336,11 +336,11 @@ def test_a_relative_path_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_programs_that_set_at_the_same_time_lose_nothing(path: Path) -> None:
     code = (
         "import sys; from hermes.core.config import set_value\n"
-        "for n in range(20): set_value(sys.argv[1], str(n), sys.argv[2])"
+        "for n in range(1, 21): set_value(sys.argv[1], str(n), sys.argv[2])"
     )
     names = ["tools.parallel", "tools.defer_above", "artifacts.keep_days"]
     running = [subprocess.Popen([sys.executable, "-c", code, name, str(path)]) for name in names]
 
     assert [process.wait(30) for process in running] == [0, 0, 0]
     config = Config.load(str(path))
-    assert [config.get(name) for name in names] == [19, 19, 19]
+    assert [config.get(name) for name in names] == [20, 20, 20]

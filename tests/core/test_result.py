@@ -74,3 +74,18 @@ def test_the_data_is_not_changed_by_notes() -> None:
     ToolResult(data, notes=["n"], more=1).value()
 
     assert data == {"a": 1}
+
+
+def test_a_scalar_result_is_not_encoded_twice() -> None:
+    from hermes.core import ToolCall, ToolRegistry
+    from hermes.runtime import Runtime
+
+    registry = ToolRegistry()
+    answers = {"text": "s", "flag": True, "nothing": None, "list": [1]}
+    schema = {"type": "object", "properties": {"which": {"type": "string"}}}
+    registry.register("say", "t", schema, lambda which: tool_result(answers[which]), effect="read")
+
+    runtime = Runtime(registry)
+
+    for which, value in answers.items():
+        assert runtime.call_sync(ToolCall("say", {"which": which})).value == value

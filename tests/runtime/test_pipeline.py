@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import json
+import sys
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -814,3 +815,47 @@ def test_ids_are_made_where_none_are_given() -> None:
     ids = {bench.runtime.call_sync(ToolCall("work", {})).call_id for _ in range(10)}
 
     assert len(ids) == 10
+
+
+def test_a_tool_that_can_not_work_here_says_why_instead_of_running() -> None:
+    registry = ToolRegistry()
+    ran: list[str] = []
+    schema = {"type": "object", "properties": {}}
+    registry.register(
+        "far", "t", schema, lambda: ran.append("far"), effect="read", requires_env=["NO_SUCH_VAR"]
+    )
+
+    outcome = Runtime(registry).call_sync(ToolCall("far", {}))
+
+    assert outcome.status == "error"
+    assert "NO_SUCH_VAR" in outcome.content
+    assert ran == []
+
+
+def test_a_handler_can_not_end_the_program() -> None:
+    registry = ToolRegistry()
+    schema = {"type": "object", "properties": {}}
+    registry.register("leave", "t", schema, lambda: sys.exit(3), effect="read")
+
+    assert Runtime(registry).call_sync(ToolCall("leave", {})).status == "error"
+
+
+def test_who_watches_sees_no_secrets() -> None:
+    registry = ToolRegistry()
+    token = "ghp_" + "a1B2" * 9
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+
+    def tell(text: str, ctx: ToolContext) -> str:
+        ctx.output(text)
+        ctx.progress(text)
+        return text
+
+    registry.register("tell", "t", schema, tell, effect="read")
+    runtime = Runtime(registry)
+    seen: list[str] = []
+    runtime.events.subscribe(lambda event: seen.append(repr(event.data)))
+
+    runtime.call_sync(ToolCall("tell", {"text": token}))
+
+    assert len(seen) == 4
+    assert token not in "".join(seen)

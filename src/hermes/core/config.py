@@ -14,7 +14,7 @@ from hermes.core.errors import ConfigError
 from hermes.core.home import home_path, make_private, write_private
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 # Dotted name -> (default, what it is for).
@@ -80,6 +80,20 @@ class Config:
         return check_value(name, value, self.path)
 
 
+# Beyond its kind, what a setting may be: (does it hold, how it is said).
+RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    # `off` is for a sandboxed environment, which puts it there itself; no setting can.
+    "approvals.mode": (
+        lambda value: value in ("strict", "standard", "relaxed"),
+        "strict, standard or relaxed",
+    ),
+    "tools.parallel": (lambda value: value >= 1, "at least 1"),
+    "tools.defer_above": (lambda value: value >= 0, "at least 0"),
+    "artifacts.max_bytes": (lambda value: value >= 0, "at least 0"),
+    "artifacts.keep_days": (lambda value: value >= 0, "at least 0"),
+}
+
+
 def check_value(name: str, value: Any, path: str) -> Any:
     """`value` when it is of the setting's kind."""
     default = DEFAULTS[name][0]
@@ -89,6 +103,11 @@ def check_value(name: str, value: Any, path: str) -> Any:
         raise ConfigError(
             f"{name} in {path} must be {_KINDS[kind]}, not {value!r:.60}",
             hint=f"hermes config set {name} {default!r}",
+        )
+    if name in RULES and not RULES[name][0](value):
+        raise ConfigError(
+            f"{name} in {path} must be {RULES[name][1]}, not {value!r:.60}",
+            hint=f"hermes config set {name} {default}",
         )
     return value
 

@@ -203,6 +203,8 @@ class ToolContext:
         self,
         *,
         task: Task | None = None,
+        task_id: str = "main",
+        workspace: str = "",
         session_id: str = "",
         front_door: str = "library",
         agent_path: str = "",
@@ -211,7 +213,7 @@ class ToolContext:
         services: Mapping[str, Any] | None = None,
         profiles: Sequence[Any] = (),
     ) -> None:
-        self.task = task or Task("main")
+        self.task = task or Task(task_id, workspace=workspace)
         self.session_id = session_id
         self.front_door = front_door
         self.agent_path = agent_path

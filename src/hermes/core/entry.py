@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import RegistrationError
+from hermes.core.log import Log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     Effect = Literal["read", "write", "execute", "network", "message"]
     Concurrency = Literal["parallel", "exclusive", "resource"]
     Origin = Literal["builtin", "yaml", "plugin", "mcp", "custom"]
+
+log = Log("hermes.entry")
 
 # What a call may change. Only "read" is known to change nothing.
 EFFECTS = ("read", "write", "execute", "network", "message")
@@ -166,8 +169,12 @@ class ToolEntry:
         if overrides is not None:
             code = getattr(overrides, "__code__", None)
             takes_none = code is not None and code.co_argcount == 0
-            changes: Any = overrides() if takes_none else overrides(offered)  # type: ignore[call-arg]
-            function.update(changes or {})
+            try:
+                changes: Any = overrides() if takes_none else overrides(offered)  # type: ignore[call-arg]
+                function.update(changes or {})
+            except Exception:
+                # Said less well, but said: one tool must not take every definition down.
+                log.exception("the schema overrides of %s failed", self.name)
         return {"type": "function", "function": function}
 
     @property

@@ -145,17 +145,18 @@ class ToolRegistry:
     def _put(self, entry: ToolEntry) -> ToolEntry:
         before = self._entries.get(entry.name)
         version = max(entry.version, self._versions.get(entry.name, 0) + 1)
-        if before is not None:
-            if before.handler is None:
-                # A tool known from the manifest is the same version once its module is there.
-                version = before.version
-            self._forget_aliases(before)
+        if before is not None and before.handler is None:
+            # A tool known from the manifest is the same version once its module is there.
+            version = before.version
         if entry.version != version:
             entry = entry.replaced(version=version)
         self._versions[entry.name] = version
         self._entries[entry.name] = entry
         for alias in entry.aliases:
             self._aliases[alias] = entry.name
+        if before is not None:
+            # Only now, and only what is stale: whoever looks an alias up meanwhile finds it.
+            self._forget_aliases(before, keep=entry.aliases)
         self.generation += 1
         return entry
 
@@ -177,9 +178,10 @@ class ToolRegistry:
                 del self._toolset_aliases[alias]
         self.generation += 1
 
-    def _forget_aliases(self, entry: ToolEntry) -> None:
+    def _forget_aliases(self, entry: ToolEntry, *, keep: Iterable[str] = ()) -> None:
+        kept = frozenset(keep)
         for alias in entry.aliases:
-            if self._aliases.get(alias) == entry.name:
+            if alias not in kept and self._aliases.get(alias) == entry.name:
                 del self._aliases[alias]
 
     def touch(self) -> None:
@@ -224,11 +226,11 @@ class ToolRegistry:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def get_max_result_size(self, name: str) -> int:
+    def get_max_result_size(self, name: str, default: int = DEFAULT_RESULT_SIZE) -> int:
         """How many characters of a result the model may see at once."""
         entry = self.get(name)
         limit = entry.max_result_size_chars if entry is not None else None
-        return DEFAULT_RESULT_SIZE if limit is None else limit
+        return default if limit is None else limit
 
     # -- toolsets ---------------------------------------------------------------------------
 

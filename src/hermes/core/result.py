@@ -60,17 +60,23 @@ class ToolResult:
         return shown
 
 
+class JsonText(str):
+    """Text that is JSON already, so that nobody encodes it again."""
+
+    __slots__ = ()
+
+
 def tool_error(message: str, **extra: Any) -> str:
     """`{"error": message, …}` as JSON text, non-ASCII kept."""
-    return to_json({"error": str(message), **extra})
+    return JsonText(to_json({"error": str(message), **extra}))
 
 
 def tool_result(data: Any = None, **fields: Any) -> str:
     """`data`, or the named fields, or both in one object, as JSON text, non-ASCII kept."""
     if not fields:
-        return to_json(data)
+        return JsonText(to_json(data))
     if data is None:
-        return to_json(fields)
+        return JsonText(to_json(fields))
     if isinstance(data, dict):
-        return to_json({**data, **fields})
-    return to_json({"result": data, **fields})
+        return JsonText(to_json({**data, **fields}))
+    return JsonText(to_json({"result": data, **fields}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.core.jsontext import plain, to_json
-from hermes.core.result import ToolResult
+from hermes.core.result import JsonText, ToolResult
 from hermes.safety.sanitise import sanitise_error
 
 if TYPE_CHECKING:
@@ -34,8 +34,12 @@ def from_value(value: Any) -> Answer:
         # By far the most frequent.
         return Answer(to_json(value))
     if isinstance(value, str):
+        made = isinstance(value, JsonText)
+        value = str(value)
         if value[:1] in ("{", "[") and (parsed := _parsed(value)) is not None:
             return _judged(parsed, value)
+        if made:
+            return Answer(value)
         return Answer(to_json(value))
     if isinstance(value, ToolResult):
         shown = value.value()

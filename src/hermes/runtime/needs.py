@@ -46,7 +46,11 @@ class Run:
         if entry.is_async:
             return bridge.run(self.wait(runtime))
         if entry.timeout_seconds is None:
-            value = entry.invoke(self.arguments, self.context)
+            try:
+                value = entry.invoke(self.arguments, self.context)
+            except SystemExit as error:
+                # A tool may end its own work, not the program it runs in.
+                raise RuntimeError(f"it tried to end the program: {error}") from None
             return bridge.run(settle(value)) if hasattr(value, "__await__") else value
         return runtime.workers.run(
             self._work,

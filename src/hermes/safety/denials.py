@@ -71,11 +71,20 @@ def targets(words: Sequence[str], cwd: str) -> frozenset[str]:
     """The paths and processes that a simple command names."""
     found = set()
     for word in words[1:]:
+        path = os.path.normpath(os.path.join(cwd, os.path.expanduser(word)))
         if word.isdigit():
             found.add(f"pid {word}")
-        elif word and not word.startswith("-"):
-            found.add(os.path.normpath(os.path.join(cwd, os.path.expanduser(word))))
+        elif word and not word.startswith("-") and ("/" in word or _exists(path)):
+            # A word that is no path, as in `npm run build`, is nobody's target.
+            found.add(path)
     return frozenset(found)
+
+
+def _exists(path: str) -> bool:
+    try:
+        return os.path.lexists(path)
+    except ValueError:
+        return False
 
 
 def signals_us(commands: Iterable[Sequence[str]]) -> bool:

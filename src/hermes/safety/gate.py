@@ -110,7 +110,9 @@ class Gate:
         acts: Sequence[Act],
     ) -> Iterator[Ruling]:
         def granted(ruling: Ruling) -> Ruling:
-            grant = call_grant(ruling.rule, entry.name, to_json(arguments))
+            grant = call_grant(
+                ruling.rule, entry, to_json(arguments), acts=acts, workspace=context.workspace
+            )
             return Ruling(ruling.action, reason=ruling.reason, rule=ruling.rule, grants=(grant,))
 
         right = self.permissions.judge(entry, arguments, context, acts)
@@ -135,7 +137,8 @@ class Gate:
         return bool(entry.permissions) and all(
             any(
                 pattern != "*" and covers(pattern, name)
-                for profile in self.permissions.layers
+                # The person's own profile: a project's can only take away.
+                for profile in self.permissions.layers[:1]
                 for pattern in profile.allow
             )
             for name in entry.permissions
@@ -148,7 +151,6 @@ class Gate:
         cwd = context.workspace
         if signals_us(verdict.commands):
             yield Ruling("refuse", reason="that process guards this call", rule="gate:own-process")
-        words = [word for command in verdict.commands for word in command]
         for finding in verdict.findings:
             if finding.severity == "ask" and self.mode == "relaxed" and not finding.human_only:
                 continue
@@ -157,9 +159,9 @@ class Gate:
                 grants = (
                     command_grant(
                         finding.rule,
-                        finding.command,
+                        command,
+                        verdict.commands,
                         cwd=cwd,
-                        words=words,
                         env=context.task.env,
                     ),
                 )

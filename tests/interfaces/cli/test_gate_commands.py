@@ -104,7 +104,7 @@ def test_what_is_approved_for_good_can_be_listed_and_revoked(hermes: Any, home: 
     from hermes.safety.approval import command_grant
 
     grant = command_grant(
-        "delete.recursive", "rm -rf build", cwd=str(hermes.folder), words=["rm", "-rf", "build"]
+        "delete.recursive", "rm -rf build", [["rm", "-rf", "build"]], cwd=str(hermes.folder)
     )
     hermes("config", "set", "command_allowlist", json.dumps([grant.line()]))
 
@@ -141,10 +141,23 @@ def test_the_audit_log_is_read_verified_and_exported(hermes: Any, home: Path) ->
     assert "missing at the end" in cut.stdout
 
 
-def test_no_setting_turns_the_gate_off(hermes: Any) -> None:
-    hermes("config", "set", "approvals.mode", "off")
+def test_no_setting_turns_the_gate_off(hermes: Any, home: Path) -> None:
+    refused = hermes("config", "set", "approvals.mode", "off")
+    (home / "config.yaml").parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (home / "config.yaml").write_text("approvals: {mode: off_}\n")
 
-    done = hermes("call", "sleep", "seconds=0")
+    called = hermes("call", "sleep", "seconds=0")
+
+    assert refused.returncode == 1
+    assert "must be strict, standard or relaxed" in refused.stderr
+    assert called.returncode == 3
+
+
+def test_a_project_can_not_take_a_question_away(hermes: Any) -> None:
+    (hermes.folder / ".hermes").mkdir()
+    policy = "profiles: {p: {allow: ['*', 'env:*', 'env:write']}}"
+    (hermes.folder / ".hermes" / "hermes_permissions.yaml").write_text(policy)
+
+    done = hermes("call", "env_manager", "action=set", "name=A", "value=1")
 
     assert done.returncode == 3
-    assert "must be one of strict, standard, relaxed" in done.stderr

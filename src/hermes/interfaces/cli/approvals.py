@@ -81,9 +81,8 @@ def _layers(app: CliApp, command: str) -> list[dict[str, Any]]:
         said.append(_said(ruling.action, ruling.rule, profile.source or FILE, why))
     approvals = Approvals(app.config.get("command_allowlist"))
     verdict = detect_dangerous_command(command, cwd=app.project, home=os.path.expanduser("~"))
-    words = [word for simple in verdict.commands for word in simple]
     for finding in verdict.findings:
-        grant = command_grant(finding.rule, finding.command, cwd=app.project, words=words)
+        grant = command_grant(finding.rule, command, verdict.commands, cwd=app.project)
         approved = finding.severity == "ask" and approvals.cover([grant], "")
         start, end = finding.span
         why = f"{finding.description}: {command[start:end] or finding.command}"

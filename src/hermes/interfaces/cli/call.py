@@ -62,7 +62,8 @@ def _failure(outcome: ToolOutcome, *, unasked: bool) -> HermesError:
     """What a person is told beside the answer."""
     if outcome.status == "refused":
         # The hint in the answer is for a model.
-        hint = "`--yes` approves it beforehand" if unasked else None
+        askable = unasked and "nobody can be asked" in (outcome.error or "")
+        hint = "`--yes` approves it beforehand" if askable else None
         return HermesError(str(outcome.error), hint=hint)
     value = outcome.value
     hint = value.get("hint") if isinstance(value, dict) else None

@@ -4,7 +4,7 @@
     meter       what an archive has cost so far, held against its limits
     names       which names may become paths, and when two of them are one file
     tree        the files, folders and links an archive makes; where its links lead
-    streams     compressed bytes in, plain bytes out, a piece at a time
+    streams     compressed bytes in, plain bytes out, a piece at a time (zstd: if installed)
     tar, zip    one format each: a file -> its members and their bytes
     opening     which format a file is, by its content
     placing     a finished folder -> the target, without overwriting

@@ -48,10 +48,7 @@ class Meter:
         self._unpacked += size
         if self._unpacked > limits.max_bytes + _OVERHEAD * limits.max_members + _SLACK:
             raise _too_much(f"more than {limits.max_bytes} bytes")
-        if (
-            self._unpacked > limits.ratio_from
-            and self._unpacked > limits.max_ratio * self._packed
-        ):
+        if self._unpacked > limits.ratio_from and self._unpacked > limits.max_ratio * self._packed:
             raise _too_much(f"bytes compressed more than {limits.max_ratio:g} to 1")
 
 

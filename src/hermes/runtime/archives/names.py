@@ -47,21 +47,18 @@ def check_part(part: str, name: str) -> None:
     """Raise unless a component is a plain name on every system; `name` is what to complain of."""
     if part in ("", ".", ".."):
         raise refusal(name, f"has a component {part!r}")
-    if part.isascii() and part.isalnum() and len(part) > 7:
-        size = len(part)
-    else:
-        if _UNSEEN.search(part):
-            raise refusal(name, "has control characters")
-        if "\\" in part or (os.name == "nt" and ":" in part):
-            raise refusal(name, "has a separator of another system")
-        if part[-1] in ". ":
-            raise refusal(name, "has a component that ends with a dot or a space")
-        if _DEVICE.fullmatch(part):
-            raise refusal(name, "is the name of a device on Windows")
-        try:
-            size = len(part.encode())
-        except UnicodeEncodeError:
-            raise refusal(name, "is not valid UTF-8") from None
+    if _UNSEEN.search(part):
+        raise refusal(name, "has control characters")
+    if "\\" in part or (os.name == "nt" and ":" in part):
+        raise refusal(name, "has a separator of another system")
+    if part[-1] in ". ":
+        raise refusal(name, "has a component that ends with a dot or a space")
+    if _DEVICE.fullmatch(part):
+        raise refusal(name, "is the name of a device on Windows")
+    try:
+        size = len(part.encode())
+    except UnicodeEncodeError:
+        raise refusal(name, "is not valid UTF-8") from None
     if size > _LONGEST:
         raise refusal(name, f"has a component of more than {_LONGEST} bytes")
 
@@ -78,4 +75,4 @@ def fold(part: str) -> str:
 def refusal(name: str, why: str) -> ArchiveError:
     """The error for a name that can't be used."""
     shown = name if len(name) <= 200 else name[:200] + "…"
-    return ArchiveError(f"the archive is refused: the name {ascii(shown)} {why}")
+    return ArchiveError(f"the archive is refused: the name {shown!a} {why}")

@@ -49,14 +49,14 @@ class Tree:
         key, path = _below(key, fold(parts[-1])), _below(path, parts[-1])
         kind: Kind = "file" if member.kind == "hardlink" else member.kind
         if not folder and key in self._nodes:
-            raise refusal(member.path, f"is taken by {ascii(self._nodes[key].path)} already")
+            raise refusal(member.path, f"is taken by {self._nodes[key].path!a} already")
         self._take(key, Node(path, kind, member.link))
         return path
 
     def hardlink(self, member: Member) -> str:
         """The path of the file, already in the tree, that a hard link is another name of."""
         parts = split_name(member.link, folder=False, depth=self._limits.max_depth)
-        node = self._nodes.get("/".join(map(fold, parts)))
+        node = self._nodes.get(_key(parts))
         if node is None or node.kind != "file" or node.path != "/".join(parts):
             raise refusal(member.path, "is a hard link to no earlier file of the archive")
         return node.path
@@ -78,14 +78,14 @@ class Tree:
     def _take(self, key: str, node: Node) -> None:
         there = self._nodes.setdefault(key, node)
         if there.path != node.path:
-            raise refusal(node.path, f"is the same as {ascii(there.path)} on some systems")
+            raise refusal(node.path, f"is the same as {there.path!a} on some systems")
         if there is not node and there.kind != "folder":
             raise refusal(node.path, f"is needed as a folder but is a {there.kind}")
         if len(self._nodes) > self._most:
             raise ArchiveError("the archive holds too many folders")
 
     def _end(self, key: str, node: Node, target: str, hops: int) -> list[str]:
-        """Where a link leads in the end, as folded components below the target."""
+        """Where a link leads in the end, as components below the target."""
         if key in self._ends:
             known = self._ends[key]
             if known is None:
@@ -94,36 +94,41 @@ class Tree:
         if hops == 0:
             raise refusal(node.path, "is a link through too many others")
         self._ends[key] = None
-        at = key.split("/")[:-1]
-        real = node.path.split("/")[:-1]
-        missing = False
+        at = node.path.split("/")[:-1]
+        folder = True
         for part in self._steps(node):
             if part == "..":
-                if not at or missing:
-                    raise refusal(node.path, f"is a link out of the target: {ascii(node.link)}")
-                at, real = at[:-1], real[:-1]
+                # What comes after a place that is not there yet is anyone's guess.
+                if not at or not folder:
+                    raise refusal(node.path, f"is a link out of the target: {node.link!a}")
+                at = at[:-1]
                 continue
-            if not missing:
-                at, real = [*at, fold(part)], [*real, part]
-                here = self._nodes.get("/".join(at))
-                if here is None:
-                    missing = _not_a_folder(os.path.join(target, *real), node)
-                elif here.kind == "symlink":
-                    at = self._end("/".join(at), here, target, hops - 1)
-                    real = list(at)
-                    there = self._nodes.get("/".join(at))
-                    missing = bool(at) and (there is None or there.kind != "folder")
-                    if there is not None:
-                        real = there.path.split("/")
-                else:
-                    missing = here.kind != "folder"
+            at = [*at, part]
+            if folder:
+                here = self._nodes.get(_key(at))
+                if here is not None and here.kind == "symlink":
+                    at = self._end(_key(at), here, target, hops - 1)
+                folder = self._is_folder(at, target, node)
         self._ends[key] = at
         return at
+
+    def _is_folder(self, at: list[str], target: str, link: Node) -> bool:
+        node = self._nodes.get(_key(at))
+        if node is not None or not at:
+            return node is None or node.kind == "folder"
+        try:
+            mode = os.lstat(os.path.join(target, *at)).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        if stat.S_ISLNK(mode):
+            # Where it leads is not the archive's to use, and may change.
+            raise refusal(link.path, "is a link through a link that was there before")
+        return stat.S_ISDIR(mode)
 
     def _steps(self, node: Node) -> list[str]:
         link = node.link
         if not link or link.startswith(("/", "\\", "~")) or link[1:2] == ":":
-            raise refusal(node.path, f"is a link out of the target: {ascii(link)}")
+            raise refusal(node.path, f"is a link out of the target: {link!a}")
         steps = [part for part in link.split("/") if part not in ("", ".")]
         if len(steps) > self._limits.max_depth:
             raise refusal(node.path, "is a link with too long a path")
@@ -137,13 +142,5 @@ def _below(above: str, part: str) -> str:
     return f"{above}/{part}" if above else part
 
 
-def _not_a_folder(path: str, node: Node) -> bool:
-    """Whether a place that the archive does not make is no folder of the target either."""
-    try:
-        mode = os.lstat(path).st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    if stat.S_ISLNK(mode):
-        # Where it leads is not the archive's to use, and may change.
-        raise refusal(node.path, "is a link through a link that was there before")
-    return not stat.S_ISDIR(mode)
+def _key(parts: list[str]) -> str:
+    return "/".join(map(fold, parts))

@@ -116,7 +116,8 @@ class PermissionChecker:
             if any(covers(pattern, name) for pattern in profile.approval_required):
                 yield Ruling("ask", reason=f"{name} needs approval", rule=f"approval:{where}")
         for key, limits in _limits(profile, entry, names):
-            reason = _outside(limits, params, acts, context)
+            limited = [name for name in names if covers(key, name)]
+            reason = _unseen(limits, limited, acts) or _outside(limits, params, acts, context)
             if reason:
                 yield Ruling("refuse", reason=reason, rule=f"restriction:{profile.name}:{key}")
 
@@ -169,6 +170,24 @@ def _limits(
         for key, limits in profile.restrictions.items()
         if key == entry.name or any(covers(key, name) for name in names)
     ]
+
+
+def _unseen(limits: Restriction, limited: Sequence[str], acts: Sequence[Act]) -> str | None:
+    """Why a limit can't be checked: the tool has the right, but does not say what it does."""
+    kinds = {act.kind for act in acts}
+    families = {name.partition(":")[0] for name in limited}
+    paths, commands, hosts = (
+        limits.allowed_paths or limits.denied_paths,
+        limits.allowed_commands or limits.denied_commands,
+        limits.allowed_hosts or limits.denied_hosts,
+    )
+    if (
+        (paths and "file" in families and not kinds & {"read", "write", "delete"})
+        or (commands and families & {"terminal", "code"} and "execute" not in kinds)
+        or (hosts and families & {"network", "web"} and "fetch" not in kinds)
+    ):
+        return "what it would do can't be checked against the limits here"
+    return None
 
 
 def _outside(

@@ -1,0 +1,142 @@
+"""`extract_archive`: all of an archive into a folder, or nothing; `list_archive`: what it says."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from hermes.runtime.archives.meter import Meter
+from hermes.runtime.archives.names import refusal
+from hermes.runtime.archives.opening import members, opened
+from hermes.runtime.archives.placing import staging, usual_mode
+from hermes.runtime.archives.tree import Tree
+from hermes.runtime.archives.values import ArchiveError, ArchiveLimits, Extracted, Member
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Times further away are mistakes, and not every file system can hold them.
+_OLDEST, _NEWEST = -(2**31), 2**33
+
+
+def extract_archive(
+    archive: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    limits: ArchiveLimits | None = None,
+) -> Extracted:
+    """Unpack an archive into a folder, which is made if need be; or raise, and change nothing.
+
+    Links that stay inside the target are kept, set-user-id and the like are dropped, and what
+    the target holds already is never overwritten.
+
+    Raises:
+        ArchiveError: The archive can't be read, is too large, or holds what is not allowed.
+    """
+    path = os.fsdecode(archive)
+    meter = Meter(limits or ArchiveLimits())
+    try:
+        place = os.path.realpath(os.fsdecode(target))
+        with opened(path) as file, staging(place) as draft:
+            unpacking = _Unpacking(draft, place, meter)
+            for member, chunks in members(file, meter):
+                unpacking.add(member, chunks)
+            unpacking.finish()
+    except (OSError, ValueError) as error:
+        reason = (isinstance(error, OSError) and error.strerror) or str(error)
+        raise ArchiveError(f"{path!r} could not be unpacked: {reason}") from error
+    return Extracted(place, unpacking.paths, unpacking.size)
+
+
+def list_archive(
+    archive: str | os.PathLike[str], *, limits: ArchiveLimits | None = None
+) -> list[Member]:
+    """What an archive says it holds, in its order; names and links are not judged.
+
+    Raises:
+        ArchiveError: The archive can't be read or is too large.
+    """
+    path = os.fsdecode(archive)
+    meter = Meter(limits or ArchiveLimits())
+    try:
+        with opened(path) as file:
+            return [member for member, _ in members(file, meter)]
+    except (OSError, ValueError) as error:
+        raise ArchiveError(f"{path!r} could not be read: {error}") from error
+
+
+class _Unpacking:
+    """Members on their way into a folder that nobody else can see."""
+
+    def __init__(self, draft: str, target: str, meter: Meter) -> None:
+        self._draft = draft
+        self._target = target
+        self._tree = Tree(meter.limits)
+        self._allowed = usual_mode(draft)
+        self._made = {draft}
+        self._folders: dict[str, Member] = {}
+        self._link_times: dict[str, float | None] = {}
+        self.paths: list[str] = []
+        self.size = 0
+
+    def add(self, member: Member, chunks: Iterator[bytes]) -> None:
+        if member.kind == "other":
+            raise refusal(member.path, "is a device or a pipe")
+        # Asked first: a link to itself is a link to nothing.
+        original = self._tree.hardlink(member) if member.kind == "hardlink" else ""
+        path = self._tree.add(member)
+        if member.kind == "folder":
+            self._make(self._place(path))
+            self._folders[path] = member
+            return
+        self.paths.append(path)
+        self._make(os.path.dirname(self._place(path)))
+        if member.kind == "file":
+            self._write(self._place(path), member, chunks)
+        elif member.kind == "hardlink":
+            os.link(self._place(original), self._place(path))
+        else:
+            # Made last, so that nothing is ever written through one.
+            self._link_times[path] = member.mtime
+
+    def finish(self) -> None:
+        """Make the links, then give folders the modes and times that writing has changed."""
+        self._tree.check_links(self._target)
+        for node in self._tree.links():
+            place = self._place(node.path)
+            # Windows alone has two kinds of links.
+            folder = os.name == "nt" and os.path.isdir(os.path.join(place, os.pardir, node.link))
+            os.symlink(node.link, place, target_is_directory=folder)
+            _set_time(place, self._link_times[node.path])
+        for path in reversed(self._tree.folders()):
+            member = self._folders.get(path)
+            # The owner keeps the right to change and remove what was unpacked.
+            mode = 0o777 if member is None else member.mode
+            os.chmod(self._place(path), mode & self._allowed | 0o700)
+            _set_time(self._place(path), None if member is None else member.mtime)
+        os.chmod(self._draft, self._allowed)
+
+    def _make(self, folder: str) -> None:
+        if folder not in self._made:
+            os.makedirs(folder, 0o700, exist_ok=True)
+            self._made.add(folder)
+
+    def _write(self, place: str, member: Member, chunks: Iterator[bytes]) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        with os.fdopen(os.open(place, flags, 0o600), "wb") as file:
+            for data in chunks:
+                file.write(data)
+                self.size += len(data)
+        os.chmod(place, member.mode & self._allowed | 0o400)
+        _set_time(place, member.mtime)
+
+    def _place(self, path: str) -> str:
+        return os.path.join(self._draft, path)
+
+
+def _set_time(place: str, mtime: float | None) -> None:
+    if mtime is not None and _OLDEST <= mtime <= _NEWEST:
+        follow = os.utime not in os.supports_follow_symlinks
+        when = round(mtime * 1_000_000_000)
+        if not (follow and os.path.islink(place)):
+            os.utime(place, ns=(when, when), follow_symlinks=follow)
