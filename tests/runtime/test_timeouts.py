@@ -6,12 +6,14 @@ import asyncio
 import subprocess
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from hermes.core import ToolCall, ToolContext, ToolRegistry, tool
 from hermes.runtime import Runtime
+from hermes.runtime.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -160,6 +162,7 @@ def test_a_stuck_handler_does_not_keep_the_program_from_ending(handler: Any) -> 
 import asyncio, threading
 from hermes.core import ToolCall, ToolRegistry, tool
 from hermes.runtime import Runtime
+from hermes.runtime.workers import Workers
 begun, release = threading.Event(), threading.Event()
 {source(handler)}
 registry = ToolRegistry()
@@ -439,3 +442,22 @@ def test_a_handler_may_have_time_limits_and_task_groups_of_its_own(way: str) -> 
 
     assert getattr(scene, way)().value == "done"
     assert scene.trouble == []
+
+
+def test_the_time_in_the_queue_is_not_the_tools() -> None:
+    """Twelve calls of half their limit each, two at a time: the last begins long after the limit."""
+    registry = ToolRegistry()
+
+    @tool(registry=registry, effect="read", timeout_seconds=0.4)
+    def slow() -> str:
+        """Take a while."""
+        time.sleep(0.2)
+        return "done"
+
+    runtime = Runtime(registry, workers=Workers(2))
+
+    async def turn() -> list[str]:
+        calls = [runtime.call(ToolCall("slow", {})) for _ in range(12)]
+        return [outcome.status for outcome in await asyncio.gather(*calls)]
+
+    assert asyncio.run(turn()) == ["ok"] * 12

@@ -167,7 +167,7 @@ def test_a_stuck_thread_is_replaced_and_its_result_thrown_away() -> None:
 
 
 def test_work_that_never_began_never_will() -> None:
-    workers = Workers(size=1)
+    workers = Workers(size=1, queue_seconds=0)
     release, ran = threading.Event(), threading.Event()
     begun = threading.Event()
     first = workers.submit(lambda: (begun.set(), release.wait(20)))

@@ -14,6 +14,7 @@ yaml_tools     tools without code, reloaded when their file changes
 rights         the gate of a running program, put together from its files
 hooks, events  what may be changed, what may be watched
 artifacts      large results kept for paging; fit  how they are cut; line_search  in them
+archives       unpack what others packed: all of it, or nothing
 audit          one chained line per call
 protocol       tool calls and results as JSON
 app            all of it put together for a front door
@@ -25,19 +26,31 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hermes.runtime.app import App
+    from hermes.runtime.archives import ArchiveError, extract_archive
     from hermes.runtime.definitions import get_tool_definitions
     from hermes.runtime.hooks import Hooks, Rewrite, Veto
     from hermes.runtime.pipeline import Runtime
 
 _HOMES = {
     "App": "app",
+    "ArchiveError": "archives",
+    "extract_archive": "archives",
     "Hooks": "hooks",
     "Rewrite": "hooks",
     "Runtime": "pipeline",
     "Veto": "hooks",
     "get_tool_definitions": "definitions",
 }
-__all__ = ["App", "Hooks", "Rewrite", "Runtime", "Veto", "get_tool_definitions"]
+__all__ = [
+    "App",
+    "ArchiveError",
+    "Hooks",
+    "Rewrite",
+    "Runtime",
+    "Veto",
+    "extract_archive",
+    "get_tool_definitions",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextvars
 import threading
+import time
 from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -29,6 +30,9 @@ IDLE_SECONDS = 30.0
 _here = threading.local()
 
 
+_clock = time.monotonic
+
+
 class Job:
     """One piece of work, and whoever waits for it."""
 
@@ -40,7 +44,9 @@ class Job:
         "error",
         "finished",
         "notify",
+        "queued_at",
         "started",
+        "started_at",
         "value",
     )
 
@@ -50,6 +56,8 @@ class Job:
         self._done = threading.Event()
         self.notify: Callable[[], None] | None = None
         self.started = False
+        self.started_at = 0.0
+        self.queued_at = _clock()
         self.abandoned = False
         self.finished = False
         self.value: Any = None
@@ -69,6 +77,15 @@ class Job:
         if self.notify is not None:
             self.notify()
 
+    def left(self, seconds: float | None, queue_seconds: float) -> float:
+        """What is left of its time, which begins when the work does; the queue has its own."""
+        if seconds is None:
+            return 0.0
+        if self.started:
+            return self.started_at + seconds - _clock()
+        # Looked at again before long: nobody says when it leaves the queue.
+        return min(self.queued_at + queue_seconds + seconds - _clock(), seconds / 4)
+
     def wait(self, seconds: float | None) -> bool:
         """Whether it ended within that time."""
         return self._done.wait(seconds)
@@ -84,11 +101,13 @@ class Workers:
     """At most `size` threads at work.
 
     Not counting those that were given up on, nor those whose work waits for other work here: they
-    would keep from running what they wait for.
+    would keep from running what they wait for. Time in the queue is not the work's own, but has a
+    limit, too: past `queue_seconds` it counts.
     """
 
-    def __init__(self, size: int = 32) -> None:
+    def __init__(self, size: int = 32, *, queue_seconds: float = 60.0) -> None:
         self._size = size
+        self._queue_seconds = queue_seconds
         self._lock = threading.Lock()
         self._jobs: deque[Job] = deque()
         self._wake = threading.Semaphore(0)
@@ -130,6 +149,7 @@ class Workers:
                     continue
                 self._idle -= 1
                 job = self._jobs.popleft()
+                job.started_at = _clock()
                 job.started = True
             job.run()
             with self._lock:
@@ -186,6 +206,8 @@ class Workers:
         try:
             with self._lent():
                 in_time = job.finished or woken.wait(seconds)
+                while not in_time and (left := job.left(seconds, self._queue_seconds)) > 0:
+                    in_time = job.finished or woken.wait(left)
                 if job.finished:
                     return job.result()
                 cancellation.cancel("timed out" if not in_time else "cancelled")
@@ -227,6 +249,8 @@ class Workers:
                     await done
                 else:
                     in_time = bool((await asyncio.wait([done], timeout=seconds))[0])
+                    while not in_time and (left := job.left(seconds, self._queue_seconds)) > 0:
+                        in_time = bool((await asyncio.wait([done], timeout=left))[0])
                 if job.finished:
                     return job.result()
                 cancellation.cancel("timed out" if not in_time else "cancelled")
