@@ -8,7 +8,7 @@ import sysconfig
 import tempfile
 from typing import TYPE_CHECKING
 
-from benchmarks.measure import Row, process_ms, python_ms
+from benchmarks.measure import Row, process_ms, python_ms, usual_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +72,7 @@ def _first_ms(env: dict[str, str]) -> float:
             check=True,
             capture_output=True,
             text=True,
-            env={**os.environ, **env, "PATH": "/nonexistent"},
+            env=usual_environment({**env, "PATH": "/nonexistent"}),
         )
         found.append(float(done.stdout))
     return min(found)

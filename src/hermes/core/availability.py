@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import threading
 import time
-from typing import TYPE_CHECKING
 
 from hermes.core.requirements import Requirement
 
+TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 

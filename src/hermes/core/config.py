@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from hermes.core.errors import ConfigError
 from hermes.core.home import home_path, make_private, write_private
 
+TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any

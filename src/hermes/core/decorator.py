@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar, overload
-
 from hermes.core.calling import keyword_invoke
 from hermes.core.entry import ToolEntry
 from hermes.core.ownership import current_owner
 from hermes.core.registry import registry as shared
 
+TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeVar, overload
 
     from hermes.core.registry import ToolRegistry
 
-Target = TypeVar("Target", bound="Callable[..., Any]")
+    Target = TypeVar("Target", bound=Callable[..., Any])
+else:
+
+    def overload(_):
+        """Only a type checker reads overloads."""
 
 
 @overload
 def tool(name: Target, /) -> Target: ...
 @overload
-def tool(
+def tool(  # noqa: F811
     name: str | None = None,
     *,
     toolset: str = "custom",
@@ -29,7 +32,7 @@ def tool(
     registry: ToolRegistry | None = None,
     **fields: Any,
 ) -> Callable[[Target], Target]: ...
-def tool(
+def tool(  # noqa: F811
     name: Any = None,
     *,
     toolset: str = "custom",

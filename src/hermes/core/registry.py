@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
 
 from hermes.core.availability import Availability
 from hermes.core.calling import invoke_for, is_coroutine_function
@@ -19,6 +18,7 @@ from hermes.core.entry import DEFAULT_RESULT_SIZE, PRECEDENCE, ToolEntry, parame
 from hermes.core.errors import HermesError, RegistrationError
 from hermes.core.ownership import current_owner
 
+TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any, ClassVar, Protocol

@@ -9,12 +9,12 @@ import os
 import threading
 import time
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from hermes.core.config import Config
 from hermes.core.home import hermes_home, home_path
 from hermes.core.registry import registry as shared_registry
 
+TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from typing import Any
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from hermes.core.log import Log
 from hermes.core.toolset_table import declared_tools
 from hermes.core.toolsets import UnknownToolsetError
 from hermes.runtime.manifest import Later
 
+TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any

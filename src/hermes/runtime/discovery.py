@@ -8,13 +8,13 @@ adding a file. A module that can't be imported hides its own tools and nobody el
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
 from hermes.core.log import Log
 from hermes.core.registry import registry as shared_registry
 from hermes.runtime.manifest import Manifest, digest
 
+TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     import ast
     from collections.abc import Iterator

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
 
 import hermes
 from hermes.core.entry import ToolEntry
@@ -17,6 +16,7 @@ from hermes.core.errors import HermesError, RegistrationError
 from hermes.core.home import home_path, write_private
 from hermes.core.requirements import Requirement
 
+TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hermes.core.errors import HermesError
 from hermes.interfaces.cli.commands import DONE, FAILED
 
+TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from typing import Any
