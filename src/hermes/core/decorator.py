@@ -94,6 +94,7 @@ def entry_from(
         function,
         invoke=keyword_invoke(function, read.context_parameter, read.convert),
         is_async=read.is_async,
+        takes_context=read.context_parameter is not None,
         description=description or read.summary,
         module=function.__module__,
         **fields,

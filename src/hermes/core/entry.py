@@ -58,6 +58,7 @@ class ToolEntry:
         "reads_when",
         "requires_env",
         "tags",
+        "takes_context",
         "timeout_seconds",
         "toolset",
         "version",
@@ -93,6 +94,7 @@ class ToolEntry:
         module: str = "",
         lifecycle: Lifecycle | None = None,
         version: int = 1,
+        takes_context: bool = True,
     ) -> None:
         if effect not in EFFECTS:
             raise RegistrationError(
@@ -133,6 +135,8 @@ class ToolEntry:
         self.module = module
         self.lifecycle = lifecycle
         self.version = version
+        # Whether the handler looks at its context; most do not, and need none of their own.
+        self.takes_context = takes_context
         self._arguments: Any = None
 
     def __repr__(self) -> str:

@@ -30,6 +30,7 @@ _PLAIN = (
     "aliases",
     "permissions",
     "reads_when",
+    "takes_context",
     "acts",
     "effect",
     "concurrency",

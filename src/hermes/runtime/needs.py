@@ -32,12 +32,19 @@ if TYPE_CHECKING:
 class Run:
     """The handler's turn."""
 
-    __slots__ = ("arguments", "context", "entry")
+    __slots__ = ("arguments", "cancellation", "context", "entry")
 
-    def __init__(self, entry: ToolEntry, arguments: dict[str, Any], context: ToolContext) -> None:
+    def __init__(
+        self,
+        entry: ToolEntry,
+        arguments: dict[str, Any],
+        context: ToolContext,
+        cancellation: Cancellation,
+    ) -> None:
         self.entry = entry
         self.arguments = arguments
         self.context = context
+        self.cancellation = cancellation
 
     def sync(self, runtime: Runtime) -> Any:
         """The handler's answer, for a caller that can't await."""
@@ -55,7 +62,7 @@ class Run:
         return runtime.workers.run(
             self._work,
             seconds=entry.timeout_seconds,
-            cancellation=self.context.cancellation,
+            cancellation=self.cancellation,
             grace=runtime.grace_seconds,
         )
 
@@ -66,7 +73,7 @@ class Run:
             return await runtime.workers.run_async(
                 self._work,
                 seconds=entry.timeout_seconds,
-                cancellation=self.context.cancellation,
+                cancellation=self.cancellation,
                 grace=runtime.grace_seconds,
             )
         assert entry.invoke is not None
@@ -76,7 +83,7 @@ class Run:
         return await Drive(
             value if hasattr(value, "send") else settle(value),
             seconds=entry.timeout_seconds,
-            cancellation=self.context.cancellation,
+            cancellation=self.cancellation,
             grace=runtime.grace_seconds,
         )
 

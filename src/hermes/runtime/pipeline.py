@@ -417,8 +417,10 @@ class Runtime:
         cancellation = flight.cancellation
         if cancellation.reason:
             cancellation.check()
-        running = flight.context.for_call(flight.call_id, entry.name, cancellation, report)
-        return needs.Run(entry, flight.arguments, running)
+        context = flight.context
+        if entry.takes_context:
+            context = context.for_call(flight.call_id, entry.name, cancellation, report)
+        return needs.Run(entry, flight.arguments, context, cancellation)
 
     def _transform(self, flight: Flight, value: Any) -> Generator[needs.Need, Any, Any]:
         for hook in self.hooks.transform_tool_result:

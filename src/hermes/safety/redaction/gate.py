@@ -44,6 +44,9 @@ def is_ordinary(text: str) -> bool:
         or ("'" in text and "identified by" in low)
     ):
         return False
+    if len(text) < RUN and text.isascii() and text.isprintable():
+        # Too short for a run of word characters, and nothing in it is hidden.
+        return True
     if not text.isascii():
         classed = classes(text)
     else:
