@@ -12,7 +12,7 @@ plugins        other people's tools, hooks and commands; trust  whose content ma
                plugin_modules, entry_points  where they are found
 yaml_tools     tools without code, reloaded when their file changes
 rights         the gate of a running program, put together from its files
-hooks, events  what may be changed, what may be watched
+hooks, events  what may be changed, what may be watched; sessions  a conversation's ends
 artifacts      large results kept for paging; fit  how they are cut; line_search  in them
 archives       unpack what others packed: all of it, or nothing
 audit          one chained line per call

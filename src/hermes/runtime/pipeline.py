@@ -185,7 +185,7 @@ class Runtime:
         if task is None:
             return
         for failure in task.close():
-            self._trouble(f"closing task {task_id}: {type(failure).__name__}: {failure}")
+            self.report_trouble(f"closing task {task_id}: {type(failure).__name__}: {failure}")
         if task is self._context.task:
             self._context = self.context(task_id)
 
@@ -219,7 +219,7 @@ class Runtime:
 
                     bridge.run(needs.settle(rest))
             except Exception as error:  # noqa: BLE001 - the others are to be taken down all the same
-                self._trouble(f"teardown of {name}: {type(error).__name__}: {error}")
+                self.report_trouble(f"teardown of {name}: {type(error).__name__}: {error}")
         if self.audit is not None:
             self.audit.flush()
 
@@ -276,7 +276,7 @@ class Runtime:
             answer = self._from_hermes_error(error, flight)
         except StoppedLateError as error:
             if error.stuck:
-                self._trouble(f"{call.name} {error}", flight)
+                self.report_trouble(f"{call.name} {error}", flight)
             answer = answers.timed_out(call.name, str(error))
         except Exception as error:
             # Anything else a handler raises is a bug in it: the log has the traceback.
@@ -388,7 +388,9 @@ class Runtime:
                 try:
                     flight.arguments = flight.entry.arguments.read(deepcopy(said.arguments))
                 except ArgumentError as error:
-                    self._trouble(f"hook {_name(hook)} rewrote the arguments: {error}", flight)
+                    self.report_trouble(
+                        f"hook {_name(hook)} rewrote the arguments: {error}", flight
+                    )
                     raise
                 flight.noted = to_json(flight.arguments)
         # As text, for to Python 1 is True.
@@ -435,7 +437,7 @@ class Runtime:
         try:
             return (yield needs.Hook(hook, (call, *more)))
         except Exception as error:  # noqa: BLE001 - a hook must not break the call
-            self._trouble(f"hook {_name(hook)}: {type(error).__name__}: {error}", flight)
+            self.report_trouble(f"hook {_name(hook)}: {type(error).__name__}: {error}", flight)
             return None
 
     # -- the end of a call --------------------------------------------------------------------
@@ -473,7 +475,7 @@ class Runtime:
                 line = flight.line(answer.status, outcome.seconds)
                 self.audit.record(line, now=answer.status == "refused")
             except Exception as error:  # noqa: BLE001 - the call has happened: its result stays
-                self._trouble(f"the audit log: {type(error).__name__}: {error}", flight)
+                self.report_trouble(f"the audit log: {type(error).__name__}: {error}", flight)
         if self.events.listeners:
             self.events.emit("finished", flight.call_id, flight.tool, outcome=outcome)
         return outcome
@@ -483,18 +485,19 @@ class Runtime:
         try:
             self.before_resolve()
         except Exception as error:  # noqa: BLE001 - one broken source must not stop all calls
-            self._trouble(f"looking for new tools: {type(error).__name__}: {error}", flight)
+            self.report_trouble(f"looking for new tools: {type(error).__name__}: {error}", flight)
 
     def _from_hermes_error(self, error: HermesError, flight: Flight) -> answers.Answer:
         if isinstance(error, CancelledError):
             if isinstance(error, StuckError):
-                self._trouble(f"{flight.tool}: {error}", flight)
+                self.report_trouble(f"{flight.tool}: {error}", flight)
             return answers.cancelled(flight.tool, str(error))
         if not isinstance(error, ToolError):
             log.info("%s: %s", flight.tool, error)
         return answers.from_error(error)
 
-    def _trouble(self, message: str, flight: Flight | None = None) -> None:
+    def report_trouble(self, message: str, flight: Flight | None = None) -> None:
+        """Log something that went wrong beside a call, and tell who watches."""
         message = sanitise_error(self.redactor.redact(message))
         log.warning("%s", message)
         call_id, tool = (flight.call_id, flight.tool) if flight else ("", "")

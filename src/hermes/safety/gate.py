@@ -91,6 +91,10 @@ class Gate:
         """Note that a person, or the gate itself, said no."""
         self._denials.note(ruling.targets, context.session_id)
 
+    def session_ended(self, session_id: str) -> None:
+        """Forget what was approved for one session only."""
+        self.approvals.end_session(session_id)
+
     def _still_asked(self, asked: list[Ruling], context: ToolContext) -> Ruling:
         """What is left to ask about, less what was approved before."""
         open_ = [r for r in asked if not self.approvals.cover(r.grants, context.session_id)]
