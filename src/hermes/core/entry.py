@@ -240,7 +240,6 @@ class ToolOutcome:
         call_id: str,
         name: str,
         content: str,
-        *,
         status: Literal["ok", "error", "refused", "timeout", "cancelled"] = "ok",
         error: str | None = None,
         rule: str = "",

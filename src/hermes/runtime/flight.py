@@ -64,6 +64,6 @@ class Flight:
             self.verdict,
             self.ruling.rule if self.ruling is not None else "",
             status,
-            round(seconds * 1000, 3),
+            int(seconds * 1_000_000) / 1000,
             self.noted,
         )

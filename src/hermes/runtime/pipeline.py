@@ -304,7 +304,7 @@ class Runtime:
     def _judge(self, entry: ToolEntry, arguments: dict[str, Any], context: ToolContext) -> Ruling:
         try:
             ruling = self.policy.judge(entry, arguments, context)
-            if ruling.action in ("allow", "ask", "refuse"):
+            if ruling.action == "allow" or ruling.action in ("ask", "refuse"):
                 return ruling
             raise ValueError(f"it ruled {ruling.action!r}")
         except Exception as error:
@@ -464,11 +464,11 @@ class Runtime:
             flight.call_id,
             flight.tool,
             content,
-            status=answer.status,
-            error=answer.error,
-            rule=flight.ruling.rule if flight.ruling is not None else "",
-            seconds=_clock() - flight.started,
-            artifact=artifact,
+            answer.status,
+            answer.error,
+            flight.ruling.rule if flight.ruling is not None else "",
+            _clock() - flight.started,
+            artifact,
         )
         if self.audit is not None:  # 12 record
             try:

@@ -104,9 +104,10 @@ class ArgumentReader:
         if run.parsed:
             coerced = plain(coerced)
         complete: dict[str, Any] = self._fill(coerced) if self._fill else coerced
-        for candidate in (complete, coerced):
-            if document.check(candidate):
-                return candidate
+        if document.check(complete):
+            return complete
+        if complete is not coerced and document.check(coerced):
+            return coerced
         if has_other_keys(complete):
             raise _unusable("a key is not a string")
         # Inside containers the validator takes a subclass of float for no number at all.
