@@ -101,7 +101,7 @@ def test_an_approval_covers_the_same_thing_and_nothing_more(
         return gate.judge(entry, {"value": command}, now).action
 
     assert action("rm -rf build") == "allow"
-    assert action("cd . && rm -rf build") in ("allow", "ask")
+    assert action("cd . && rm -rf build") == "ask"
     assert action("rm -rf build; rm -rf src") == "ask"
     assert action("rm -rf src") == "ask"
     assert action("rm -rf build", session_id="another") == "ask"
