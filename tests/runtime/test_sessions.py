@@ -41,4 +41,4 @@ def test_approvals_for_a_session_end_with_it() -> None:
 
     end_session(runtime, "s1")
 
-    assert not gate.approvals.cover([grant], "s1")
+    assert not gate.approvals.covered_by([grant], "s1")

@@ -23,10 +23,10 @@ def test_a_session_grant_covers_that_session_only(tmp_path: Path) -> None:
 
     approvals.give([grant], "one", always=False)
 
-    assert approvals.cover([grant], "one")
-    assert not approvals.cover([grant], "two")
+    assert approvals.covered_by([grant], "one")
+    assert not approvals.covered_by([grant], "two")
     approvals.end_session("one")
-    assert not approvals.cover([grant], "one")
+    assert not approvals.covered_by([grant], "one")
 
 
 def test_every_reason_must_be_covered(tmp_path: Path) -> None:
@@ -36,9 +36,9 @@ def test_every_reason_must_be_covered(tmp_path: Path) -> None:
 
     approvals.give([first], "s", always=False)
 
-    assert approvals.cover([first], "s")
-    assert not approvals.cover([first, second], "s")
-    assert not approvals.cover([], "s")
+    assert approvals.covered_by([first], "s")
+    assert not approvals.covered_by([first, second], "s")
+    assert not approvals.covered_by([], "s")
 
 
 def test_a_grant_is_bound_to_folder_environment_and_scripts(tmp_path: Path) -> None:
@@ -78,8 +78,8 @@ def test_always_is_kept_through_the_callback() -> None:
     approvals.give([grant], "s", always=True)
     again = Approvals(kept[-1])
 
-    assert again.cover([grant], "another session")
-    assert not again.cover([_grant(_entry(), '{"to":"b"}')], "s")
+    assert again.covered_by([grant], "another session")
+    assert not again.covered_by([_grant(_entry(), '{"to":"b"}')], "s")
     assert [how for how, _ in again.all()] == ["always"]
 
 
@@ -105,8 +105,8 @@ def test_what_can_not_be_kept_holds_for_the_session_only() -> None:
 
     approvals.give([grant], "s", always=True)
 
-    assert approvals.cover([grant], "s")
-    assert not approvals.cover([grant], "another")
+    assert approvals.covered_by([grant], "s")
+    assert not approvals.covered_by([grant], "another")
 
 
 def test_no_secret_is_written_down() -> None:

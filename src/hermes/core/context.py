@@ -157,10 +157,37 @@ class Task:
         return failures
 
 
-class ApprovalRequest:
-    """What a human is asked: which tool, with what, why, and under which rule."""
+class Answer(str):
+    """What was said to a request, and by whom, for the audit log: `Answer("once", by="…")`."""
 
-    __slots__ = ("agent_path", "arguments", "call_id", "front_door", "reason", "rule", "tool")
+    __slots__ = ("by",)
+
+    def __new__(cls, said: str, *, by: str = "") -> Answer:
+        """The answer, which is text like any other."""
+        answer = super().__new__(cls, said)
+        answer.by = by
+        return answer
+
+    by: str
+
+
+class ApprovalRequest:
+    """What a human is asked: which tool, with what, why, and under which rules.
+
+    `rule` is the first of `rules`; `human_only` says that no model may answer for the person.
+    """
+
+    __slots__ = (
+        "agent_path",
+        "arguments",
+        "call_id",
+        "front_door",
+        "human_only",
+        "reason",
+        "rule",
+        "rules",
+        "tool",
+    )
 
     def __init__(
         self,
@@ -169,6 +196,8 @@ class ApprovalRequest:
         *,
         reason: str,
         rule: str,
+        rules: Sequence[str] = (),
+        human_only: bool = False,
         call_id: str = "",
         front_door: str = "",
         agent_path: str = "",
@@ -177,6 +206,8 @@ class ApprovalRequest:
         self.arguments = arguments
         self.reason = reason
         self.rule = rule
+        self.rules = tuple(rules) or (rule,)
+        self.human_only = human_only
         self.call_id = call_id
         self.front_door = front_door
         self.agent_path = agent_path
@@ -191,12 +222,14 @@ class ToolContext:
         "call_id",
         "cancellation",
         "front_door",
+        "places",
         "profiles",
         "report",
         "services",
         "session_id",
         "task",
         "tool",
+        "turn",
     )
 
     def __init__(
@@ -206,6 +239,7 @@ class ToolContext:
         task_id: str = "main",
         workspace: str = "",
         session_id: str = "",
+        turn: str = "",
         front_door: str = "library",
         agent_path: str = "",
         approver: Approver | None = None,
@@ -215,6 +249,8 @@ class ToolContext:
     ) -> None:
         self.task = task or Task(task_id, workspace=workspace)
         self.session_id = session_id
+        # One request of a person and all that is done for it; a call alone is a turn of its own.
+        self.turn = turn
         self.front_door = front_door
         self.agent_path = agent_path
         self.approver = approver
@@ -224,6 +260,8 @@ class ToolContext:
         self.profiles = tuple(profiles)
         self.call_id = ""
         self.tool = ""
+        # Where the paths among a call's arguments lead, as the gate judged them.
+        self.places: Mapping[tuple[str, str], str] = {}
         self.report: Callable[[str, dict[str, Any]], None] | None = None
 
     def for_call(
@@ -232,11 +270,13 @@ class ToolContext:
         tool: str,
         cancellation: Cancellation,
         report: Callable[[str, dict[str, Any]], None] | None,
+        places: Mapping[tuple[str, str], str] | None = None,
     ) -> ToolContext:
         """The same surroundings for one call."""
         twin = ToolContext.__new__(ToolContext)
         twin.task = self.task
         twin.session_id = self.session_id
+        twin.turn = self.turn or call_id
         twin.front_door = self.front_door
         twin.agent_path = self.agent_path
         twin.approver = self.approver
@@ -246,6 +286,7 @@ class ToolContext:
         twin.call_id = call_id
         twin.tool = tool
         twin.report = report
+        twin.places = places or {}
         return twin
 
     @property
@@ -257,6 +298,29 @@ class ToolContext:
     def workspace(self) -> str:
         """The folder that relative paths start from."""
         return self.task.workspace
+
+    @property
+    def cwd(self) -> str:
+        """The folder that the task's commands run in: the workspace, until one changes it."""
+        return str(self.task.state.get("cwd") or self.task.workspace)
+
+    def place(self, path: str, kind: str = "read") -> str:
+        """Where a path leads, links resolved; refused where the gate does not let this call go.
+
+        What the call named in its arguments was judged before it began. A path it comes upon
+        later is judged now, and what would have to be asked for is refused.
+
+        Args:
+            path: As the caller wrote it; relative to the workspace.
+            kind: What is done there: `read`, `write` or `delete`.
+        """
+        judged = self.places.get((kind, path))
+        if judged is not None:
+            return judged
+        judge = self.services.get("place")
+        if judge is None:
+            return os.path.realpath(os.path.join(self.workspace, os.path.expanduser(path)))
+        return str(judge(self, kind, path))
 
     @property
     def cancelled(self) -> bool:

@@ -50,6 +50,7 @@ class AuditLine(msgspec.Struct, gc=False):
     tool: str
     verdict: str
     rule: str
+    approver: str
     status: str
     ms: float
     arguments: str | msgspec.Raw

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hermes.runtime.audit import AuditLine
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from hermes.core.context import Cancellation, ToolContext
@@ -19,12 +20,14 @@ class Flight:
     """What is known of a call while it is under way."""
 
     __slots__ = (
+        "approver",
         "arguments",
         "call_id",
         "cancellation",
         "context",
         "entry",
         "noted",
+        "places",
         "ruling",
         "started",
         "tool",
@@ -49,6 +52,9 @@ class Flight:
         self.noted = "{}"
         self.ruling: Ruling | None = None
         self.verdict = "allowed"
+        # Who said yes, or no.
+        self.approver = ""
+        self.places: Mapping[tuple[str, str], str] | None = None
 
     def line(self, status: str, seconds: float) -> AuditLine:
         """The audit line of the call as it now stands."""
@@ -63,6 +69,7 @@ class Flight:
             self.tool,
             self.verdict,
             self.ruling.rule if self.ruling is not None else "",
+            self.approver,
             status,
             int(seconds * 1_000_000) / 1000,
             self.noted,

@@ -10,6 +10,7 @@ No handler is reached by another way. Front doors add who is asking and how to a
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 import time
 from copy import deepcopy
@@ -83,7 +84,7 @@ class Runtime:
         self.workers = workers or Workers()
         self.grace_seconds = grace_seconds
         # What handlers reach through `context.service(name)`; outer layers add theirs.
-        self.services: dict[str, Any] = {"runtime": self}
+        self.services: dict[str, Any] = {"runtime": self, "place": self._place}
         if artifacts is not None:
             self.services["artifacts"] = artifacts
         # Run before a name is looked up; sources of tools that change on disk hook in here.
@@ -255,6 +256,9 @@ class Runtime:
                 flight.noted = to_json(arguments)
 
             ruling = self._judge(entry, arguments, context)  # 5 permit
+            flight.places = ruling.places
+            if ruling.by:
+                flight.ruling, flight.approver = ruling, ruling.by
             if ruling.action != "allow":
                 refusal = yield from self._approve(flight, ruling)  # 6 approve
                 if refusal is not None:
@@ -312,6 +316,13 @@ class Runtime:
             log.exception("the policy failed on %s", entry.name)
             return Ruling("refuse", reason=f"the policy failed: {error}", rule="policy:failed")
 
+    def _place(self, context: ToolContext, kind: str, path: str) -> str:
+        """Where a path leads that a handler comes upon; the policy may refuse it."""
+        judge = getattr(self.policy, "place", None)
+        if judge is not None:
+            return str(judge(context, kind, path))
+        return os.path.realpath(os.path.join(context.workspace, os.path.expanduser(path)))
+
     def _approve(
         self, flight: Flight, ruling: Ruling
     ) -> Generator[needs.Need, Any, answers.Answer | None]:
@@ -333,6 +344,8 @@ class Runtime:
             deepcopy(flight.arguments),
             reason=ruling.reason,
             rule=ruling.rule,
+            rules=tuple(dict.fromkeys(grant.rule for grant in ruling.grants)),
+            human_only=ruling.human_only,
             call_id=flight.call_id,
             front_door=context.front_door,
             agent_path=context.agent_path,
@@ -348,6 +361,7 @@ class Runtime:
             flight.verdict = "asking failed"
             return answers.refused(f"asking for approval failed: {type(error).__name__}")
         flight.cancellation.check()
+        flight.approver = getattr(said, "by", "") or context.front_door
         if said is not True and not (isinstance(said, str) and said in _YES):
             flight.verdict = "denied"
             denied = getattr(self.policy, "denied", None)
@@ -398,6 +412,7 @@ class Runtime:
             return None
         # What runs is what was judged: other arguments are judged again.
         ruling = self._judge(flight.entry, flight.arguments, flight.context)
+        flight.places = ruling.places
         return None if ruling.action == "allow" else (yield from self._approve(flight, ruling))
 
     def _started(self, flight: Flight, entry: ToolEntry) -> needs.Run:
@@ -421,7 +436,9 @@ class Runtime:
             cancellation.check()
         context = flight.context
         if entry.takes_context:
-            context = context.for_call(flight.call_id, entry.name, cancellation, report)
+            context = context.for_call(
+                flight.call_id, entry.name, cancellation, report, flight.places
+            )
         return needs.Run(entry, flight.arguments, context, cancellation)
 
     def _transform(self, flight: Flight, value: Any) -> Generator[needs.Need, Any, Any]:

@@ -25,13 +25,14 @@ class Act(NamedTuple):
 
     kind: Kind
     value: str
+    cwd: str = ""  # where a command runs, when that is not where the task is
 
 
 def acts_of(entry: ToolEntry, arguments: Mapping[str, Any], context: ToolContext) -> list[Act]:
     """Everything a call would do that its tool has a word for."""
     said = entry.acts
     if callable(said):
-        return [Act(kind, str(value)) for kind, value in said(arguments, context)]
+        return [Act(kind, str(value), *where) for kind, value, *where in said(arguments, context)]
     reads = entry.effect_of(arguments) == "read"
     return [
         Act("read" if reads and kind in ("write", "delete") else kind, value)

@@ -119,10 +119,14 @@ class Approvals:
         # Called with the lines to be added when something is approved for good.
         self._keep = keep
 
-    def cover(self, grants: Iterable[Grant], session: str) -> bool:
-        """Whether every one of these was approved."""
+    def covered_by(self, grants: Iterable[Grant], session: str) -> str:
+        """How every one of these was approved before: `always` or `session`; empty if not all."""
         wanted = set(grants)
-        return bool(wanted) and wanted <= self._always | self._session.get(session, set())
+        if not wanted:
+            return ""
+        if wanted <= self._always:
+            return "always"
+        return "session" if wanted <= self._always | self._session.get(session, set()) else ""
 
     def give(self, grants: Sequence[Grant], session: str, *, always: bool) -> None:
         """Remember an approval."""

@@ -12,7 +12,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hermes.core.jsontext import to_json
-from hermes.safety.acts import acts_of
+from hermes.safety.acts import Act, acts_of
 from hermes.safety.approval import Approvals, call_grant, command_grant
 from hermes.safety.denials import Denials, signals_us, targets
 from hermes.safety.permissions.profiles import covers
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from hermes.core.context import ToolContext
     from hermes.core.entry import ToolEntry
-    from hermes.safety.acts import Act
+    from hermes.safety.acts import Kind
     from hermes.safety.approval import Grant
     from hermes.safety.permissions import PermissionChecker
 
@@ -70,16 +70,32 @@ class Gate:
         ):
             return _READS
         acts = acts_of(entry, arguments, context)
+        places: dict[tuple[str, str], str] = {}
         asked: list[Ruling] = []
-        for ruling in self._rulings(entry, arguments, context, acts):
+        for ruling in self._rulings(entry, arguments, context, acts, places):
             if ruling.action == "refuse":
                 self.denied(ruling, context)
                 return ruling
             if ruling.action == "ask":
                 asked.append(ruling)
-        if not asked or self.mode == "off":
-            return _PASSES
-        return self._still_asked(asked, context)
+        if asked and self.mode != "off":
+            return self._still_asked(asked, context, places)
+        return Ruling("allow", rule="gate", places=places) if places else _PASSES
+
+    def place(self, context: ToolContext, kind: Kind, path: str) -> str:
+        """Where a path leads that a call comes upon while it runs.
+
+        Raises `PathRefusedError` where the call may not go, or only after asking.
+        """
+        from hermes.safety.paths import PathRefusedError
+
+        entry = self.permissions.entry(context.tool)
+        places: dict[tuple[str, str], str] = {}
+        acts = (Act(kind, path),)
+        for ruling in self._rulings(entry, {}, context, acts, places, alone=True):
+            if ruling.action == "refuse" or (ruling.action == "ask" and self.mode != "off"):
+                raise PathRefusedError(path, ruling.reason)
+        return places[kind, path]
 
     def remember(
         self, ruling: Ruling, answer: Literal["session", "always"], context: ToolContext
@@ -95,16 +111,33 @@ class Gate:
         """Forget what was approved for one session only."""
         self.approvals.end_session(session_id)
 
-    def _still_asked(self, asked: list[Ruling], context: ToolContext) -> Ruling:
+    def _still_asked(
+        self, asked: list[Ruling], context: ToolContext, places: Mapping[tuple[str, str], str]
+    ) -> Ruling:
         """What is left to ask about, less what was approved before."""
-        open_ = [r for r in asked if not self.approvals.cover(r.grants, context.session_id)]
+        covers = {r: self.approvals.covered_by(r.grants, context.session_id) for r in asked}
+        open_ = [ruling for ruling, by in covers.items() if not by]
         if not open_:
-            return Ruling("allow", reason="approved before", rule=asked[0].rule)
+            return Ruling(
+                "allow",
+                reason="approved before",
+                rule=asked[0].rule,
+                places=places,
+                by=covers[asked[0]],
+            )
         first = open_[0]
         reasons = "; ".join(dict.fromkeys(ruling.reason for ruling in open_))
         grants = tuple(grant for ruling in open_ for grant in ruling.grants)
         about = frozenset[str]().union(*(ruling.targets for ruling in open_))
-        return Ruling("ask", reason=reasons, rule=first.rule, grants=grants, targets=about)
+        return Ruling(
+            "ask",
+            reason=reasons,
+            rule=first.rule,
+            grants=grants,
+            targets=about,
+            places=places,
+            human_only=any(ruling.human_only for ruling in open_),
+        )
 
     def _rulings(
         self,
@@ -112,23 +145,46 @@ class Gate:
         arguments: Mapping[str, Any],
         context: ToolContext,
         acts: Sequence[Act],
+        places: dict[tuple[str, str], str],
+        *,
+        alone: bool = False,
     ) -> Iterator[Ruling]:
+        """What each rule says, in turn; where the paths lead is noted in `places`.
+
+        Args:
+            alone: Only what the acts themselves call for: the call as a whole was judged before.
+        """
+
         def granted(ruling: Ruling) -> Ruling:
+            # By the place and not by the spelling: a link bent meanwhile is another thing.
+            led = [act._replace(value=places.get(act[:2], act.value)) for act in acts]
             grant = call_grant(
-                ruling.rule, entry, to_json(arguments), acts=acts, workspace=context.workspace
+                ruling.rule, entry, to_json(arguments), acts=led, workspace=context.workspace
             )
             return Ruling(ruling.action, reason=ruling.reason, rule=ruling.rule, grants=(grant,))
 
-        right = self.permissions.judge(entry, arguments, context, acts)
-        yield granted(right) if right.action == "ask" else right
+        asks = []
         for act in acts:
             if act.kind == "execute":
-                yield from self._of_command(act.value, context)
+                yield from self._of_command(act.value, act.cwd or context.cwd, context)
             elif act.kind == "fetch":
                 yield self._of_url(act.value)
             else:
-                ruling = self._of_path(act, context)
-                yield granted(ruling) if ruling.action == "ask" else ruling
+                ruling = self._of_path(act, context, places)
+                if ruling.action == "ask":
+                    asks.append(ruling)
+                else:
+                    yield ruling
+        right = self.permissions.judge(entry, arguments, context, acts)
+        if right.action == "ask":
+            asks.insert(0, right)
+        else:
+            yield right
+        # Last, when it is known where every path leads.
+        for ruling in asks:
+            yield granted(ruling)
+        if alone:
+            return
         effect = entry.effect_of(arguments)
         blind = effect != "read" and not acts and not self._named(entry)
         if blind or (self.mode == "strict" and effect != "read"):
@@ -148,11 +204,10 @@ class Gate:
             for name in entry.permissions
         )
 
-    def _of_command(self, command: str, context: ToolContext) -> Iterator[Ruling]:
+    def _of_command(self, command: str, cwd: str, context: ToolContext) -> Iterator[Ruling]:
         from hermes.safety.shell import detect_dangerous_command
 
-        verdict = detect_dangerous_command(command, cwd=context.workspace, home=self._home)
-        cwd = context.workspace
+        verdict = detect_dangerous_command(command, cwd=cwd, home=self._home)
         if signals_us(verdict.commands):
             yield Ruling("refuse", reason="that process guards this call", rule="gate:own-process")
         for finding in verdict.findings:
@@ -172,7 +227,14 @@ class Gate:
             action: Literal["ask", "refuse"] = "refuse" if finding.severity == "refuse" else "ask"
             reason = f"{finding.description}: {finding.command}"
             about = targets(finding.command.split(), cwd)
-            yield Ruling(action, reason=reason, rule=finding.rule, grants=grants, targets=about)
+            yield Ruling(
+                action,
+                reason=reason,
+                rule=finding.rule,
+                grants=grants,
+                targets=about,
+                human_only=finding.human_only,
+            )
         if self._denials.repeats(verdict.commands, context.session_id, cwd):
             yield Ruling(
                 "refuse", reason="the same target was refused just before", rule="gate:repeated"
@@ -184,7 +246,9 @@ class Gate:
         decision = check_url(url, rules=self._url_rules, resolve=_resolved_later)
         return _PASSES if decision.allowed else Ruling("refuse", reason=decision.reason, rule="url")
 
-    def _of_path(self, act: Act, context: ToolContext) -> Ruling:
+    def _of_path(
+        self, act: Act, context: ToolContext, places: dict[tuple[str, str], str]
+    ) -> Ruling:
         from hermes.safety.paths import check_path
 
         mode = "read" if act.kind == "read" else "write"
@@ -192,14 +256,11 @@ class Gate:
         guarded = check_path(
             act.value, mode, rules=everywhere, cwd=context.workspace, home=self._home
         )
-        if not guarded.allowed:
+        if not guarded.allowed or guarded.resolved is None:
             return Ruling("refuse", reason=guarded.reason, rule="path:guard")
-        if mode == "read":
-            return _PASSES
-        inside = {"allow_write": [f"{context.workspace}/**", context.workspace], "deny": []}
-        if check_path(
-            act.value, mode, rules=inside, cwd=context.workspace, home=self._home
-        ).allowed:
+        places[act[:2]] = guarded.resolved
+        inside = os.path.join(os.path.realpath(context.workspace), "")
+        if mode == "read" or os.path.join(guarded.resolved, "").startswith(inside):
             return _PASSES
         reason = f"{act.value} is outside the workspace"
         return Ruling("ask", reason=reason, rule="path:outside")

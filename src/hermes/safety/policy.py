@@ -28,10 +28,11 @@ class Ruling:
     """`allow`, `ask` or `refuse`, with the reason and the rule it comes from.
 
     `grants` is what a yes would cover and `targets` what a no is about, for a policy that
-    remembers answers.
+    remembers answers. `places` is where the paths of the call lead, by kind and spelling; `by`
+    is what an allowed call was approved by before; `human_only` keeps models from answering.
     """
 
-    __slots__ = ("action", "grants", "reason", "rule", "targets")
+    __slots__ = ("action", "by", "grants", "human_only", "places", "reason", "rule", "targets")
 
     def __init__(
         self,
@@ -41,12 +42,18 @@ class Ruling:
         rule: str = "",
         grants: tuple[Grant, ...] = (),
         targets: frozenset[str] = frozenset(),
+        places: Mapping[tuple[str, str], str] | None = None,
+        by: str = "",
+        human_only: bool = False,
     ) -> None:
         self.action = action
         self.reason = reason
         self.rule = rule
         self.grants = grants
         self.targets = targets
+        self.places = places
+        self.by = by
+        self.human_only = human_only
 
     def __repr__(self) -> str:
         return f"<{self.action} by {self.rule}: {self.reason}>"

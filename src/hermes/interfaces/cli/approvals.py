@@ -83,7 +83,7 @@ def _layers(app: CliApp, command: str) -> list[dict[str, Any]]:
     verdict = detect_dangerous_command(command, cwd=app.project, home=os.path.expanduser("~"))
     for finding in verdict.findings:
         grant = command_grant(finding.rule, command, verdict.commands, cwd=app.project)
-        approved = finding.severity == "ask" and approvals.cover([grant], "")
+        approved = finding.severity == "ask" and bool(approvals.covered_by([grant], ""))
         start, end = finding.span
         why = f"{finding.description}: {command[start:end] or finding.command}"
         source = "approved for good" if approved else f"command rules, at {start}-{end}"

@@ -7,6 +7,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from hermes.core.errors import ToolError
 from hermes.safety.acts import acts_of
 from hermes.safety.permissions.profiles import covers
 from hermes.safety.policy import Ruling
@@ -58,6 +59,13 @@ class PermissionChecker:
         self._registry = registry
         self.layers = tuple(layers)
         self._free: dict[ToolEntry, bool] = {}
+
+    def entry(self, tool_name: str) -> ToolEntry:
+        """The tool of that name; a call under way has one."""
+        found = self._registry.get(tool_name)
+        if found is None:
+            raise ToolError(f"no tool is called {tool_name!r:.80}")
+        return found
 
     def check(
         self, tool_name: str, params: Mapping[str, Any], context: ToolContext

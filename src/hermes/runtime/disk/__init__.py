@@ -1,0 +1,14 @@
+"""The files of a place where work is done, as bytes.
+
+    protocol.py   what every disk can do: `Disk`, `Status`, `Entry`
+    local.py      this machine's, by plain system calls that follow no link
+
+A disk is given places: absolute paths without links, as the gate resolved them
+(`ToolContext.place`). It decides nothing about rights; it opens exactly what it is told, and
+fails where a link has been put in the way since.
+"""
+
+from hermes.runtime.disk.local import LocalDisk
+from hermes.runtime.disk.protocol import Disk, DiskError, Entry, Status
+
+__all__ = ["Disk", "DiskError", "Entry", "LocalDisk", "Status"]

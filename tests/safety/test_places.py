@@ -1,0 +1,121 @@
+"""What was judged is what is opened: the gate hands on where each path leads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hermes.core import ToolCall, ToolContext, ToolRegistry, tool
+from hermes.core.context import Answer, ApprovalRequest
+from hermes.runtime.audit import AuditLog, lines
+from hermes.runtime.pipeline import Runtime
+from hermes.safety.gate import Gate
+from hermes.safety.paths import PathRefusedError
+from hermes.safety.permissions import PermissionChecker
+from hermes.safety.permissions.shipped import PROFILES
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HERMES_HOME", str(tmp_path / "home"))
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    return work
+
+
+def _runtime(registry: ToolRegistry, **fields: object) -> Runtime:
+    gate = Gate(PermissionChecker(registry, [PROFILES["standard"]]))
+    return Runtime(registry, policy=gate, **fields)  # type: ignore[arg-type]
+
+
+def test_a_handler_gets_the_place_that_was_judged(work: Path) -> None:
+    (work / "real").mkdir()
+    (work / "link").symlink_to("real")
+    registry = ToolRegistry()
+
+    @tool(registry=registry, toolset="t", effect="write", acts={"path": "write"})
+    def save(ctx: ToolContext, path: str) -> str:
+        """Say where."""
+        # Bent after it was judged: the place stays the one that was judged.
+        (work / "link").unlink()
+        (work / "link").symlink_to("/etc")
+        return ctx.place(path, "write")
+
+    outcome = _runtime(registry).call_sync(ToolCall("save", {"path": "link/a.txt"}))
+
+    assert outcome.content == f'"{work}/real/a.txt"'
+
+
+def test_a_path_that_a_call_comes_upon_is_judged_then(work: Path) -> None:
+    (work / "a").write_text("")
+    registry = ToolRegistry()
+    seen: dict[str, str] = {}
+
+    @tool(registry=registry, toolset="t", effect="read", acts={"path": "read"})
+    def look(ctx: ToolContext, path: str) -> str:
+        """Try some paths."""
+        for other, kind in [("a", "read"), ("~/.ssh/id_rsa", "read"), ("../out", "write")]:
+            try:
+                seen[other] = ctx.place(other, kind)
+            except PathRefusedError as error:
+                seen[other] = f"refused: {error.reason}"
+        return ""
+
+    outcome = _runtime(registry).call_sync(ToolCall("look", {"path": "."}))
+
+    assert outcome.status == "ok"
+    assert seen["a"] == f"{work}/a"
+    assert "refused" in seen["~/.ssh/id_rsa"]
+    assert "outside the workspace" in seen["../out"]
+
+
+def test_a_link_bent_while_the_person_is_asked_voids_the_approval(work: Path) -> None:
+    outside = work.parent / "outside"
+    outside.mkdir()
+    (work / "link").symlink_to(outside)
+    registry = ToolRegistry()
+    ran = []
+
+    @tool(registry=registry, toolset="t", effect="write", acts={"path": "write"})
+    def save(ctx: ToolContext, path: str) -> str:
+        """Note that it ran."""
+        ran.append(ctx.place(path, "write"))
+        return ""
+
+    def bend(_: ApprovalRequest) -> str:
+        (work / "link").unlink()
+        (work / "link").symlink_to(work.parent)
+        return "once"
+
+    bent = _runtime(registry, approver=bend).call_sync(ToolCall("save", {"path": "link/a"}))
+
+    assert (bent.status, ran) == ("refused", [])
+
+
+def test_the_audit_line_says_who_approved(work: Path) -> None:
+    registry = ToolRegistry()
+
+    @tool(registry=registry, toolset="t", effect="write", acts={"path": "write"})
+    def save(path: str) -> str:
+        """Do nothing."""
+        return ""
+
+    audit = AuditLog()
+    answers = iter([Answer("once", by="small-model"), "session", "deny"])
+    runtime = _runtime(registry, audit=audit, approver=lambda _: next(answers))
+    for path in ("../a", "../b", "../b", "../c", "d"):
+        runtime.call_sync(ToolCall("save", {"path": path}))
+    runtime.close()
+
+    said = [(one["verdict"], one["approver"], one["status"]) for one in lines(audit.path)]
+    assert said == [
+        ("approved", "small-model", "approved"),
+        ("approved", "small-model", "ok"),
+        ("approved", "library", "approved"),
+        ("approved", "library", "ok"),
+        ("allowed", "session", "ok"),
+        ("denied", "library", "refused"),
+        ("allowed", "", "ok"),
+    ]
