@@ -26,6 +26,11 @@ DEFAULTS: dict[str, tuple[Any, str]] = {
     "search.embeddings": (False, "let an embedding model help tool_search (extra: embeddings)"),
     "artifacts.max_bytes": (512 * 1024 * 1024, "room for large results before the oldest goes"),
     "artifacts.keep_days": (7, "how long a large result can be read back"),
+    "terminal.env_type": ("local", "where commands run and files lie: local, sandbox, docker, …"),
+    "terminal.pass_env": ([], "variables that commands may see besides the usual ones"),
+    "checkpoints.max_bytes": (4 * 1024**3, "room for what undo needs before the oldest goes"),
+    "checkpoints.max_file_bytes": (256 * 1024**2, "larger files are not changed by file tools"),
+    "checkpoints.keep_days": (30, "how long a change can be undone"),
     "audit.enabled": (True, "write one line per call to the audit log"),
     "plugins.enabled": (True, "load plugins from the home folder and installed packages"),
     "plugins.disabled": ([], "plugins to leave out, by name"),
@@ -91,6 +96,9 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "tools.defer_above": (lambda value: value >= 0, "at least 0"),
     "artifacts.max_bytes": (lambda value: value >= 0, "at least 0"),
     "artifacts.keep_days": (lambda value: value >= 0, "at least 0"),
+    "checkpoints.max_bytes": (lambda value: value >= 0, "at least 0"),
+    "checkpoints.max_file_bytes": (lambda value: value >= 0, "at least 0"),
+    "checkpoints.keep_days": (lambda value: value >= 1, "at least 1"),
 }
 
 

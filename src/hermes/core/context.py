@@ -276,7 +276,7 @@ class ToolContext:
         twin = ToolContext.__new__(ToolContext)
         twin.task = self.task
         twin.session_id = self.session_id
-        twin.turn = self.turn or call_id
+        twin.turn = self.turn
         twin.front_door = self.front_door
         twin.agent_path = self.agent_path
         twin.approver = self.approver

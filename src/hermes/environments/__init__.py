@@ -1,1 +1,26 @@
-"""Where commands run and files lie: this machine, a sandbox, a container, a host far away."""
+"""Where commands run and files lie: this machine, a sandbox, a container, a host far away.
+
+    protocol.py     what every such place can do: `Environment`, `CommandResult`, `Isolation`
+    choosing.py     which environment a task works in
+    tasks.py        the environment of a task, made at its first command
+    local/          this machine: shell, owned processes, the guardian
+
+What all of them share:
+
+    variables.py    what a command sees of the environment
+    shell_state.py  folder, variables and functions from one command to the next
+    output/         what commands print, within bounds and readable
+    exits.py        what exit codes mean
+    prompts.py      whether somebody is being asked
+    watching.py     remarks: a full disk, a busy background
+    judging.py      what the gate has to judge of a command
+    reporting.py    what the model is told of a command
+    handling.py     what the process tool does
+
+New here? Read protocol.py, then local/environment.py.
+"""
+
+from hermes.environments.choosing import disk_of
+from hermes.environments.tasks import environment_of
+
+__all__ = ["disk_of", "environment_of"]

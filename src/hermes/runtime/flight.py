@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from hermes.core.context import Cancellation, ToolContext
     from hermes.core.entry import ToolEntry
+    from hermes.safety.placeholders import Used
     from hermes.safety.policy import Ruling
 
 
@@ -31,6 +32,7 @@ class Flight:
         "ruling",
         "started",
         "tool",
+        "used",
         "verdict",
     )
 
@@ -54,6 +56,8 @@ class Flight:
         self.verdict = "allowed"
         # Who said yes, or no.
         self.approver = ""
+        # Secrets that it was given in place of placeholders.
+        self.used: Used | None = None
         self.places: Mapping[tuple[str, str], str] | None = None
 
     def line(self, status: str, seconds: float) -> AuditLine:

@@ -31,7 +31,6 @@ _PLAIN = (
     "permissions",
     "reads_when",
     "takes_context",
-    "acts",
     "effect",
     "concurrency",
     "locks",
@@ -149,6 +148,7 @@ def _fields(entry: ToolEntry) -> dict[str, Any]:
         fields["check"] = entry.check_fn.to_dict()
     elif entry.check_fn is not None:
         fields["check"] = "code"
+    fields["acts"] = "code" if callable(entry.acts) else entry.acts
     fields["dynamic"] = entry.dynamic_schema_overrides is not None
     return fields
 
@@ -167,6 +167,7 @@ def _entry(fields: dict[str, Any]) -> ToolEntry:
         else Later(module, name, "check_fn")
         if check
         else None,
+        acts=Later(module, name, "acts") if fields["acts"] == "code" else fields["acts"],
         dynamic_schema_overrides=Later(module, name, "dynamic_schema_overrides")
         if fields["dynamic"]
         else None,

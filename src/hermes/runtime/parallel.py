@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from hermes.core.errors import ArgumentError
 
@@ -42,31 +42,49 @@ class _Resource:
         return before
 
 
+class Watcher(Protocol):
+    """Told of each call of a turn by its number: just before it begins, and how it ended."""
+
+    def begun(self, number: int) -> None: ...
+
+    def ended(self, number: int, outcome: ToolOutcome) -> None: ...
+
+
 async def run_all(
-    runtime: Runtime, calls: Sequence[ToolCall], context: ToolContext, *, at_once: int
+    runtime: Runtime,
+    calls: Sequence[ToolCall],
+    context: ToolContext,
+    *,
+    at_once: int,
+    watcher: Watcher | None = None,
 ) -> list[ToolOutcome]:
     """The outcome of each call, in the order of the calls."""
     room = asyncio.Semaphore(max(1, at_once))
     resources: dict[str, _Resource] = {}
 
-    async def one(call: ToolCall, done: asyncio.Event, before: list[asyncio.Event]) -> ToolOutcome:
+    async def one(number: int, done: asyncio.Event, before: list[asyncio.Event]) -> ToolOutcome:
         try:
             for event in before:
                 await event.wait()
             async with room:
-                return await runtime.call(call, context)
+                if watcher is None:
+                    return await runtime.call(calls[number], context)
+                watcher.begun(number)
+                outcome = await runtime.call(calls[number], context)
+                watcher.ended(number, outcome)
+                return outcome
         finally:
             done.set()
 
     tasks: list[asyncio.Task[ToolOutcome]] = []
-    for call in calls:
+    for number, call in enumerate(calls):
         done = asyncio.Event()
         before = [
             event
             for key, shared in _claims(runtime, call, context)
             for event in resources.setdefault(key, _Resource()).claim(done, shared=shared)
         ]
-        tasks.append(asyncio.ensure_future(one(call, done, before)))
+        tasks.append(asyncio.ensure_future(one(number, done, before)))
     try:
         return list(await asyncio.gather(*tasks))
     finally:

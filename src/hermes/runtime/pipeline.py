@@ -26,6 +26,7 @@ from hermes.runtime import answers, needs
 from hermes.runtime.events import EventBus
 from hermes.runtime.flight import Flight
 from hermes.runtime.hooks import HookCall, Hooks, Rewrite, Veto
+from hermes.runtime.secrets import Secrets
 from hermes.runtime.workers import StoppedLateError, StuckError, Workers
 from hermes.safety.policy import EffectPolicy, Ruling
 from hermes.safety.redaction import Redactor
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from hermes.core.registry import ToolRegistry
     from hermes.runtime.artifacts import ArtifactStore
     from hermes.runtime.audit import AuditLog
+    from hermes.runtime.parallel import Watcher
     from hermes.safety.policy import Policy
 
     Stages = Generator[needs.Need, Any, ToolOutcome]
@@ -81,6 +83,7 @@ class Runtime:
         self.redactor = redactor or Redactor()
         if audit is not None:
             audit.redact = self.redactor.redact
+        self.secrets = Secrets(self.redactor)
         self.workers = workers or Workers()
         self.grace_seconds = grace_seconds
         # What handlers reach through `context.service(name)`; outer layers add theirs.
@@ -137,11 +140,13 @@ class Runtime:
         context: ToolContext | None = None,
         *,
         at_once: int = 16,
+        watcher: Watcher | None = None,
     ) -> list[ToolOutcome]:
         """Carry out the calls of one turn, side by side where they may; outcomes in their order."""
         from hermes.runtime.parallel import run_all
 
-        return await run_all(self, calls, context or self._context, at_once=at_once)
+        around = context or self._context
+        return await run_all(self, calls, around, at_once=at_once, watcher=watcher)
 
     def call_many_sync(
         self,
@@ -270,7 +275,8 @@ class Runtime:
                 if refusal is not None:
                     return self._end(flight, refusal)
 
-            value = yield self._started(flight, entry)  # 8 run
+            arguments = self.secrets.filled(flight, self.policy)
+            value = yield self._started(flight, entry, arguments)  # 8 run
             if hooks.transform_tool_result:  # 9 transform
                 value = yield from self._transform(flight, value)
             answer = answers.from_value(value)
@@ -415,8 +421,8 @@ class Runtime:
         flight.places = ruling.places
         return None if ruling.action == "allow" else (yield from self._approve(flight, ruling))
 
-    def _started(self, flight: Flight, entry: ToolEntry) -> needs.Run:
-        """The handler's turn, announced to who watches."""
+    def _started(self, flight: Flight, entry: ToolEntry, arguments: dict[str, Any]) -> needs.Run:
+        """The handler's turn, announced to who watches; secrets go to the handler alone."""
         report = None
         if self.events.listeners:
             emit, call_id, tool = self.events.emit, flight.call_id, entry.name
@@ -439,7 +445,7 @@ class Runtime:
             context = context.for_call(
                 flight.call_id, entry.name, cancellation, report, flight.places
             )
-        return needs.Run(entry, flight.arguments, context, cancellation)
+        return needs.Run(entry, arguments, context, cancellation)
 
     def _transform(self, flight: Flight, value: Any) -> Generator[needs.Need, Any, Any]:
         for hook in self.hooks.transform_tool_result:
@@ -465,7 +471,7 @@ class Runtime:
         if flight.entry is not None and flight.entry.max_result_size_chars is not None:
             limit = flight.entry.max_result_size_chars
         try:
-            content = self.redactor.redact(answer.content)  # 10 redact
+            content = self.secrets.masked(answer.content, flight)  # 10 redact
             if answer.error is not None:
                 answer.error = self.redactor.redact(answer.error)
             if len(content) > limit:  # 11 fit

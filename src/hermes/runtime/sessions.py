@@ -21,6 +21,7 @@ def begin_session(runtime: Runtime, session_id: str) -> None:
 def end_session(runtime: Runtime, session_id: str) -> None:
     """Tell the hooks that a conversation ended; approvals that were for it alone end with it."""
     _tell(runtime, runtime.hooks.session_end, session_id)
+    runtime.secrets.end_session(session_id)
     ended = getattr(runtime.policy, "session_ended", None)
     if ended is not None:
         ended(session_id)

@@ -93,9 +93,22 @@ class Gate:
         places: dict[tuple[str, str], str] = {}
         acts = (Act(kind, path),)
         for ruling in self._rulings(entry, {}, context, acts, places, alone=True):
-            if ruling.action == "refuse" or (ruling.action == "ask" and self.mode != "off"):
+            if ruling.action == "refuse":
+                raise PathRefusedError(path, ruling.reason)
+            if ruling.action == "ask" and self.mode != "off":
+                # What was approved for a folder holds for what is in it.
+                if ruling.rule == "path:outside" and _below(context, kind, places[kind, path]):
+                    continue
                 raise PathRefusedError(path, ruling.reason)
         return places[kind, path]
+
+    def allows(self, right: str, context: ToolContext) -> bool:
+        """Whether every layer gives a right, and none takes it away or wants to be asked."""
+        return all(
+            any(covers(pattern, right) for pattern in profile.allow)
+            and not any(covers(p, right) for p in (*profile.deny, *profile.approval_required))
+            for profile in (*self.permissions.layers, *context.profiles)
+        )
 
     def remember(
         self, ruling: Ruling, answer: Literal["session", "always"], context: ToolContext
@@ -264,6 +277,15 @@ class Gate:
             return _PASSES
         reason = f"{act.value} is outside the workspace"
         return Ruling("ask", reason=reason, rule="path:outside")
+
+
+def _below(context: ToolContext, kind: str, place: str) -> bool:
+    """Whether a place is inside one that the call named, which was judged before it began."""
+    return any(
+        place.startswith(os.path.join(judged, ""))
+        for (judged_kind, _), judged in context.places.items()
+        if judged_kind == kind
+    )
 
 
 def _resolved_later(host: str, port: int) -> tuple[str, ...]:  # noqa: ARG001

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.safety.redaction import Redactor, redact
+from hermes.safety.redaction.gate import KEYWORDS, look
 
 ALNUM = string.ascii_letters + string.digits
 _RANDOM = random.Random(7)
@@ -404,6 +405,69 @@ ORDINARY += [
 def test_ordinary_text_stays_to_the_byte(text: str) -> None:
     assert redact(text) == text
     assert redact(json.dumps({"text": text})) == json.dumps({"text": text})
+
+
+SETTINGS = [
+    "password=swordfish",
+    "db_password: swordfish",
+    "db:\n  user: bob\n  password: swordfish\n",
+    "password: correct-swordfish-battery",
+    "[db]\nhost = h.example\n# the old one\npassword = swordfish\nuser = bob",
+    "[smtp]\nsmtp_pass = swordfish",
+    "Server=h;User ID=sa;Password=swordfish;Encrypt=True",
+]
+
+
+@pytest.mark.parametrize("text", SETTINGS)
+def test_plain_words_go_where_only_settings_stand(text: str) -> None:
+    assert "swordfish" not in redact(text)
+    assert "swordfish" not in redact(json.dumps({"output": text}))
+
+
+CODE = [
+    "password = swordfish\n",
+    "    password = value\n    return password\n",
+    "const password = generated;",
+    "[x]\nrows = load(x)\npassword = value\n",
+    "items[0]\npassword = value\n",
+    "class A:\n    password: bytes\n    token: str\n",
+]
+
+
+@pytest.mark.parametrize("text", CODE)
+def test_plain_words_stay_where_code_stands(text: str) -> None:
+    assert redact(text) == text
+
+
+@pytest.mark.parametrize("word", KEYWORDS)
+def test_the_first_look_sees_every_keyword(word: str) -> None:
+    seen = look(f"a {word.upper()} b")
+
+    assert seen is not None
+    assert seen.keywords == [word]
+
+
+def test_a_long_key_in_letters_alone_is_no_name() -> None:
+    for token in ("AKIA" + "QWERTYUIOPASDFGH", "AKIAIOSFODNNABCDEFGH"):
+        assert token not in redact(f"see {token} there")
+
+
+def test_what_stands_in_a_secret_s_place_can_be_chosen() -> None:
+    seen: list[tuple[str, str, bool]] = []
+
+    def show(value: str, kind: str, number: bool) -> str:
+        seen.append((value, kind, number))
+        return f"<{len(seen)}>"
+
+    text = "password='a\"b\\\\c9'"
+
+    assert redact(text, show=show) == "password='<1>'"
+    assert Redactor().redact(json.dumps({"c": text}), show=show) == json.dumps(
+        {"c": "password='<2>'"}
+    )
+    assert redact('{"password": 12345678}', show=show) == '{"password": "<3>"}'
+    assert seen[0] == seen[1] == ('a"b\\\\c9', "password", False)
+    assert seen[2] == ("12345678", "password", True)
 
 
 PEM_BODY = "\n".join(chance(64, ALNUM + "+/") for _ in range(12))

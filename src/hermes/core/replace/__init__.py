@@ -9,8 +9,11 @@
     spelling     other readings of what was sent: escapes, pasted line numbers
     transfer     the new text, in the spelling of the place where it goes
     elision      `...` that stands for text left out
-    nearest      the place that was probably meant, and how it differs
+    applied      whether the new text is in place already
+    nearest      the place that was probably meant
+    describing   how it differs, by line and by character
     refusals     the errors, with all that is needed to try again
+    candidates   the error where several places fit
 
 Words, numbers, operators and the number of lines are never bridged. What old and new text agree
 on stays as the file has it, to the byte.

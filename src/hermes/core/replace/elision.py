@@ -38,8 +38,8 @@ def elisions(text: str, *, before: Sequence[str] = (), after: Sequence[str] = ()
     if not any(dots in text for dots in _DOTS) and not _mentions(text):
         return []
     own = text.splitlines()
-    above = [line for line in before[-20:] if line.strip()][-1:]
-    below = [line for line in after[:20] if line.strip()][:1]
+    above = [line for line in before if line.strip()][-1:]
+    below = [line for line in after if line.strip()][:1]
     lines = [*above, *own, *below]
     places = range(len(above), len(above) + len(own))
     return [lines[index].strip() for index in places if _elides(lines, index)]

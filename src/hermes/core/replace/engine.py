@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from hermes.core.errors import EditError
+from hermes.core.replace.applied import TELLING, applied_at
+from hermes.core.replace.candidates import ambiguous
 from hermes.core.replace.elision import elisions
 from hermes.core.replace.indentation import ShiftError
 from hermes.core.replace.matching import (
@@ -10,11 +12,10 @@ from hermes.core.replace.matching import (
     Match,
     exact_positions,
     find_lines,
-    find_matches,
 )
 from hermes.core.replace.nearest import nearest
-from hermes.core.replace.refusals import AlreadyAppliedError, ambiguous, elided, not_found
-from hermes.core.replace.search import find, find_words
+from hermes.core.replace.refusals import AlreadyAppliedError, elided, not_found
+from hermes.core.replace.search import find
 from hermes.core.replace.source import Source
 from hermes.core.replace.transfer import rewritten
 
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 
 _REPEATING = 8  # letters that do not repeat themselves by chance
 _SHORTEST = 4  # letters of a line that can be told from chance
-_UNMISTAKABLE = 40  # of them are no coincidence anywhere
-_TELLING = 6  # letters and signs that have to be there before a repetition is no coincidence
+_NEIGHBOURS = 20  # lines around an edit that tell what it means
 
 
 class Replacement:
@@ -64,7 +64,7 @@ def replace_text(text: str, old: str, new: str, *, replace_all: bool = False) ->
     source = Source(text)
     found = find(source, old, new)
     if found is None:
-        raise _refusal(source, old, new)
+        raise refusal(source, old, new)
     strategy, matches, read_old, read_new = found
     return _replaced(source, matches, read_old, read_new, strategy, replace_all=replace_all)
 
@@ -118,7 +118,7 @@ def _replaced(
         if spans and match.start < spans[-1][1]:
             continue
         before, after = source.lines_of(old), source.lines_of(new)
-        _refuse_elisions(source, match, old, after)
+        refuse_elisions(source, match, old, after)
         if match.shift is not None:
             _keep_last_ending(match, before, after)
         try:
@@ -171,14 +171,16 @@ def _refuse_repetition(text: str, span: tuple[int, int], piece: str) -> None:
     found = text[start:end]
     offset = piece.find(found)
     added = len("".join(piece.split())) - len("".join(found.split()))
-    if offset < 0 or added < _TELLING or start < offset:
+    if offset < 0 or added < TELLING or start < offset:
         return
     if text.startswith(piece, start - offset):
         raise AlreadyAppliedError(text.count("\n", 0, start) + 1)
 
 
-def _refuse_elisions(source: Source, match: Match, old: str, new: list[str]) -> None:
+def refuse_elisions(source: Source, match: Match, old: str, new: list[str]) -> None:
     """Refuse a new text that leaves something out, judged by what will stand around it."""
+    if not new:
+        return
     first, last = source.line_at(match.start), source.line_at(match.end)
     indent = source.text[source.starts[first] : match.start]
     lines = [indent + new[0], *new[1:]] if not indent.strip() else new
@@ -186,7 +188,9 @@ def _refuse_elisions(source: Source, match: Match, old: str, new: list[str]) -> 
     left_out = [
         line
         for line in elisions(
-            "\n".join(lines), before=source.contents[:first], after=source.contents[last + 1 :]
+            "\n".join(lines),
+            before=source.contents[max(first - _NEIGHBOURS, 0) : first],
+            after=source.contents[last + 1 : last + 1 + _NEIGHBOURS],
         )
         if line not in known
     ]
@@ -194,7 +198,7 @@ def _refuse_elisions(source: Source, match: Match, old: str, new: list[str]) -> 
         raise elided(left_out, "new")
 
 
-def _refusal(source: Source, old: str, new: str) -> EditError:
+def refusal(source: Source, old: str, new: str) -> EditError:
     """Why the old text has no place: it is replaced already, it leaves text out, it differs."""
     known = {line.strip() for line in source.lines_of(old)}
     left_out = [line for line in elisions(new) if line not in known]
@@ -202,22 +206,8 @@ def _refusal(source: Source, old: str, new: str) -> EditError:
         return elided(left_out, "new")
     lines = source.lines_of(old)
     start = nearest(source, lines)
-    applied = _applied_at(source, new, start, len(lines))
+    applied = applied_at(source, old, new, start)
     if applied is not None:
-        return AlreadyAppliedError(applied)
+        return AlreadyAppliedError(applied + 1)
     left_out = elisions(old)
     return elided(left_out, "old") if left_out else not_found(source, lines, start)
-
-
-def _applied_at(source: Source, new: str, start: int | None, length: int) -> int | None:
-    """The line of the new text, if it stands alone and about where the old text would be."""
-    size = len("".join(new.split()))
-    if size < _TELLING:
-        return None
-    matches = find_words(source, new) or find_matches(source, new, new)
-    if len(matches) != 1:
-        return None
-    line = source.line_at(matches[0].start)
-    last = source.line_at(matches[0].end)
-    near = start is not None and start - 2 <= last and line <= start + length + 2
-    return line + 1 if near or size >= _UNMISTAKABLE else None

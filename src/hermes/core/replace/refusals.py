@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from hermes.core.errors import EditError
-from hermes.core.replace.nearest import compare, visible
+from hermes.core.replace.describing import Comparison, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from hermes.core.replace.source import Source
 
-_MOST_CANDIDATES = 40
-_FARTHEST = 12  # lines around a candidate that may tell it from the others
-_MOST_LINES = 30  # of a region that are shown
-_LONGEST = 500  # letters of a line that are shown
-_MOST_DIFFERENCES = 6
+_MOST_LINES = 40  # of a region that are shown
+_LONGEST = 2_000  # letters of a line that are shown
+_MOST_DIFFERENCES = 12
+_NEAR = 2  # lines around a difference that are shown with it
 
 
 class AlreadyAppliedError(EditError):
@@ -31,29 +30,6 @@ class AlreadyAppliedError(EditError):
         self.line = line
 
 
-def ambiguous(source: Source, spans: Sequence[tuple[int, int]]) -> EditError:
-    """Every place with its line number and a neighbour that the others do not have."""
-    places = [(source.line_at(a), source.line_at(max(a, b - 1))) for a, b in spans]
-    shown = []
-    around = _Surroundings(source.contents, places)
-    for index, (first, last) in enumerate(places[:_MOST_CANDIDATES]):
-        text = f"  line {first + 1}: {visible(source.contents[first].strip())}"
-        neighbour = around.telling(index)
-        if neighbour is not None:
-            where = "after" if neighbour < first else "before" if neighbour > last else "on"
-            line = visible(source.contents[neighbour].strip())
-            text += f"   ({where} line {neighbour + 1}: {line})"
-        shown.append(text)
-    if len(places) > _MOST_CANDIDATES:
-        rest = ", ".join(str(first + 1) for first, _ in places[_MOST_CANDIDATES:][:200])
-        shown.append(f"  and at lines {rest}")
-    return EditError(
-        f"old occurs {len(places)} times; nothing was changed:\n" + "\n".join(shown),
-        hint="Add a neighbouring line to old and new so that old names one place, "
-        "or pass replace_all=true to change all of them.",
-    )
-
-
 def not_found(source: Source, old: Sequence[str], start: int | None) -> EditError:
     """The nearest region, which starts about at a line, and each difference by character."""
     lines = list(old)
@@ -64,19 +40,41 @@ def not_found(source: Source, old: Sequence[str], start: int | None) -> EditErro
             "old was not found, and nothing in the file resembles it; nothing was changed",
             hint="Read the file again, and copy old from it.",
         )
-    first, last, details = compare(source.contents, lines, start)
+    found = Comparison(source.contents, lines, start)
+    first, last = found.first, found.last
     where = f"line {first + 1}" if first == last else f"lines {first + 1}-{last + 1}"
-    region = source.contents[first : min(last + 1, first + _MOST_LINES)]
-    shown = [f"{first + n + 1}|{line[:_LONGEST]}" for n, line in enumerate(region)]
+    summary = found.details[0].split("\n", 1)[0] if found.details else "only in blank lines"
     return EditError(
-        f"old was not found; nothing was changed. Nearest text: {where}. "
-        f"Difference: {details[0] if details else 'none in the lines themselves'}",
+        f"old was not found; nothing was changed. Nearest text: {where}. Difference: {summary}",
         hint="The nearest text in the file:\n"
-        + "\n".join(shown)
-        + "\nDifferences:\n"
-        + "\n".join(details[:_MOST_DIFFERENCES])
-        + "\nIf that is the place, send its text as it is (without the numbers) as old.",
+        + "\n".join(_region(source.contents, found))
+        + "\nDifferences (→ is a tab, · a space):\n"
+        + "\n".join(found.details[:_MOST_DIFFERENCES])
+        + "\nIf that is the place, send its lines as they are, without the numbers.",
     )
+
+
+def _region(contents: Sequence[str], found: Comparison) -> list[str]:
+    """The lines of a region with their numbers; of a long one, those around each difference."""
+    lines: Iterable[int] = range(found.first, found.last + 1)
+    if found.last - found.first >= _MOST_LINES:
+        near = {place + step for place in found.places for step in range(-_NEAR, _NEAR + 1)}
+        lines = [line for line in lines if line in near][:_MOST_LINES]
+    shown: list[str] = []
+    reached = found.first - 1
+    for line in lines:
+        if line != reached + 1:
+            shown.append("…")
+        shown.append(numbered(contents, line))
+        reached = line
+    return shown if reached == found.last else [*shown, "…"]
+
+
+def numbered(contents: Sequence[str], line: int) -> str:
+    """A line to copy from, with its number in front."""
+    text = contents[line]
+    rest = f"… ({len(text)} letters)" if len(text) > _LONGEST else ""
+    return f"{line + 1}|{text[:_LONGEST]}{rest}"
 
 
 def elided(lines: Sequence[str], name: str) -> EditError:
@@ -86,37 +84,3 @@ def elided(lines: Sequence[str], name: str) -> EditError:
         hint="Write every line in full: in old the lines as the file has them, in new all that "
         "is to stand there. To change two places, make two edits.",
     )
-
-
-class _Surroundings:
-    """The lines around all candidates, by where they are in relation to them."""
-
-    def __init__(self, contents: Sequence[str], places: Sequence[tuple[int, int]]) -> None:
-        self._contents = contents
-        self._places = places
-        self._counts: dict[int, dict[str, int]] = {}
-
-    def telling(self, index: int) -> int | None:
-        """The closest line around a candidate that tells it from all others, if there is one."""
-        for distance in range(_FARTHEST + 1):
-            for offset in (-distance, distance):
-                line = self._line(self._places[index], offset)
-                if line is None or not self._contents[line].strip():
-                    continue
-                if self._count(offset)[self._contents[line]] == 1:
-                    return line
-        return None
-
-    def _line(self, place: tuple[int, int], offset: int) -> int | None:
-        line = (place[0] if offset < 0 else place[1]) + offset
-        return line if 0 <= line < len(self._contents) else None
-
-    def _count(self, offset: int) -> dict[str, int]:
-        if offset not in self._counts:
-            counts = self._counts[offset] = {}
-            for place in self._places:
-                line = self._line(place, offset)
-                if line is not None:
-                    text = self._contents[line]
-                    counts[text] = counts.get(text, 0) + 1
-        return self._counts[offset]

@@ -16,6 +16,8 @@ from hermes.core.replace.spelling import first_number, readings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hermes.core.replace.source import Source
 
 # By the grade of a match.
@@ -63,6 +65,14 @@ def find(source: Source, old: str, new: str) -> tuple[str, list[Match], str, str
             hint="Send old and new as the file has them: no escapes or line numbers added.",
         )
     return next(iter(results.values()), None)
+
+
+def find_block(source: Source, old: Sequence[str], new: Sequence[str]) -> tuple[str, list[Match]]:
+    """How whole lines that are not there to the letter can be found, and where."""
+    matches = find_lines(source, old, new)
+    if not matches and not (source.text.isascii() and "".join(old).isascii()):
+        matches = find_lines(source, old, new, folded=True)
+    return (_NAMES[matches[0].grade], matches) if matches else ("", [])
 
 
 def find_words(source: Source, old: str) -> list[Match]:

@@ -11,7 +11,7 @@ from hermes.core.replace.matching import indent_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from hermes.core.replace.indentation import Shift
     from hermes.core.replace.matching import Match
@@ -22,8 +22,22 @@ _MOST_PAIRS = 250_000  # beyond this many comparisons, only the common start and
 
 def rewritten(source: Source, match: Match, old: Sequence[str], new: Sequence[str]) -> str:
     """The text that takes the place of a match; `old` and `new` are lines."""
+    lines = transferred(match, old, new, differences(old, new))
+    return _joined(lines, match.separators, source.ending_at(source.line_at(match.start)))
+
+
+def transferred(
+    match: Match,
+    old: Sequence[str],
+    new: Sequence[str],
+    stretches: Iterable[tuple[str, int, int, int, int]],
+) -> list[tuple[str, int | None]]:
+    """The new lines in the spelling of the match, each with the old line that it stands for.
+
+    `stretches` say what became of the old lines, as `differences` has it.
+    """
     lines: list[tuple[str, int | None]] = []
-    for tag, first, last, start, end in differences(old, new):
+    for tag, first, last, start, end in stretches:
         if tag == "equal":
             lines.extend((match.segments[k], k) for k in range(first, last))
             continue
@@ -34,7 +48,7 @@ def rewritten(source: Source, match: Match, old: Sequence[str], new: Sequence[st
                 lines.append((line, origin))
             else:
                 lines.append((_moved(new[index], match.shift), None))
-    return _joined(lines, match.separators, source.ending_at(source.line_at(match.start)))
+    return lines
 
 
 def differences(

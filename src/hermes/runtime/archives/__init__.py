@@ -5,24 +5,26 @@
     names       which names may become paths, and when two of them are one file
     tree        the files, folders and links an archive makes; where its links lead
     streams     compressed bytes in, plain bytes out, a piece at a time (zstd: if installed)
-    tar, zip    one format each: a file -> its members and their bytes
+    tar, zip    one format each: a file -> its members and their bytes; seven_zip likewise
     opening     which format a file is, by its content
     placing     a finished folder -> the target, without overwriting
-    extraction  extract_archive, list_archive
+    extraction  extract_archive, list_archive, check_archive
 
 Start with extraction.py. Nested archives stay files; nothing is opened twice.
 """
 
 from __future__ import annotations
 
-from hermes.runtime.archives.extraction import extract_archive, list_archive
-from hermes.runtime.archives.values import ArchiveError, ArchiveLimits, Extracted, Member
+from hermes.runtime.archives.extraction import check_archive, extract_archive, list_archive
+from hermes.runtime.archives.values import ArchiveError, ArchiveLimits, Extracted, Member, Placed
 
 __all__ = [
     "ArchiveError",
     "ArchiveLimits",
     "Extracted",
     "Member",
+    "Placed",
+    "check_archive",
     "extract_archive",
     "list_archive",
 ]

@@ -1,4 +1,5 @@
-"""`extract_archive`: all of an archive into a folder, or nothing; `list_archive`: what it says."""
+"""`extract_archive`: all of an archive into a folder, or nothing; `list_archive`: what it says;
+`check_archive`: whether it would unpack."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ from hermes.runtime.archives.tree import Tree
 from hermes.runtime.archives.values import ArchiveError, ArchiveLimits, Extracted, Member
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from hermes.runtime.archives.values import Existing, Placed
 
 # Times further away are mistakes, and not every file system can hold them.
 _OLDEST, _NEWEST = -(2**31), 2**33
@@ -24,43 +27,98 @@ def extract_archive(
     target: str | os.PathLike[str],
     *,
     limits: ArchiveLimits | None = None,
+    choose: Callable[[str], bool] | None = None,
+    existing: Existing = "refuse",
+    before: Callable[[list[Placed]], object] | None = None,
+    watch: Callable[[int], object] | None = None,
 ) -> Extracted:
     """Unpack an archive into a folder, which is made if need be; or raise, and change nothing.
 
     Links that stay inside the target are kept, set-user-id and the like are dropped, and what
-    the target holds already is never overwritten.
+    the target holds already is not overwritten unless `existing` says so.
+
+    Args:
+        choose: Which members are unpacked, by path; names are judged all the same.
+        existing: What becomes of a file that is in the way: `refuse` all, `skip` or `replace` it.
+        before: Told all that will be made or replaced, before any of it is; may raise.
+        watch: Told how many bytes of the archive were read, again and again; may raise to stop.
 
     Raises:
         ArchiveError: The archive can't be read, is too large, or holds what is not allowed.
     """
     path = os.fsdecode(archive)
-    meter = Meter(limits or ArchiveLimits())
+    meter = Meter(limits or ArchiveLimits(), watch)
     try:
         place = os.path.realpath(os.fsdecode(target))
-        with opened(path) as file, staging(place) as draft:
-            unpacking = _Unpacking(draft, place, meter)
+        with opened(path) as file, staging(place, existing, before) as draft:
+            unpacking = _Unpacking(draft.folder, place, meter, choose)
             for member, chunks in members(file, meter):
                 unpacking.add(member, chunks)
             unpacking.finish()
     except (OSError, ValueError) as error:
         reason = (isinstance(error, OSError) and error.strerror) or str(error)
         raise ArchiveError(f"{path!r} could not be unpacked: {reason}") from error
-    return Extracted(place, unpacking.paths, unpacking.size)
+    left = set(draft.skipped)
+    paths = [one for one in unpacking.paths if one not in left] if left else unpacking.paths
+    return Extracted(
+        place,
+        paths,
+        unpacking.size - draft.skipped_bytes,
+        skipped=draft.skipped,
+        replaced=draft.replaced,
+    )
 
 
 def list_archive(
-    archive: str | os.PathLike[str], *, limits: ArchiveLimits | None = None
+    archive: str | os.PathLike[str],
+    *,
+    limits: ArchiveLimits | None = None,
+    watch: Callable[[int], object] | None = None,
 ) -> list[Member]:
     """What an archive says it holds, in its order; names and links are not judged.
 
     Raises:
         ArchiveError: The archive can't be read or is too large.
     """
+    return [member for member, _ in _read(archive, limits, watch)]
+
+
+def check_archive(
+    archive: str | os.PathLike[str],
+    *,
+    limits: ArchiveLimits | None = None,
+    watch: Callable[[int], object] | None = None,
+) -> list[Member]:
+    """What an archive holds, after reading every byte: it would unpack into an empty folder.
+
+    Raises:
+        ArchiveError: It would not, and why.
+    """
+    judged = Tree(limits or ArchiveLimits())
+    found = []
+    for member, chunks in _read(archive, limits, watch):
+        if member.kind == "other":
+            raise refusal(member.path, "is a device or a pipe")
+        if member.kind == "hardlink":
+            judged.hardlink(member)
+        judged.add(member)
+        for _ in chunks:
+            pass
+        found.append(member)
+    judged.check_links(None)
+    return found
+
+
+def _read(
+    archive: str | os.PathLike[str],
+    limits: ArchiveLimits | None,
+    watch: Callable[[int], object] | None,
+) -> Iterator[tuple[Member, Iterator[bytes]]]:
     path = os.fsdecode(archive)
-    meter = Meter(limits or ArchiveLimits())
+    meter = Meter(limits or ArchiveLimits(), watch)
     try:
         with opened(path) as file:
-            return [member for member, _ in members(file, meter)]
+            yield from members(file, meter)
     except (OSError, ValueError) as error:
         raise ArchiveError(f"{path!r} could not be read: {error}") from error
 
@@ -68,23 +126,32 @@ def list_archive(
 class _Unpacking:
     """Members on their way into a folder that nobody else can see."""
 
-    def __init__(self, draft: str, target: str, meter: Meter) -> None:
+    def __init__(
+        self, draft: str, target: str, meter: Meter, choose: Callable[[str], bool] | None
+    ) -> None:
         self._draft = draft
         self._target = target
+        self._choose = choose
         self._tree = Tree(meter.limits)
         self._allowed = usual_mode(draft)
         self._made = {draft}
         self._folders: dict[str, Member] = {}
         self._link_times: dict[str, float | None] = {}
+        self._left: set[str] = set()
         self.paths: list[str] = []
         self.size = 0
 
     def add(self, member: Member, chunks: Iterator[bytes]) -> None:
-        if member.kind == "other":
-            raise refusal(member.path, "is a device or a pipe")
         # Asked first: a link to itself is a link to nothing.
         original = self._tree.hardlink(member) if member.kind == "hardlink" else ""
         path = self._tree.add(member)
+        if self._choose is not None and not self._choose(path):
+            self._left.add(path)
+            return
+        if member.kind == "other":
+            raise refusal(member.path, "is a device or a pipe")
+        if original in self._left:
+            raise refusal(member.path, f"is a hard link to {original!a}, which was not chosen")
         if member.kind == "folder":
             self._make(self._place(path))
             self._folders[path] = member
@@ -101,14 +168,19 @@ class _Unpacking:
 
     def finish(self) -> None:
         """Make the links, then give folders the modes and times that writing has changed."""
-        self._tree.check_links(self._target)
+        self._tree.check_links(self._target, self._left)
         for node in self._tree.links():
+            if node.path in self._left:
+                continue
             place = self._place(node.path)
             # Windows alone has two kinds of links.
             folder = os.name == "nt" and os.path.isdir(os.path.join(place, os.pardir, node.link))
             os.symlink(node.link, place, target_is_directory=folder)
             _set_time(place, self._link_times[node.path])
         for path in reversed(self._tree.folders()):
+            if not os.path.isdir(self._place(path)):
+                # Not chosen, nor anything in it.
+                continue
             member = self._folders.get(path)
             # The owner keeps the right to change and remove what was unpacked.
             mode = 0o777 if member is None else member.mode

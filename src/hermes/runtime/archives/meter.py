@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from hermes.runtime.archives.values import ArchiveError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hermes.runtime.archives.values import ArchiveLimits, Member
 
 # What a member may need beside its bytes: headers, long names, padding.
@@ -17,10 +19,12 @@ _SLACK = 1024 * 1024
 class Meter:
     """Counts bytes in, bytes out and members; raises as soon as one is too many."""
 
-    __slots__ = ("_declared", "_members", "_packed", "_unpacked", "limits")
+    __slots__ = ("_declared", "_members", "_packed", "_unpacked", "_watch", "limits")
 
-    def __init__(self, limits: ArchiveLimits) -> None:
+    def __init__(self, limits: ArchiveLimits, watch: Callable[[int], object] | None = None) -> None:
         self.limits = limits
+        # Told how many bytes of the file were taken so far; may raise to stop.
+        self._watch = watch
         self._declared = 0
         self._members = 0
         self._packed = 0
@@ -41,6 +45,8 @@ class Meter:
     def packed(self, size: int) -> None:
         """Count bytes taken from the archive file."""
         self._packed += size
+        if self._watch is not None:
+            self._watch(self._packed)
 
     def unpacked(self, size: int) -> None:
         """Count bytes that came out of it, headers and padding included."""

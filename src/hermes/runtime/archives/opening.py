@@ -41,6 +41,7 @@ def members(file: BinaryIO, meter: Meter) -> Iterator[tuple[Member, Iterator[byt
     """Each member of an archive and its bytes, in order."""
     from zipfile import is_zipfile
 
+    from hermes.runtime.archives.seven_zip import MAGIC, seven_zip_members
     from hermes.runtime.archives.streams import Plain, unpacking
     from hermes.runtime.archives.tar import looks_like_tar, tar_members
     from hermes.runtime.archives.zip import zip_members
@@ -49,6 +50,8 @@ def members(file: BinaryIO, meter: Meter) -> Iterator[tuple[Member, Iterator[byt
     file.seek(0)
     if head.startswith(_ZIP):
         return zip_members(file, meter)
+    if head.startswith(MAGIC):
+        return seven_zip_members(file, meter)
     if looks_like_tar(head):
         return tar_members(Plain(file.read, meter), meter)
     unpacked = unpacking(head, file.read, meter)
@@ -59,7 +62,7 @@ def members(file: BinaryIO, meter: Meter) -> Iterator[tuple[Member, Iterator[byt
         return zip_members(file, meter)
     raise ArchiveError(
         "the file is no archive of a known format",
-        hint="Zip and tar are known; tar may be compressed with gzip, bzip2, xz or Zstandard.",
+        hint="Zip, 7z and tar are known, and tar with gzip, bzip2, xz or Zstandard.",
     )
 
 

@@ -10,6 +10,8 @@ from hermes.runtime.archives.names import check_part, fold, refusal, split_name
 from hermes.runtime.archives.values import ArchiveError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from hermes.runtime.archives.values import ArchiveLimits, Kind, Member
 
 _HOPS = 40
@@ -69,10 +71,13 @@ class Tree:
         """Every symbolic link."""
         return [node for node in self._nodes.values() if node.kind == "symlink"]
 
-    def check_links(self, target: str) -> None:
-        """Raise unless every link leads to a place inside `target`, other links included."""
+    def check_links(self, target: str | None, left_out: Collection[str] = ()) -> None:
+        """Raise unless every link leads to a place inside `target`, other links included.
+
+        None is a target with nothing in it; links that are left out are not made.
+        """
         for key, node in self._nodes.items():
-            if node.kind == "symlink":
+            if node.kind == "symlink" and node.path not in left_out:
                 self._end(key, node, target, _HOPS)
 
     def _take(self, key: str, node: Node) -> None:
@@ -84,7 +89,7 @@ class Tree:
         if len(self._nodes) > self._most:
             raise ArchiveError("the archive holds too many folders")
 
-    def _end(self, key: str, node: Node, target: str, hops: int) -> list[str]:
+    def _end(self, key: str, node: Node, target: str | None, hops: int) -> list[str]:
         """Where a link leads in the end, as components below the target."""
         if key in self._ends:
             known = self._ends[key]
@@ -112,10 +117,12 @@ class Tree:
         self._ends[key] = at
         return at
 
-    def _is_folder(self, at: list[str], target: str, link: Node) -> bool:
+    def _is_folder(self, at: list[str], target: str | None, link: Node) -> bool:
         node = self._nodes.get(_key(at))
         if node is not None or not at:
             return node is None or node.kind == "folder"
+        if target is None:
+            return False
         try:
             mode = os.lstat(os.path.join(target, *at)).st_mode
         except (FileNotFoundError, NotADirectoryError):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.errors import ToolError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Literal
 
+    Existing = Literal["refuse", "skip", "replace"]
     Kind = Literal["file", "folder", "symlink", "hardlink", "other"]
 
 _MIB = 1024 * 1024
@@ -67,15 +69,38 @@ class Member:
         return f"Member({self.path!r}, {self.kind!r}, size={self.size})"
 
 
+class Placed(NamedTuple):
+    """A place that will be made or replaced, and where what it will hold lies until then.
+
+    Nothing lies anywhere for a folder above the target that is made.
+    """
+
+    place: str
+    drafted: str
+
+
 class Extracted:
-    """What was unpacked: `paths` of files and links below `target`, in the archive's order."""
+    """What was unpacked: `paths` of files and links below `target`, in the archive's order.
 
-    __slots__ = ("bytes", "paths", "target")
+    `skipped` and `replaced` are those that were there before, as `existing` asked for.
+    """
 
-    def __init__(self, target: str, paths: list[str], size: int) -> None:
+    __slots__ = ("bytes", "paths", "replaced", "skipped", "target")
+
+    def __init__(
+        self,
+        target: str,
+        paths: list[str],
+        size: int,
+        *,
+        skipped: Sequence[str] = (),
+        replaced: Sequence[str] = (),
+    ) -> None:
         self.target = target
         self.paths = paths
         self.bytes = size
+        self.skipped = list(skipped)
+        self.replaced = list(replaced)
 
     @property
     def files(self) -> int:

@@ -20,17 +20,31 @@ _WINDOW_LOG = 27
 
 def zstd_source(read: Read, meter: Meter) -> Source:
     """The plain bytes of a Zstandard file."""
+    library = _library()
+    if library.__name__ == "zstandard":
+        return _Zstandard(library, read, meter)
+    return _like_lzma(library, read, meter)
+
+
+def zstd_compressor(level: int) -> Any:
+    """Something with `compress(data)` and `flush()`, as `lzma` has it."""
+    library = _library()
+    if library.__name__ == "zstandard":
+        return library.ZstdCompressor(level=level, write_checksum=True).compressobj()
+    parameter = library.CompressionParameter
+    options = {parameter.compression_level: level, parameter.checksum_flag: 1}
+    return library.ZstdCompressor(options=options)
+
+
+def _library() -> Any:
     for name in ("compression.zstd", "backports.zstd", "zstandard"):
         try:
-            library = import_module(name)
+            return import_module(name)
         except ImportError:
             continue
-        if name == "zstandard":
-            return _Zstandard(library, read, meter)
-        return _like_lzma(library, read, meter)
     raise ArchiveError(
-        "the archive is compressed with Zstandard, which is not available here",
-        hint="Install the `backports.zstd` package, or decompress it with `zstd -d` first.",
+        "Zstandard is not available here",
+        hint="Install the extra `archives`, or use another compression.",
     )
 
 

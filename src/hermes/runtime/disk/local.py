@@ -26,6 +26,7 @@ _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | _
 # A pipe that was put there must not block the opening.
 _READ = os.O_RDONLY | _NOFOLLOW | _CLOEXEC | _BINARY | getattr(os, "O_NONBLOCK", 0)
 _MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW | _CLOEXEC | _BINARY
+_NAMELESS = getattr(os, "O_TMPFILE", 0) and os.O_TMPFILE | os.O_WRONLY | _CLOEXEC
 _WALKS = bool(_NOFOLLOW) and os.open in os.supports_dir_fd
 _SWAPPED = frozenset((errno.ELOOP, errno.ENOTDIR, errno.EMLINK))
 # What a new file or folder may be used for, before the system takes away what its mask says.
@@ -72,22 +73,14 @@ class LocalDisk:
                 old = None
             if old is not None and not stat.S_ISREG(old.st_mode):
                 raise DiskError(f"{place} is not a file but a {kind_of(old.st_mode)}")
-            # Short: a name may be as long as the system allows already.
-            draft = f".hermes-{os.urandom(8).hex()}"
-            handle = os.open(draft, _MAKE, _NEW_FILE if old is None else 0o600, dir_fd=folder)
-            try:
-                try:
-                    for piece in (data,) if isinstance(data, bytes) else data:
-                        _write_all(handle, piece)
-                    _dress(handle, old, mode)
-                    os.fsync(handle)
-                finally:
-                    os.close(handle)
-                os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
-            except BaseException:
-                with suppress(FileNotFoundError):
-                    os.unlink(draft, dir_fd=folder)
-                raise
+            with _Draft(folder, place, _NEW_FILE if old is None else 0o600) as draft:
+                for piece in (data,) if isinstance(data, bytes) else data:
+                    _write_all(draft.handle, piece)
+                _dress(draft.handle, old, mode)
+                os.fsync(draft.handle)
+                if not draft.named:
+                    os.link(f"/proc/self/fd/{draft.handle}", draft.name, dst_dir_fd=folder)
+                os.replace(draft.name, name, src_dir_fd=folder, dst_dir_fd=folder)
             _settle(place)
 
     def make_folder(self, place: str) -> list[str]:
@@ -121,9 +114,15 @@ class LocalDisk:
     def set_mode(self, place: str, mode: int) -> None:
         """Change the permission bits of a file or folder."""
         with _parent(place) as (folder, name), _unswapped(place):
-            handle = os.open(name, _READ, dir_fd=folder)
+            # Where there is a way to hold a file that may not be read, its mode can be changed.
+            handle = os.open(name, getattr(os, "O_PATH", _READ) | _NOFOLLOW, dir_fd=folder)
             try:
-                os.fchmod(handle, mode)
+                if stat.S_ISLNK(os.fstat(handle).st_mode):
+                    raise DiskError(f"{place} is a link, which has no mode")
+                if hasattr(os, "O_PATH"):
+                    os.chmod(f"/proc/self/fd/{handle}", mode)
+                else:
+                    os.fchmod(handle, mode)
             finally:
                 os.close(handle)
 
@@ -210,6 +209,37 @@ def _first_link(place: str) -> str:
             found = above
         above = os.path.dirname(above)
     return found
+
+
+class _Draft:
+    """A file in the making, beside the one it will replace; gone unless it took its place.
+
+    Where the system allows it has no name until it is whole, so that not even a kill leaves a
+    piece of it behind.
+    """
+
+    def __init__(self, folder: int | None, place: str, mode: int) -> None:
+        self._folder = folder
+        # Short: a name may be as long as the system allows already.
+        self.name = f".hermes-{os.urandom(8).hex()}"
+        if folder is None:
+            self.name = os.path.join(os.path.dirname(place), self.name)
+        self.named = False
+        if _NAMELESS and folder is not None:
+            with suppress(OSError):
+                self.handle = os.open(".", _NAMELESS, mode, dir_fd=folder)
+                return
+        self.handle = os.open(self.name, _MAKE, mode, dir_fd=folder)
+        self.named = True
+
+    def __enter__(self) -> _Draft:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        os.close(self.handle)
+        if kind is not None:
+            with suppress(FileNotFoundError):
+                os.unlink(self.name, dir_fd=self._folder)
 
 
 def _write_all(handle: int, data: bytes) -> None:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from hermes.core.errors import ToolError
+from hermes.runtime.child_environment import child_environment as child_environment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 MOST_OUTPUT = 1_000_000
@@ -24,9 +25,6 @@ GRACE_SECONDS = 0.8
 _MARK = "HERMES_COMMAND"
 # Windows has one way to end a process.
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
-_PASSED = ("PATH", "HOME", "LANG", "LANGUAGE", "TERM", "TMPDIR", "USER", "LOGNAME", "SHELL")
-# Without these a process on Windows does not even start.
-_PASSED_WINDOWS = ("SYSTEMROOT", "PATHEXT", "COMSPEC", "TEMP", "TMP", "USERPROFILE", "WINDIR")
 
 
 class Ended:
@@ -90,24 +88,6 @@ def _trimmed(data: bytes, *, first: bool) -> tuple[bytes, int]:
         at = len(data) - 1024 if first else 1024
     kept = data[: max(at, 0)] if first else data[at + 1 :]
     return kept, len(data) - len(kept)
-
-
-def child_environment(
-    declared: Iterable[str], task_env: Mapping[str, str | None]
-) -> dict[str, str]:
-    """What a process of ours may see: a few harmless variables, those declared, the task's own."""
-    passed = {*_PASSED, *declared, *(_PASSED_WINDOWS if os.name == "nt" else ())}
-    env = {
-        name: value
-        for name, value in os.environ.items()
-        if name in passed or name.startswith("LC_")
-    }
-    for name, setting in task_env.items():
-        if setting is None:
-            env.pop(name, None)
-        else:
-            env[name] = setting
-    return env
 
 
 # Each process takes a few file handles, of which a program has a thousand or so.

@@ -1,7 +1,8 @@
 """Places that stay closed whatever the rules say.
 
 Each line is a pattern. Below a home: credential stores (closed) and start-up files (not to be
-written). Elsewhere: the system's secrets (closed) and the system itself (not to be written).
+written). Elsewhere: the system's secrets (closed), the system itself and the hooks and settings of
+git repositories (not to be written).
 Patterns are compared without case, and cover what is below them.
 """
 
@@ -147,6 +148,9 @@ cores
 """
 
 
+_GIT = "a git hook or git's configuration"
+
+
 class Guard:
     """One closed place: its pattern, whether it may still be read, and what it is called."""
 
@@ -214,6 +218,8 @@ def guard_against(parts: Sequence[str], mode: str, *, home: str) -> str | None:
     folded = _canonical([fold(part) for part in parts])
     if mode == "write" and any(folded == home_parts[: len(folded)] for home_parts in _homes(home)):
         return "the home folder itself, or a folder that it lies in"
+    if mode == "write" and _is_git_setting(folded):
+        return _GIT
     found = _root_table().find(folded, mode)
     if found is None:
         for inner in _below_homes(folded, home):
@@ -223,6 +229,18 @@ def guard_against(parts: Sequence[str], mode: str, *, home: str) -> str | None:
     if found is None:
         found = _moved(folded, mode, home)
     return found.name if found else None
+
+
+def _is_git_setting(folded: list[str]) -> bool:
+    """Whether git runs what is written there, or reads there what to run, in any repository."""
+    for index, part in enumerate(folded):
+        if part.endswith(".git"):
+            inside = folded[index + 1 :]
+            if inside[:1] in (["modules"], ["worktrees"]):
+                return "hooks" in inside or inside[-1] in ("config", "config.worktree")
+            if inside[:1] == ["hooks"] or inside in (["config"], ["config.worktree"]):
+                return True
+    return False
 
 
 def _canonical(folded: list[str]) -> list[str]:

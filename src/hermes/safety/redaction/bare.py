@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 _LINE_HEADS = frozenset(
     ("", "-", "export", "set", "setx", "ENV", "ARG", "declare -x", "env", "+", "#", ";", ">", "$")
 )
+# No line head is longer than this, however deep it stands.
+_LONGEST_HEAD = 300
+
+# `[database]` and `name = value`, as settings have them and code has not.
+_SECTION = re.compile(r"\[[A-Za-z][\w .:/@\-]*\]")
+_ENTRY = re.compile(r"[A-Za-z][\w.\-]* ?[=:] ?[^()\[\]{}]*\Z")
 
 
 @cache
@@ -40,7 +46,10 @@ def find_bare(text: str, name_at: int, name: str, kind: str, match: re.Match[str
     ):
         return None
     end = start + len(value)
-    literal = own_line and match.group().endswith((": ", "=", ":\t"))
+    literal = own_line and (
+        match.group().endswith((": ", "=", ":\t"))
+        or (match["sign"] == "=" and _in_section(text, name_at))
+    )
     if literal and kind == "password":
         more = _rest_of_passphrase().match(text, end)
         if more and not is_prose(text[start : more.end()]):
@@ -76,7 +85,7 @@ def _is_literal(
         return True
     # `password: swordfish`, a line of its own, is a setting; `password = value` is code.
     plain = value.isalnum() and value.islower()
-    ended = after in (";", "&") and match["sign"] == "="
+    ended = after in (";", "&") and match.group().endswith("=")
     alone = alone and after in ("", "\n", "\r", "\\", '"')
     return kind in ("password", "secret") and plain and (alone or ended)
 
@@ -87,10 +96,23 @@ def same_word(value: str, name: str) -> bool:
 
 
 def _begins_line(text: str, name_at: int) -> bool:
-    escaped = text.rfind("\\n", 0, name_at)
-    start = max(text.rfind("\n", 0, name_at) + 1, escaped + 2 if escaped >= 0 else 0)
+    first = max(0, name_at - _LONGEST_HEAD)
+    escaped = text.rfind("\\n", first, name_at)
+    start = max(text.rfind("\n", first, name_at) + 1, escaped + 2 if escaped >= 0 else 0, first)
     head = text[start:name_at]
     return head.strip(" \t\"'") in _LINE_HEADS or _opens_text(head)
+
+
+def _in_section(text: str, name_at: int) -> bool:
+    """Whether a line belongs to a `[section]` of settings, with nothing but settings in between."""
+    before = text[max(0, name_at - 2_000) : name_at].replace("\\n", "\n").split("\n")
+    for line in reversed(before[:-1]):
+        line = line.strip().rpartition('"')[2]
+        if line.startswith("[") and line.endswith("]"):
+            return _SECTION.fullmatch(line) is not None
+        if line and line[0] not in "#;" and not _ENTRY.match(line):
+            return False
+    return False
 
 
 def _opens_text(head: str) -> bool:

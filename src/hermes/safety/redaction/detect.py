@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.redaction.commands import find_program_options, find_sql
 from hermes.safety.redaction.formats import find_shapes
-from hermes.safety.redaction.gate import KEYWORDS, RUN_CLASS, classes, has_option, lower
+from hermes.safety.redaction.gate import look
 from hermes.safety.redaction.headers import find_headers
 from hermes.safety.redaction.links import find_links, find_queries
 from hermes.safety.redaction.options import (
@@ -22,38 +22,38 @@ from hermes.safety.redaction.squeeze import squeeze
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hermes.safety.redaction.gate import Look
     from hermes.safety.redaction.squeeze import Span
 
 
-def detect(text: str) -> Iterator[Span]:
-    """Each secret that shows by shape or by name, also with invisible characters in between."""
-    classed = classes(text)
-    yield from _detect(text, classed)
-    plain = "\x01" in classed
-    if plain or "\\" in text:
-        seen = squeeze(text, plain=plain)
-        if seen:
-            yield from map(seen.original, _detect(seen.text, classes(seen.text)))
+def detect(text: str, seen: Look) -> Iterator[Span]:
+    """Each secret that shows by shape or by name, also with invisible characters in between.
+
+    `seen` is what `gate.look(text)` gave.
+    """
+    yield from _detect(text, seen)
+    if seen.hidden or "\\" in text:
+        bare = squeeze(text, plain=seen.hidden)
+        again = look(bare.text) if bare else None
+        if bare and again:
+            yield from map(bare.original, _detect(bare.text, again))
 
 
-def _detect(text: str, classed: str) -> Iterator[Span]:
-    low = lower(text)
-    keywords = [word for word in KEYWORDS if word in low]
-    run = RUN_CLASS in classed
-    if run:
-        yield from find_shapes(text, classed)
-    linked = "://" in text
-    if linked:
+def _detect(text: str, seen: Look) -> Iterator[Span]:
+    low, keywords = seen.low, seen.keywords
+    if seen.run:
+        yield from find_shapes(text, seen.classed)
+    if seen.linked:
         yield from find_links(text)
-    if (linked or keywords) and "=" in text and ("?" in text or "&" in text):
+    if (seen.linked or keywords) and "=" in text and ("?" in text or "&" in text):
         yield from find_queries(text)
     if keywords:
         yield from _by_name(text, low, keywords)
-    if "auth" in keywords or "cookie" in keywords or (run and "earer" in low):
+    if "auth" in keywords or "cookie" in keywords or (seen.run and "earer" in low):
         yield from find_headers(text, low)
-    if has_option(text):
+    if seen.option:
         yield from find_program_options(text)
-    if "'" in text and ("identified by" in low or "password '" in low):
+    if seen.sql:
         yield from find_sql(text)
 
 

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from hermes.safety.redaction.gate import RUN, RUN_CLASS
+from hermes.safety.redaction.gate import RUN, RUN_CLASS, is_name, run_end
 from hermes.safety.redaction.values import is_placeholder, looks_random
 
 if TYPE_CHECKING:
@@ -83,7 +83,6 @@ _AZURE = r"(?:(?<![A-Za-z0-9_~.\-])|(?<=\\[nrt]))[A-Za-z0-9_~.\-]{3}\dQ~[A-Za-z0
 # A password as systems keep it: short ones are soon guessed from this.
 _CRYPT = r"\$(?:1|2[abxy]|5|6|7|y|gy|argon2(?:id?|d)|scrypt)\$[./A-Za-z0-9$=,+\-]{20,}"
 _DIGEST = re.compile(r"(?i:sha\d{1,3}|md5)[=:\-]\Z")
-_GLUE = (".", ":", "/", "\\", "%")
 _LEFT = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 
 
@@ -93,7 +92,7 @@ def find_shapes(text: str, classed: str) -> Iterator[Span]:
     at = classed.find(RUN_CLASS)
     while at >= 0:
         end = at + RUN
-        for start in _starts(text, at) if not _is_name(text, at, end) else ():
+        for start in _starts(text, at) if not is_name(text, at) else ():
             match = pattern.match(text, start)
             if match and _is_secret(text, match):
                 kind = kinds[match.lastindex or 1]
@@ -101,7 +100,7 @@ def find_shapes(text: str, classed: str) -> Iterator[Span]:
                 yield (start - 15 if kind == "terraform-token" else start), match.end(), kind
                 break
         else:
-            end = _run_end(classed, end)
+            end = run_end(classed, end)
         at = classed.find(RUN_CLASS, end)
     if "$" in text:
         for match in re.finditer(_CRYPT, text):
@@ -109,16 +108,6 @@ def find_shapes(text: str, classed: str) -> Iterator[Span]:
     if "Q~" in text:
         for match in re.finditer(_AZURE, text):
             yield match.start(), match.end(), "azure-secret"
-
-
-def _is_name(text: str, at: int, end: int) -> bool:
-    """Whether a run begins as a long name in code does: words in one case, without digits."""
-    if text.startswith("sk-", at):
-        return False
-    start = text[at:end].replace("_", "").replace("-", "")
-    return (
-        start.isalpha() and (start.islower() or start.isupper()) and text[at - 1 : at] not in _GLUE
-    )
 
 
 def _starts(text: str, at: int) -> Iterator[int]:
@@ -147,11 +136,6 @@ def _unescaped(text: str, at: int) -> Iterator[int]:
         yield at + (5 if text[at] == "u" else 3 if text[at] == "x" else 1)
     elif before == "%":
         yield at + 2
-
-
-def _run_end(classed: str, at: int) -> int:
-    end = classed.find(" ", at)
-    return len(classed) if end < 0 else end
 
 
 def _is_secret(text: str, match: re.Match[str]) -> bool:

@@ -6,6 +6,8 @@ memory speed, in one function without calls.
 
 from __future__ import annotations
 
+import re
+
 # Every name of a secret and every announcement of one holds one of these.
 KEYWORDS = ("pass", "key", "token", "auth", "pw", "cookie", "secret", "cred")
 
@@ -13,8 +15,27 @@ KEYWORDS = ("pass", "key", "token", "auth", "pw", "cookie", "secret", "cred")
 RUN = 20
 RUN_CLASS = "w" * RUN
 
+# A token may begin before its run, where one of these joins the two.
+_GLUE = (".", ":", "/", "\\", "%")
+# Beginnings of tokens that may go on in letters of one kind.
+_MARKED = (
+    "sk-",
+    "AKIA",
+    "ASIA",
+    "ABIA",
+    "ACCA",
+    "AIza",
+    "AGE-",
+    "eyJ",
+    "eyI",
+    "EAA",
+    "ATATT",
+    "LTAI",
+)
+_CAMEL = re.compile(r"[a-z]*(?:[A-Z]{1,6}[a-z]{2,})+[A-Z]{0,6}[a-z]?")
+
 # Letters of options that some program takes a secret with; `-` begins the long ones.
-_OPTIONS = "puUawPbksN-"
+_OPTION = re.compile(" -[puUawPbksN-]")
 
 
 def _class_of(code: int) -> int:
@@ -24,34 +45,103 @@ def _class_of(code: int) -> int:
     return 1 if hidden else ord(" ")
 
 
+class Look:
+    """What the first look saw, so that the closer one need not search for it again."""
+
+    __slots__ = ("classed", "hidden", "keywords", "linked", "low", "option", "run", "sql")
+
+    low: str
+    keywords: list[str]
+    classed: str
+    run: bool
+    hidden: bool
+    linked: bool
+    option: bool
+    sql: bool
+
+
 _TABLE = bytes(map(_class_of, range(256)))
 
 
-def is_ordinary(text: str) -> bool:
-    """Whether there is certainly no secret that shows by shape or by name."""
+def look(text: str) -> Look | None:
+    """What a closer look starts from; None where certainly no secret shows by shape or by name."""
     low = text.lower()
-    if (
-        "pass" in low
-        or "key" in low
-        or "token" in low
-        or "auth" in low
-        or "pw" in low
-        or "cookie" in low
-        or "cre" in low
-        or "://" in text
-        or "\\" in text
-        or (" -" in text and has_option(text))
-        or ("'" in text and "identified by" in low)
-    ):
-        return False
-    if len(text) < RUN and text.isascii() and text.isprintable():
+    keywords: list[str] = []
+    # Spelled out: this is what redaction costs.
+    if "pass" in low:
+        keywords.append("pass")
+    if "key" in low:
+        keywords.append("key")
+    if "token" in low:
+        keywords.append("token")
+    if "auth" in low:
+        keywords.append("auth")
+    if "pw" in low:
+        keywords.append("pw")
+    if "cookie" in low:
+        keywords.append("cookie")
+    if "cre" in low:
+        keywords += [word for word in ("secret", "cred") if word in low]
+    if len(text) < RUN and not keywords and text.isascii() and text.isprintable():
         # Too short for a run of word characters, and nothing in it is hidden.
-        return True
-    if not text.isascii():
-        classed = classes(text)
-    else:
+        classed = ""
+    elif text.isascii():
         classed = str(text.encode().translate(_TABLE), "latin-1")
-    return RUN_CLASS not in classed and "\x01" not in classed
+    else:
+        classed = classes(text)
+        low = lower(text)
+    hidden = "\x01" in classed
+    run = RUN_CLASS in classed and has_run(text, classed)
+    linked = "://" in text
+    option = _OPTION.search(text) is not None
+    sql = "'" in text and ("identified by" in low or ("pass" in keywords and "password '" in low))
+    if not (keywords or run or hidden or linked or option or sql or "\\" in text):
+        return None
+    seen = Look()
+    seen.low = low
+    seen.keywords = keywords
+    seen.classed = classed
+    seen.run = run
+    seen.hidden = hidden
+    seen.linked = linked
+    seen.option = option
+    seen.sql = sql
+    return seen
+
+
+def has_run(text: str, classed: str) -> bool:
+    """Whether one of the runs of word characters is more than a name or a line."""
+    at = classed.find(RUN_CLASS)
+    while at >= 0:
+        if not is_name(text, at):
+            return True
+        at = run_end(classed, at + RUN)
+        at = classed.find(RUN_CLASS, at)
+    return False
+
+
+def is_name(text: str, at: int) -> bool:
+    """Whether a run begins as a long name in code does: words without digits, or a mere line."""
+    start = text[at : at + RUN]
+    if start.startswith(_MARKED):
+        return False
+    if start.isalpha():
+        return (
+            start.islower()
+            or start.isupper()
+            or (text[at - 1 : at] not in _GLUE and _CAMEL.fullmatch(start) is not None)
+        )
+    start = start.replace("_", "").replace("-", "")
+    if not start:
+        # A line of dashes, unless a word follows in the same run.
+        return not text[at : at + 200].lstrip("-_")[:1].isalnum()
+    return start.isalpha() and (start.islower() or start.isupper())
+
+
+def run_end(classed: str, at: int) -> int:
+    """Where the run of word characters that goes on at `at` ends."""
+    end = classed.find(" ", at)
+    return len(classed) if end < 0 else end
 
 
 def classes(text: str) -> str:
@@ -70,14 +160,3 @@ def lower(text: str) -> str:
     low = text.lower()
     # One letter, U+0130, becomes two in lower case.
     return low if len(low) == len(text) else text.replace("\u0130", "i").lower()
-
-
-def has_option(text: str) -> bool:
-    """Whether there is an option that some program takes a secret with."""
-    at = text.find(" -")
-    while at >= 0:
-        after = text[at + 2 : at + 3]
-        if after and after in _OPTIONS:
-            return True
-        at = text.find(" -", at + 2)
-    return False

@@ -74,10 +74,12 @@ def find_headers(text: str, low: str) -> Iterator[Span]:
         if span:
             yield span
         at = low.find("orization", at + 9)
-    if "auth" in low:
-        for match in _login().finditer(text):
-            if not is_placeholder(match["value"]):
-                yield match.start("value"), match.end("value"), "password"
+    at = low.find("auth")
+    while at >= 0:
+        match = _login().match(text, at)
+        if match and not is_placeholder(match["value"]):
+            yield match.start("value"), match.end("value"), "password"
+        at = low.find("auth", at + 4)
     at = low.find("cookie")
     while at >= 0:
         match = _cookie().match(text, at)

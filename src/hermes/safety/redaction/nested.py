@@ -2,35 +2,47 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Protocol
+
+    # What stands in a secret's place, from its value, its kind, and whether it was a bare number.
+    Show = Callable[[str, str, bool], str]
+
+    class Again(Protocol):
+        """The redaction that single values are given to."""
+
+        def __call__(self, text: str, *, show: Show | None = None) -> str: ...
+
 
 _DEEPEST = 200
+_MARK = re.compile(r"\[REDACTED:([\w\-]+)\]")
 
 
-def redact_nested(value: Any, redact: Callable[[str], str], *, depth: int = 0) -> Any:
+def redact_nested(value: Any, redact: Again, show: Show | None = None, *, depth: int = 0) -> Any:
     """`value` with `redact` done to every text in it, each judged together with its key."""
     if isinstance(value, str):
-        return redact(value)
+        return redact(value, show=show)
     if depth > _DEEPEST:
         # Deeper than any real result: nothing of it is shown rather than shown unread.
         return "[REDACTED:depth]"
     if isinstance(value, dict):
         named = _named(value)
         return {
-            redact(key) if isinstance(key, str) else key: redact_nested(
-                item, redact, depth=depth + 1
+            redact(key, show=show) if isinstance(key, str) else key: redact_nested(
+                item, redact, show, depth=depth + 1
             )
             if not isinstance(key, str) or not isinstance(item, (str, int))
             else _under_key(
-                named if named and key.lower() in ("value", "val") else key, item, redact
+                named if named and key.lower() in ("value", "val") else key, item, redact, show
             )
             for key, item in value.items()
         }
     if isinstance(value, (list, tuple)):
-        return type(value)([redact_nested(item, redact, depth=depth + 1) for item in value])
+        return type(value)([redact_nested(item, redact, show, depth=depth + 1) for item in value])
     return value
 
 
@@ -42,15 +54,17 @@ def _named(value: dict[Any, Any]) -> str | None:
     return None
 
 
-def _under_key(key: str, item: str | int, redact: Callable[[str], str]) -> Any:
+def _under_key(key: str, item: str | int, redact: Again, show: Show | None) -> Any:
     import json
 
     if isinstance(item, bool):
         return item
     if isinstance(item, int):
         pair = f"{json.dumps(key)}: {item}"
-        return item if redact(pair) == pair else "[REDACTED:number]"
-    plain = redact(item)
+        if redact(pair) == pair:
+            return item
+        return show(str(item), "number", True) if show else "[REDACTED:number]"
+    plain = redact(item, show=show)
     if len(item) > 20_000:
         return plain
     # The pair as JSON text says whether the key makes a secret of the value.
@@ -60,13 +74,15 @@ def _under_key(key: str, item: str | int, redact: Callable[[str], str]) -> Any:
     if masked == pair or not masked.startswith(prefix + '"[REDACTED:') or not masked.endswith(']"'):
         return plain
     whole: str = json.loads(masked[len(prefix) :])
-    return whole if whole.count("[REDACTED:") == 1 else plain
+    mark = _MARK.fullmatch(whole)
+    if not mark:
+        return plain
+    return show(item, mark[1], False) if show else whole
 
 
-def keep_json_valid(text: str, masked: str, redact: Callable[[str], str]) -> str:
+def keep_json_valid(text: str, masked: str, redact: Again, show: Show | None = None) -> str:
     """`masked`, or where that is no longer the JSON that `text` was, each value masked alone."""
-    head = text.lstrip()[:1]
-    if head not in ("{", "[", '"') or _parses(masked):
+    if text.lstrip()[:1] not in ("{", "[", '"') or is_json(masked):
         return masked
     import json
 
@@ -74,10 +90,13 @@ def keep_json_valid(text: str, masked: str, redact: Callable[[str], str]) -> str
         document = json.loads(text)
     except (ValueError, RecursionError):
         return masked
-    return json.dumps(redact_nested(document, redact), ensure_ascii=text.isascii())
+    return json.dumps(redact_nested(document, redact, show), ensure_ascii=text.isascii())
 
 
-def _parses(text: str) -> bool:
+def is_json(text: str) -> bool:
+    """Whether a text is a JSON object, array or string."""
+    if text.lstrip()[:1] not in ("{", "[", '"'):
+        return False
     import json
 
     try:
@@ -85,3 +104,16 @@ def _parses(text: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
+
+
+def unwritten(show: Show) -> Show:
+    """`show` for pieces of JSON text: it is given what they stand for."""
+    import json
+
+    def shown(value: str, kind: str, number: bool) -> str:
+        try:
+            return show(str(json.loads(f'"{value}"', strict=False)), kind, number)
+        except ValueError:
+            return show(value, kind, number)
+
+    return shown

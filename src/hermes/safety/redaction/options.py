@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from hermes.safety.redaction.bare import label
-from hermes.safety.redaction.names import kind_of
+from hermes.safety.redaction.names import NAME_CHARS, kind_of
 from hermes.safety.redaction.quotes import LONGEST, line_value, quoted_end
 from hermes.safety.redaction.values import (
     is_path,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def _option() -> re.Pattern[str]:
     # One blank: two or more belong to the columns of a help text.
     return re.compile(
-        r"--(?P<name>[A-Za-z][\w.\-]{1,60})(?: |\\{0,7}[\"'],[ ]?(?=\\{0,7}[\"']))"
+        r"--(?<!---)(?P<name>[A-Za-z][\w.\-]{1,60})(?: |\\{0,7}[\"'],[ ]?(?=\\{0,7}[\"']))"
         r"(?P<open>\\{0,7}[\"'])?(?=[^\s\"'\\])"
     )
 
@@ -52,15 +52,11 @@ def _name_before() -> re.Pattern[str]:
 
 def find_options(text: str) -> Iterator[Span]:
     """The value of each `--password hunter2`."""
-    at = text.find("--")
-    while at >= 0:
-        match = _option().match(text, at)
-        if match:
-            kind = kind_of(match["name"])
-            span = _option_value(text, kind, match) if kind else None
-            if span:
-                yield span
-        at = text.find("--", at + 2)
+    for match in _option().finditer(text):
+        kind = kind_of(match["name"])
+        span = _option_value(text, kind, match) if kind else None
+        if span:
+            yield span
 
 
 def _option_value(text: str, kind: str, match: re.Match[str]) -> Span | None:
@@ -81,10 +77,13 @@ def _option_value(text: str, kind: str, match: re.Match[str]) -> Span | None:
     )
 
 
+_NAME_SIGNS = frozenset(NAME_CHARS)
+
+
 @cache
 def _setting() -> re.Pattern[str]:
     return re.compile(
-        r"(?:(?<![\w.\-])|(?<=\\[nrt]))(?:ENV|ARG|set|setenv|setx)[ \t]+"
+        r"(?:ENV|ARG|set(?:env|x)?)[ \t]+"
         r"(?P<name>[A-Za-z_][\w.\-]{2,60})[ \t]+(?P<open>\\{0,7}[\"'])?(?=[^\s\"'\\=])"
     )
 
@@ -92,6 +91,9 @@ def _setting() -> re.Pattern[str]:
 def find_settings(text: str) -> Iterator[Span]:
     """The value of each `ENV DB_PASSWORD hunter2`, `config set api_key …`."""
     for match in _setting().finditer(text):
+        before = text[max(0, match.start() - 2) : match.start()]
+        if before[-1:] in _NAME_SIGNS and before not in ("\\n", "\\r", "\\t"):
+            continue
         kind = kind_of(match["name"]) if re.search(r"[A-Z_\-.]", match["name"]) else None
         span = _option_value(text, kind, match) if kind else None
         if span:
@@ -106,12 +108,19 @@ def find_netrc(text: str) -> Iterator[Span]:
             yield found.start(), found.end(), "password"
 
 
+def _name_at_end(text: str) -> re.Match[str] | None:
+    """The name that a text ends with, as `"name": "…"` or the like."""
+    # Nearly always something else stands there, which is seen at once.
+    before = text.rstrip("\"'\\nrt ,\t\r\n").rstrip(NAME_CHARS).rstrip(" \t\"'\\")
+    return _name_before().search(text) if before[-1:] in (":", "=") else None
+
+
 def find_named_values(text: str, low: str) -> Iterator[Span]:
     """The value in each `{"name": "DB_PASSWORD", "value": "hunter2"}`."""
     at = low.find("val")
     while at >= 0:
         sign = _value_sign().match(text, at + 3)
-        name = _name_before().search(text[max(0, at - 160) : at]) if sign else None
+        name = _name_at_end(text[max(0, at - 160) : at]) if sign else None
         kind = kind_of(name["name"]) if name else None
         if kind and sign:
             start = sign.end()

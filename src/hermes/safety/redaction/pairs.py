@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from hermes.safety.redaction.bare import find_bare, label, same_word
-from hermes.safety.redaction.names import kind_of
+from hermes.safety.redaction.names import NAME_CHARS, kind_of
 from hermes.safety.redaction.quotes import quoted_end
 from hermes.safety.redaction.values import is_placeholder, is_secret_text, looks_random
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from hermes.safety.redaction.squeeze import Span
 
-NAME_CHARS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
-
 _LONGER = re.compile(r"//\Z|[^\s/\"']:(?<!env:)\Z")
 _TECHNICAL = re.compile(
     r"(?i:base|sha|md|utf|aes|rs|hs|es|oauth|rot|ipv|http|pbkdf|bcrypt|v|p)-?\d+"
 )
 # The quote closed a text, as in `input("Token: ")`, and this is what follows it.
 _CODE_AFTER_QUOTE = re.compile(r"\s|[)\],;:+.][\s)\],;:+(]|[)\],;:+]+\Z")
+# A placeholder that stands for a masked value.
+_STANDS_FOR = re.compile(r"\[secret:[a-z][a-z0-9\-]{0,30}:[a-z2-9]{10}\]")
 _COMPARISONS = frozenset(("==", "===", "!=", "!==", "->", "+="))
 
 
@@ -74,6 +74,8 @@ def _judge(text: str, at: int, match: re.Match[str]) -> Span | None:
     name_at = at - len(left)
     # `scheme://token:…` is a login, `arn:…:secret:…` and `A::Key` are longer names.
     if kind is None or _LONGER.search(text[max(0, name_at - 5) : name_at]):
+        return None
+    if name == "secret" and _STANDS_FOR.match(text, max(0, name_at - 1)):
         return None
     sign = match["sign"]
     if sign[:2] in ("is", "wa"):

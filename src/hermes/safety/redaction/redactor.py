@@ -4,20 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hermes.safety.redaction.gate import is_ordinary
+from hermes.safety.redaction.gate import look
 from hermes.safety.redaction.known import KnownValues
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
+    from hermes.safety.redaction.gate import Look
+    from hermes.safety.redaction.nested import Again, Show
     from hermes.safety.redaction.squeeze import Span
     from hermes.safety.redaction.stream import RedactingStream
 
+_detect: Callable[[str, Look], Iterator[Span]] | None = None
 
-def redact(text: str) -> str:
-    """`text` with each secret that shows by shape or name replaced by `[REDACTED:kind]`."""
+
+def mark(value: str, kind: str, number: bool) -> str:  # noqa: ARG001
+    """What stands in a secret's place unless somebody wants something else there."""
+    return f"[REDACTED:{kind}]"
+
+
+def redact(text: str, *, show: Show | None = None) -> str:
+    """`text` with each secret that shows by shape or name replaced by `[REDACTED:kind]`.
+
+    `show` makes something else of a secret; where `text` is JSON it is given the value itself, not
+    the way JSON writes it.
+    """
     spans = find_secrets(text)
-    return replace(text, spans, redact) if spans else text
+    return replace(text, spans, redact, show) if spans else text
 
 
 class Redactor:
@@ -35,12 +48,10 @@ class Redactor:
         self._known.add(value)
         self._knows = bool(self._known)
 
-    def redact(self, text: str) -> str:
-        """`text` with every secret replaced by `[REDACTED:kind]`."""
-        if not self._knows and is_ordinary(text):
-            return text
-        spans = self.find(text)
-        return replace(text, spans, self.redact) if spans else text
+    def redact(self, text: str, *, show: Show | None = None) -> str:
+        """`text` with every secret replaced by `[REDACTED:kind]`, or by what `show` makes of it."""
+        spans = self.find(text) if self._knows else find_secrets(text)
+        return replace(text, spans, self.redact, show) if spans else text
 
     def find(self, text: str) -> list[Span]:
         """Where the secrets are, as start, end and kind, in no particular order."""
@@ -65,28 +76,37 @@ class Redactor:
 
 def find_secrets(text: str) -> list[Span]:
     """Where the secrets are that show by shape or by name."""
-    if is_ordinary(text):
+    seen = look(text)
+    if seen is None:
         return []
-    from hermes.safety.redaction.detect import detect
+    global _detect
+    if _detect is None:
+        # The detectors are loaded when the first text needs them.
+        from hermes.safety.redaction.detect import detect
 
-    return list(detect(text))
+        _detect = detect
+    return list(_detect(text, seen))
 
 
-def replace(text: str, spans: list[Span], again: Callable[[str], str]) -> str:
+def replace(text: str, spans: list[Span], again: Again, show: Show | None = None) -> str:
     """`text` with each span masked; `again` masks single values where the text is JSON."""
-    from hermes.safety.redaction.nested import keep_json_valid
+    from hermes.safety.redaction.nested import is_json, keep_json_valid, unwritten
 
-    masked = mask(text, spans)
-    return keep_json_valid(text, masked, again) if masked != text else text
+    if show is None:
+        masked = mask(text, spans)
+    else:
+        masked = mask(text, spans, unwritten(show) if is_json(text) else show)
+    return keep_json_valid(text, masked, again, show) if masked != text else text
 
 
-def mask(text: str, spans: list[Span]) -> str:
+def mask(text: str, spans: list[Span], show: Show = mark) -> str:
     """`text` with each span replaced by its mask; overlapping spans become one."""
     pieces: list[str] = []
     at = 0
     for start, end, kind in merge(spans):
         quote = kind[: -len(kind.lstrip("\\\"'`"))] if kind[0] in "\\\"'`" else ""
-        pieces += [text[at:start], quote, "[REDACTED:", kind[len(quote) :], "]", quote]
+        masked = show(text[start:end], kind[len(quote) :], bool(quote))
+        pieces += [text[at:start], quote, masked, quote]
         at = end
     pieces.append(text[at:])
     return "".join(pieces)

@@ -5,6 +5,7 @@ to be asked about, or is refused. From the outside in:
 
     normalise.py      look-alikes, hidden characters, terminal codes
     lexing.py         heredocs and brackets, before the grammar sees them
+    smoothing.py      shell that the grammar misreads, rewritten in place
     parse.py          the syntax tree, in pieces when the text is long
     walk.py           the tree, statement by statement
     words.py          quotes, variables, substitutions, braces: the real arguments
@@ -15,6 +16,7 @@ to be asked about, or is refused. From the outside in:
     producers.py      what a command prints, for pipes and substitutions
     effects.py, places.py, paths.py
                       what is written or read, and where that is
+    reading.py        what changes nothing at all
     rules/            the rules, as data with examples
 
 New here? Read judge.py, then walk.py, then rules/deletes.py.
@@ -22,7 +24,7 @@ New here? Read judge.py, then walk.py, then rules/deletes.py.
 
 from __future__ import annotations
 
-from hermes.safety.shell.detect import detect_dangerous_command
+from hermes.safety.shell.detect import detect_dangerous_command, reads_only
 from hermes.safety.shell.verdict import Finding, Verdict
 
-__all__ = ["Finding", "Verdict", "detect_dangerous_command"]
+__all__ = ["Finding", "Verdict", "detect_dangerous_command", "reads_only"]

@@ -7,6 +7,10 @@ import posixpath
 from hermes.safety.shell.normalise import is_plain, normalise
 from hermes.safety.shell.verdict import Finding, Verdict
 
+TYPE_CHECKING = False  # spelled out: `typing` would be loaded at every start
+if TYPE_CHECKING:
+    from hermes.safety.shell.judge import Judge
+
 _LONGEST = 500_000
 
 
@@ -32,7 +36,7 @@ def detect_dangerous_command(
         return Verdict(judge.findings, judge.commands)
     if is_plain(command):
         judge.run_text(command, Origin(0, len(command)), Scope(start, base))
-        return Verdict(judge.findings, judge.commands)
+        return _verdict(judge)
     if "\0" in command:
         judge.report("text.hidden-characters", Origin(0, len(command)), command[:200])
     shown, where = normalise(command)
@@ -43,7 +47,19 @@ def detect_dangerous_command(
         second.run_text(shown, Origin(0, len(shown)), Scope(start, base))
         _merge(judge.findings, second.findings, where, len(command))
         judge.commands += second.commands
-    return Verdict(judge.findings, judge.commands)
+        judge.reads_only = judge.reads_only and second.reads_only
+    return _verdict(judge)
+
+
+def reads_only(command: str, *, cwd: str | None = None, home: str | None = None) -> bool:
+    """Whether every part of a command is known to change nothing."""
+    return detect_dangerous_command(command, cwd=cwd, home=home).reads_only
+
+
+def _verdict(judge: Judge) -> Verdict:
+    # What was found to be dangerous is not known to be harmless; reading a secret changes nothing.
+    harmless = all(finding.rule.startswith("secrets.") for finding in judge.findings)
+    return Verdict(judge.findings, judge.commands, reads_only=judge.reads_only and harmless)
 
 
 def _home() -> str:

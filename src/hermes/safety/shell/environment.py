@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.paths import absolute, is_temporary
+from hermes.safety.shell.reading import changes_meaning
 from hermes.safety.shell.scope import HOLE
 from hermes.safety.shell.tables import names
 
@@ -40,6 +41,8 @@ _GATE = frozenset(("HERMES_HOME", "HERMES_PERMISSIONS", "HERMES_PROFILE"))
 def judge_assignment(name: str, word: Word, scope: Scope, judge: Judge) -> None:
     """Report an assignment that is dangerous in itself."""
     text = word.text
+    if changes_meaning(name):
+        judge.reads_only = False
     if name in _INJECTED:
         if text:
             judge.report("loader.injection", word.origin, f"{name}={text}", scope=scope)
@@ -51,6 +54,9 @@ def judge_assignment(name: str, word: Word, scope: Scope, judge: Judge) -> None:
             if part.startswith("/") and HOLE not in part and _is_shared(absolute(part, scope)):
                 judge.report("loader.injection", word.origin, f"{name}={text}", scope=scope)
     elif name in _RUN_LATER:
+        if name in ("LESSOPEN", "LESSCLOSE"):
+            # What it starts may be given through a pipe, which `less` spells in front of it.
+            text = text.lstrip("|-")
         if " " in text or "$" in text or "`" in text or ";" in text:
             judge.run_text(text, word.origin.vague(), scope.copy())
     elif name in _GATE or (name.startswith("HERMES_") and _loosens(name, text)):

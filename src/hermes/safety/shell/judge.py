@@ -35,6 +35,10 @@ class Judge:
         self.findings: list[Finding] = []
         self.commands: list[list[str]] = []
         self.depth = 0
+        # False from the first thing on that may change something.
+        self.reads_only = True
+        # How many texts and commands were started by others, and judged.
+        self.opened = 0
         self._seen: set[tuple[str, int, int]] = set()
         # Nested texts are parsed again; this bounds the total, whatever the nesting.
         self._budget = 2 * size + 60_000
@@ -73,6 +77,7 @@ class Judge:
     ) -> Stream:
         """Judge a shell text and say what it would print."""
         self._budget -= len(text)
+        self.opened += 1
         if self.depth >= _DEEPEST or self._budget < 0 or (len(text) > _LONG and is_tangled(text)):
             self.report("text.too-complex", origin, text[:80])
             return ANYTHING

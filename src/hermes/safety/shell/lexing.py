@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import re
 
+from hermes.safety.shell.smoothing import smooth
+
 _NON_ASCII = re.compile(r"[^\x00-\x7f]")
 _SPECIAL = re.compile(r"['\"\\`#<>;()\n@!+?*]|\$[('{]")
 _DELIMITER_END = frozenset(" \t\n;&|<>()")
+_NOT_NEWLINE = re.compile(r"[^\n]")
 _BRACKETS = re.compile(r"[(){}]")
 _DEEPEST = 60
 _CLOSERS = re.compile(r"['\"\\`()]|\$\(|#")
@@ -55,7 +58,8 @@ def prepare(text: str, *, simplify: bool = False) -> tuple[str, dict[int, Here],
     """
     scanner = _Preparer(text, simplify)
     scanner.run()
-    return _ascii("".join(scanner.out)), scanner.heres, scanner.whole
+    shown = _ascii("".join(scanner.out))
+    return smooth(shown) if simplify else shown, scanner.heres, scanner.whole
 
 
 def _ascii(text: str) -> str:
@@ -229,9 +233,7 @@ class _Preparer:
                     end, after = index, stop
                     break
                 index = min(stop + 1, len(text))
-            for position in range(start, after):
-                if self.out[position] != "\n":
-                    self.out[position] = " "
+            self.out[start:after] = _NOT_NEWLINE.sub(" ", text[start:after])
             self.heres[at] = Here(text[start:end], start, literal=literal, document=True)
             index = after
         self.pending.clear()

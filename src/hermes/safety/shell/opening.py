@@ -34,6 +34,7 @@ def run_words(
         judge.blame("text.too-complex", outer)
         return ANYTHING
     judge.depth += 1
+    judge.opened += 1
     try:
         return judge.run_command(
             Command(

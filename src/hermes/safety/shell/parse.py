@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.shell.lexing import Here, as_ascii, needs_preparing, prepare
 from hermes.safety.shell.pieces import is_dense, split_pieces
+from hermes.safety.shell.smoothing import is_merged
 from hermes.safety.shell.stream import ANYTHING, NOTHING, Stream, joined
 from hermes.safety.shell.walk import Walker
 
@@ -36,7 +37,9 @@ def run(text: str, origin: Origin, scope: Scope, stdin: Stream | None, judge: Ju
     if len(text) > _LONG:
         return _run_long(text, origin, scope, stdin, judge)
     heres: dict[int, Here] = {}
-    if needs_preparing(text):
+    if "\n" in text and is_merged(text):
+        shown, heres, _ = prepare(text, simplify=True)
+    elif needs_preparing(text):
         shown, heres, _ = prepare(text)
     else:
         shown = as_ascii(text)

@@ -62,6 +62,14 @@ _STARTUP = re.compile(
     r"|\.git/hooks/|\.kde/Autostart|\.git-templates?/|\.githooks/|\.direnvrc\Z"
     r"|AppData/Roaming/Microsoft/Windows/Start Menu/Programs/Startup"
 )
+# A repository, or one inside it: what runs at a commit, and what says which programs git starts.
+_GIT = re.compile(
+    r"\.git/(?:modules/(?:.+/)?|worktrees/[^/]+/)?(?:hooks(?:/|\Z)|config(?:\.worktree)?\Z)"
+)
+_PROJECT_HERMES = re.compile(
+    r"/\.hermes/(?:(?:audit|plugins|hooks|checkpoints|logs)(?:/|\Z)|config\.ya?ml\Z|state\.db|"
+    r"[^/]*(?:trust|approv|allowlist|mcp)[^/]*\Z)"
+)
 _CREDENTIAL = re.compile(
     r"\.ssh(/(?!(known_hosts[^/]*|config|authorized_keys2?|environment|rc|[^/]*\.pub)\Z).*)?\Z"
     r"|\.(aws|gnupg|password-store|azure|oci)(/(?!config\Z).*)?\Z"
@@ -231,7 +239,7 @@ def is_startup(path: str, scope: Scope) -> bool:
     inside = _below_home(path, scope)
     if inside is not None and _STARTUP.match(inside):
         return True
-    return "/.git/hooks/" in path or path.endswith(("/.git/hooks", "/.git/config", "/.husky"))
+    return path.endswith("/.husky") or (".git/" in path and _GIT.search(path) is not None)
 
 
 def is_credential(path: str, scope: Scope) -> bool:
@@ -261,6 +269,11 @@ def is_policy(path: str, scope: Scope) -> bool:
         return True
     inside = hermes_part(path, scope)
     return inside is not None and (not inside or _POLICY.match(inside) is not None)
+
+
+def is_project_setting(path: str) -> bool:
+    """Whether a path is one of the files by which a project tells Hermes what to load or allow."""
+    return "/.hermes/" in path and _PROJECT_HERMES.search(path) is not None
 
 
 def hermes_part(path: str, scope: Scope) -> str | None:

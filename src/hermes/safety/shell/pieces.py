@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 _TOKEN = re.compile(r"&>>?|[<>]&|&&|\|\||;;|[;&|\n(){}]|[^\s;&|(){}<>]+|[<>]+")
-_SYNTAX = re.compile(r"[^\w\s/.:=,-]")
+_SYNTAX = re.compile(r"[^\w\s/.:=,-]|\b(?:if|for|while|until|case|select|do|then|function)\b")
 _CLOSED_BY = {
     "(": ")",
     "{": "}",

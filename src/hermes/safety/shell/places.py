@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.shell import paths
 from hermes.safety.shell.effects import READERS, WRITERS, moved_from
+from hermes.safety.shell.reading import writes_nowhere
 from hermes.safety.shell.scope import HOLE, UNSET
 from hermes.safety.shell.stream import NETWORK
 
@@ -30,7 +31,7 @@ def write_rule(path: str, scope: Scope) -> str | None:
             return "disk.overwrite"
     if paths.is_policy(path, scope):
         return "hermes.policy"
-    if paths.hermes_part(path, scope) is not None:
+    if paths.hermes_part(path, scope) is not None or paths.is_project_setting(path):
         return "hermes.files"
     if paths.is_startup(path, scope):
         return "persist.startup-file"
@@ -78,6 +79,8 @@ def judge_redirects(
         target = redirect.target
         if target is None:
             continue
+        if judge.reads_only and not writes_nowhere(redirect, scope):
+            judge.reads_only = False
         text = f"{command.text if command else ''} {redirect.operator} {target.text}".strip()
         if redirect.writes:
             judge_write(target, text, scope, judge)

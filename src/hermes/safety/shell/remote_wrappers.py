@@ -48,7 +48,10 @@ def _ssh(command: Command, judge: Judge) -> Stream | None:
     while index < len(words) and words[index].text.startswith("-") and words[index].text != "--":
         text = words[index].text
         index += (
-            2 if text in _SSH_VALUED or (len(text) > 2 and "-" + text[-1] in _SSH_VALUED) else 1
+            2
+            if text in _SSH_VALUED
+            or (len(text) > 2 and text[:2] not in _SSH_VALUED and "-" + text[-1] in _SSH_VALUED)
+            else 1
         )
     rest = words[index + 1 :]
     scope = _elsewhere(command)

@@ -105,6 +105,8 @@ def run_stream(stream: Stream | None, command: Command, judge: Judge) -> Stream:
         return NOTHING
     note_stream(stream, command, judge)
     if stream.text is None:
+        if command.scope.elevated:
+            judge.blame("system.elevated-script", command)
         return ANYTHING
     return judge.run_text(stream.text, _origin(command), command.scope.copy())
 

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.shell import places, producers
 from hermes.safety.shell.command import Command, Redirect
+from hermes.safety.shell.effects import READERS, WRITERS
 from hermes.safety.shell.environment import judge_assignment
 from hermes.safety.shell.opening import run_words
+from hermes.safety.shell.reading import only_reads
 from hermes.safety.shell.rules import RULES_BY_PROGRAM
+from hermes.safety.shell.rules.system import USUAL_AS_ROOT
 from hermes.safety.shell.scope import HOLE, UNSET, Scope, Value
 from hermes.safety.shell.shells import run_known
 from hermes.safety.shell.special import SPECIAL
@@ -86,6 +89,7 @@ def run_simple(
 def run_command(command: Command, judge: Judge) -> Stream:
     """Judge a program with its words and say what it would print."""
     if not judge.step():
+        judge.reads_only = False
         return ANYTHING
     judge.commands.append([word.text for word in command.words])
     scope, name = command.scope, command.name
@@ -100,8 +104,10 @@ def run_command(command: Command, judge: Judge) -> Stream:
         if name not in ("!", "{", "}"):
             judge.blame("text.unreadable", command)
         return run_words(command.words[1:], command, judge)
+    if scope.elevated and (name in scope.aliases or name in scope.functions):
+        judge.blame("system.elevated-script", command)
     if name in scope.functions and name not in scope.calls:
-        return _call(command)
+        return _call(command, judge)
     if name in scope.aliases:
         return _alias(command, judge)
     if "/" in first.text and scope.fetched:
@@ -111,15 +117,34 @@ def run_command(command: Command, judge: Judge) -> Stream:
     if first.text.startswith("/etc/init.d/") and command.args != ["status"]:
         judge.blame("services.changed", command)
     special = SPECIAL.get(name)
+    output = None
+    opened = judge.opened
     if special is not None:
         output = special(command, judge)
-        if output is not None:
-            return output
-    if scope.elevated and "/" in first.text and not first.text.startswith(_SYSTEM_PROGRAMS):
+    if judge.reads_only:
+        judge.reads_only = only_reads(command, opened=judge.opened != opened)
+    if output is not None:
+        return output
+    if scope.elevated and not _is_usual(command):
         judge.blame("system.elevated-script", command)
     judge_rules(command, judge)
     places.judge_command(command, judge)
     return producers.output(command)
+
+
+def _is_usual(command: Command) -> bool:
+    """Whether a program with more rights is one whose uses the rules and tables tell apart."""
+    first, name = command.words[0].text, command.name
+    if "/" in first and not first.startswith(_SYSTEM_PROGRAMS):
+        return False
+    return (
+        name in RULES_BY_PROGRAM
+        or name in WRITERS
+        or name in READERS
+        or name in SPECIAL
+        or name in USUAL_AS_ROOT
+        or only_reads(command, opened=False)
+    )
 
 
 def judge_rules(command: Command, judge: Judge) -> None:
@@ -132,9 +157,10 @@ def judge_rules(command: Command, judge: Judge) -> None:
             judge.blame(rule.key, command)
 
 
-def _call(command: Command) -> Stream:
+def _call(command: Command, judge: Judge) -> Stream:
     scope = command.scope
     if len(scope.calls) >= _MOST_CALLS:
+        judge.reads_only = False
         return ANYTHING
     saved = scope.positional, scope.calls
     scope.positional = command.args
@@ -154,6 +180,7 @@ def _alias(command: Command, judge: Judge) -> Stream:
 
 def _unknown_program(command: Command, judge: Judge) -> Stream:
     """A program whose name is not certain: read what can be read, and ask about the rest."""
+    judge.reads_only = False
     first, rest = command.words[0], command.words[1:]
     tail = first.text.rpartition("/")[2]
     if "/" in first.text and tail and HOLE not in tail and UNSET not in tail and not first.glob:

@@ -38,13 +38,21 @@ class Verdict:
     """The action for a whole command text: that of its worst finding, or "allow".
 
     `commands` has the words of every simple command that could run, wrappers and what they start
-    alike; a part that can't be known holds private-use characters.
+    alike; a part that can't be known holds private-use characters. `reads_only` is True when every
+    one of them is known to change nothing, so that there will be nothing to undo.
     """
 
-    __slots__ = ("action", "commands", "findings")
+    __slots__ = ("action", "commands", "findings", "reads_only")
 
-    def __init__(self, findings: list[Finding], commands: list[list[str]] | None = None) -> None:
+    def __init__(
+        self,
+        findings: list[Finding],
+        commands: list[list[str]] | None = None,
+        *,
+        reads_only: bool = False,
+    ) -> None:
         self.findings = findings
+        self.reads_only = reads_only
         self.commands = commands or []
         self.action = worst(finding.severity for finding in findings) if findings else ALLOW
 

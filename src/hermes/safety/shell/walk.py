@@ -7,6 +7,7 @@ pipeline works on a copy.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell import bombs
@@ -42,6 +43,8 @@ _SKIPPED = names(
     "; ;; & && || | |& comment do done then fi else if elif while until for in case esac { } ( ) ! "
     "function select heredoc_body heredoc_end (( ))"
 ) | {"\n"}
+_QUOTING = re.compile(r"['\"\\$`()<>]")
+_TESTS = ("[[ ", "[[\t", "[[\n")
 _DECLARING = frozenset(("export", "declare", "local", "readonly", "typeset"))
 
 
@@ -184,6 +187,9 @@ class Walker:
     def command(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
+        if self.text.startswith(_TESTS, node.start_byte):
+            # A test that was flattened for the parser: nothing in it runs but substitutions.
+            return self.expression(node, scope, stdin, redirects)
         words: list[Word] = []
         assignments: list[tuple[str, Word]] = []
         own: list[Redirect] = []
@@ -390,7 +396,12 @@ class Walker:
             expand(raw, self._origin(node), scope, self.judge)
 
     def _expand(self, start: int, end: int, scope: Scope) -> list[Word]:
-        return expand(self.text[start:end], self.origin.at(start, end), scope, self.judge)
+        raw, origin = self.text[start:end], self.origin.at(start, end)
+        if " " in raw and not _QUOTING.search(raw):
+            # The grammar may take `{ {` for one word; to a shell a bare blank ends a word.
+            parts = [expand(part, origin.vague(), scope, self.judge) for part in raw.split()]
+            return [word for words in parts for word in words]
+        return expand(raw, origin, scope, self.judge)
 
     def _raw(self, node: Node) -> str:
         return self.text[node.start_byte : node.end_byte]
@@ -408,6 +419,8 @@ class Walker:
             elif not child.is_named and start < 0:
                 operator = self._raw(child).strip() or child.type
                 at = child.start_byte
+                if self.text.startswith("<>", at):
+                    operator = "<>"
             elif start < 0:
                 start, end = child.start_byte, child.end_byte
             elif child.start_byte == end:
@@ -431,7 +444,7 @@ class Walker:
         if operator in (">&", "<&") and (word.text.isdigit() or word.text == "-"):
             return Redirect(operator, descriptor, None, origin)
         redirect = Redirect(operator, descriptor, word, origin)
-        if operator == "<":
+        if operator in ("<", "<>"):
             redirect.stream = word.process or _file(word, scope, self.judge)
         return redirect
 

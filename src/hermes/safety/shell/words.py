@@ -27,6 +27,8 @@ _PLAIN_RUN = re.compile(r"[^'\"\\$`*?\[~<>]+")
 _QUOTED_RUN = re.compile(r"[^\"\\$`]+")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!_-]")
 _PARAMETER = re.compile(r"(!?)(#?)([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])(\[[^\]]*\])?")
+_COMMAND_LIKE = re.compile(r"""[\w'"\\)}/]\s+--?[A-Za-z]|[\w'"\\)}]\s+(?:[\w~.$'"]|/\w)|;""")
+_INNER = re.compile(r"\$\([^()]*\)|\$\{[^{}]*\}|`[^`]*`")
 _ESCAPES = {
     "n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b",
     "f": "\f", "v": "\v", "\\": "\\", "'": "'", '"': '"', "?": "?",
@@ -269,6 +271,10 @@ class _Expander:
                 return len(raw)
             if raw.startswith("((", index + 1) and raw[end - 1] == ")":
                 inner = raw[index + 3 : end - 1]
+                if _COMMAND_LIKE.search(_INNER.sub("1", inner)):
+                    # No number could come of this; some shells run it in a subshell instead.
+                    origin = self.origin.at(index + 3, end - 1)
+                    self.shell.substitute(inner, origin, self.scope, feeds=False)
                 self.shell.scan(inner, self.origin.at(index + 3, end - 1), self.scope)
                 self._put(HOLE)
                 return end + 1
@@ -292,6 +298,7 @@ class _Expander:
             return self.quoted(index + 2, end='"')
         if following == "[":
             end = raw.find("]", index)
+            self._scan(raw[index + 2 : end if end > 0 else None], index + 2)
             self._put(HOLE)
             return end + 1 if end > 0 else len(raw)
         found = _NAME.match(raw, index + 1)
@@ -354,6 +361,7 @@ class _Expander:
         if index and not length:
             every = index in ("[@]", "[*]")
             if not every:
+                self._scan(index, start)
                 value = element(value, index[1:-1])
         if rest:
             value = self._operate(value, rest, start + found.end())
@@ -364,6 +372,8 @@ class _Expander:
         unset = UNSET in value.text or not value.items
         operator = rest[:2] if rest[:2] in (":-", ":=", ":+", ":?", "##", "%%", "//") else rest[:1]
         tail = rest[len(operator) :]
+        if operator not in (":-", ":=", "-", "=", ":+", "+") or not unset:
+            self._scan(tail, start + len(operator))
         if operator in (":-", ":=", "-", "="):
             if unset or (not value.text and operator[0] == ":"):
                 return Value([self._tail(tail, start + len(operator))])
@@ -376,6 +386,11 @@ class _Expander:
         if unset or HOLE in value.text:
             return Value([value.text])
         return Value([cut(text, operator, tail) for text in value.items], array=value.array)
+
+    def _scan(self, raw: str, start: int) -> None:
+        """Judge the commands in a part of `${…}` whose own value is not needed."""
+        if "$(" in raw or "`" in raw:
+            self.shell.scan(raw, self.origin.at(start, start + len(raw)), self.scope)
 
     def _tail(self, raw: str, start: int) -> str:
         """The default or alternative inside `${x:-…}`."""

@@ -26,6 +26,8 @@ def run_python(command: Command, judge: Judge) -> Stream | None:
             near = any(text.endswith(("127.0.0.1", "localhost", "::1")) for text in given)
             if not near and not {"-h", "--help"} & set(given):
                 judge.blame("network.listener", command)
+        if command.scope.elevated:
+            judge.blame("system.elevated-script", command)
         return ANYTHING
     source = find_source(command, judge, inline="c", valued="WXQ")
     if source is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.shell.deleting import kind_of_delete
 from hermes.safety.shell.interpreters import sql
+from hermes.safety.shell.interpreters.python_purity import is_pure, may_be_pure
 from hermes.safety.shell.interpreters.python_values import Values
 from hermes.safety.shell.opening import literal, run_words
 from hermes.safety.shell.paths import is_credential, targets
@@ -55,6 +56,8 @@ _NETWORK = names(
     "http.client.HTTPConnection urllib3.request"
 )
 _MOST_NODES = 20_000
+_LEAVES = frozenset((ast.Name, ast.Constant, ast.alias, ast.Pass))
+_NO_NODES = frozenset((int, str, type(None), ast.Load, ast.Store, float, bool))
 _HOLE_NAME = "hole_in_source"
 _BLOCK_IN_LINE = re.compile(r"[;\n]\s*(?=(?:for|while|if|with|try|def|class|async)\b)")
 
@@ -66,11 +69,29 @@ def judge_source(text: str, command: Command, judge: Judge) -> None:
     if tree is None:
         judge.blame("text.unreadable-code", command)
         return
-    nodes = list(ast.walk(tree))
+    nodes = _nodes(tree)
     if len(nodes) > _MOST_NODES:
         judge.blame("text.too-complex", command)
         return
+    if judge.reads_only and "pure" not in command.memo:
+        # Once for each command: code that the source itself runs is part of it.
+        command.memo["pure"] = "yes" if may_be_pure(readable) and is_pure(nodes) else "no"
     _Reader(nodes, readable, command, judge).read()
+
+
+def _nodes(tree: ast.AST) -> list[ast.AST]:
+    """Every node, as `ast.walk` gives them but for the marks that say only load or store."""
+    found = [tree]
+    for node in found:
+        if node.__class__ in _LEAVES:
+            continue
+        for value in node.__dict__.values():
+            kind = value.__class__
+            if kind is list:
+                found += [item for item in value if item.__class__ not in _NO_NODES]
+            elif kind not in _NO_NODES and isinstance(value, ast.AST):
+                found.append(value)
+    return found
 
 
 def _parsed(text: str) -> ast.Module | None:
@@ -99,7 +120,8 @@ class _Reader:
 
     def read(self) -> None:
         calls = [node for node in self.nodes if isinstance(node, ast.Call)]
-        names = {self.values.dotted(call.func) for call in calls}
+        called = [(call, self.values.dotted(call.func)) for call in calls]
+        names = {name for _, name in called}
         if "os.chdir" in names:
             self._change_directory(calls)
         connects = (
@@ -114,8 +136,8 @@ class _Reader:
             self.judge.blame("network.listener", self.command)
         if "fork" in self.text:
             self._forks()
-        for call in calls:
-            self._call(call)
+        for call, name in called:
+            self._call(call, name)
             self._handed_on(call)
 
     def _handed_on(self, call: ast.Call) -> None:
@@ -147,8 +169,7 @@ class _Reader:
         text = self.values.text(node).replace(_HOLE_NAME, HOLE)
         return literal(text, self.command)
 
-    def _call(self, call: ast.Call) -> None:
-        name = self.values.dotted(call.func)
+    def _call(self, call: ast.Call, name: str) -> None:
         args = call.args
         if args and isinstance(args[0], ast.Starred):
             args = [ast.Constant(HOLE)]

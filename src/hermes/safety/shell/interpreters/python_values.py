@@ -23,6 +23,8 @@ _PASS_THROUGH = names(
 )
 _METHODS_THROUGH = names("resolve absolute expanduser as_posix strip encode decode")
 
+_TELLING = frozenset((ast.Import, ast.ImportFrom, ast.Assign, ast.For, ast.comprehension))
+
 
 class Values:
     """What names stand for in one source, as far as that is constant."""
@@ -33,7 +35,8 @@ class Values:
         self.names: dict[str, ast.expr] = {}
         self.loops: set[str] = set()
         for node in nodes:
-            self._note(node)
+            if node.__class__ in _TELLING:
+                self._note(node)
 
     def _note(self, node: ast.AST) -> None:
         if isinstance(node, ast.Import):

@@ -87,6 +87,10 @@ def _file_or_pipe(rest: list[Word], command: Command, judge: Judge) -> Source | 
             judge.blame("system.elevated-script", command)
         return None
     if stream is None:
+        if command.scope.elevated and not command.has("-V", "-v", "--version", "-h", "--help"):
+            judge.blame("accounts.root-shell", command)
         return None
+    if stream.text is None and command.scope.elevated:
+        judge.blame("system.elevated-script", command)
     note_stream(stream, command, judge)
     return Source(stream.text, None) if stream.text is not None else None

@@ -114,7 +114,6 @@ def _option(*names: str) -> Callable[[Command, Judge], Stream | None]:
 def _tar(command: Command, judge: Judge) -> Stream | None:
     for value in command.values(
         "--checkpoint-action",
-        "--to-command",
         "-I",
         "--use-compress-program",
         "-F",
@@ -127,6 +126,9 @@ def _tar(command: Command, judge: Judge) -> Stream | None:
         if text.partition("=")[0] in ("dot", "echo", "bell", "ttyout", "sleep", "totals"):
             continue
         run_word(value.part(text.removeprefix("exec=")), command, judge)
+    for value in command.values("--to-command"):
+        # The members of the archive come in by a pipe, and nobody has read them.
+        judge.run_text(value.text, command.origin.vague(), command.scope.copy(), ANYTHING)
     return None
 
 

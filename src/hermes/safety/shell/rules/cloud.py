@@ -107,6 +107,31 @@ def _destroys_infrastructure(command: Command) -> bool:
     )
 
 
+# The verb may be a word, an option or one part of either: `del`, `-rm`, `service-instance-delete`.
+_DESTROYING = re.compile(
+    r"-{0,2}(?:[a-z]+[-:_])*(?:delete|destroy|remove|rm|rmr|purge|terminate|drop|wipe|reset|"
+    r"force_reset|undefine|uninstall|unregister[a-z]*|nuke|flush|rb|del|delprefix)(?:[-:_][a-z-]+)?\Z"
+)
+
+
+def _destroys_resource(command: Command) -> bool:
+    # Far enough for `tool area thing verb`; names of things come after the verb.
+    return any(_DESTROYING.match(text) for text in command.args[:4])
+
+
+def _deletes_by_http(command: Command) -> bool:
+    methods = command.values("-X", "--request", "--method")
+    if not any(word.text.upper() == "DELETE" for word in methods):
+        return False
+    return not any(_NEAR.match(word.text) for word in command.operands)
+
+
+_NEAR = re.compile(
+    r"(?:https?://)?(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::1\]|host\.docker\.internal|"
+    r"[\w-]+\.(?:local|localhost|test))?(?::\d+)?(?:/|\Z)"
+)
+
+
 def _registry(command: Command) -> bool:
     texts = _texts(command)
     name = command.name
@@ -159,6 +184,50 @@ def _registry(command: Command) -> bool:
 
 
 RULES = (
+    Rule(
+        "cloud.resource-destroyed",
+        "It deletes something that a service keeps: stored objects, queues, machines, backups.",
+        programs=(
+            "ibmcloud velero multipass virsh vboxmanage qm pct lxc incus s3cmd s5cmd mc b2 swift "
+            "ossutil hdfs hadoop rabbitmqctl rabbitmqadmin kafka-topics kafka-topics.sh nats "
+            "pulsar-admin vault argocd flux istioctl openstack govc supabase firebase netlify "
+            "wrangler railway pscale turso neonctl cf nomad etcdctl consul influx"
+        ),
+        when=_destroys_resource,
+        unless="--dry-run --help",
+        matches=(
+            "hdfs dfs -rm -r /data",
+            "s3cmd del --recursive s3://b",
+            "ibmcloud resource service-instance-delete x",
+            "virsh undefine vm",
+            "kafka-topics.sh --delete --topic x",
+            "vault kv metadata delete secret/x",
+        ),
+        passes=(
+            "hdfs dfs -ls /data",
+            "s3cmd ls s3://b",
+            "virsh list --all",
+            "kafka-topics.sh --list",
+            "vault kv get secret/x",
+            "mc cp rm-list.txt m/b",
+        ),
+    ),
+    Rule(
+        "cloud.deleted-by-http",
+        "It asks a remote service to delete something.",
+        programs="curl wget",
+        when=_deletes_by_http,
+        matches=(
+            "curl -X DELETE https://api.example.com/users/1",
+            "curl -sXDELETE https://es.example.com/index",
+            "curl --request DELETE example.com/x",
+        ),
+        passes=(
+            "curl -X DELETE localhost:3000/items/1",
+            "curl https://example.com/DELETE",
+            "curl -X POST https://example.com/x",
+        ),
+    ),
     Rule(
         "cloud.destroyed",
         "It deletes or stops cloud resources, or changes who may use them.",

@@ -28,7 +28,9 @@ def _deletes(kind: str) -> Callable[[Command], bool]:
 
 
 def _kind(command: Command) -> str | None:
-    recursive = command.name == "rimraf" or (command.name != "unlink" and command.has(*_RECURSIVE))
+    recursive = command.name in ("rimraf", "del-cli") or (
+        command.name != "unlink" and command.has(*_RECURSIVE)
+    )
     return kind_of_delete(command.operands, command.scope, recursive=recursive, found=command.found)
 
 
@@ -40,6 +42,22 @@ def _copies_nothing(command: Command) -> bool:
     return len(command.operands) > 1 and command.operands[0].text == "/dev/null"
 
 
+def _links_to_nothing(command: Command) -> bool:
+    forced = command.has("-f", "--force") and len(command.operands) > 1
+    return forced and command.operands[0].text == "/dev/null"
+
+
+def _is_fed_nothing(command: Command) -> bool:
+    if command.has("-a", "--append") or not command.operands:
+        return False
+    return any(
+        redirect.operator == "<"
+        and redirect.target is not None
+        and redirect.target.text == "/dev/null"
+        for redirect in command.redirects
+    )
+
+
 def _reads_null(command: Command) -> bool:
     return any(word.text == "if=/dev/null" for word in command.operands)
 
@@ -49,7 +67,7 @@ def _shrinks(command: Command) -> bool:
     return not any(size.text.startswith(("+", ">", "%")) for size in sizes)
 
 
-_DELETERS = "rm unlink srm grm rimraf"
+_DELETERS = "rm unlink srm grm rimraf del-cli"
 
 RULES = (
     Rule(
@@ -174,6 +192,22 @@ RULES = (
         when=_copies_nothing,
         matches=("cp /dev/null app.log", "cp -f /dev/null x", "install /dev/null x"),
         passes=("cp a b", "cp x /dev/null", "cat /dev/null"),
+    ),
+    Rule(
+        "delete.linked-away",
+        "It replaces a file by a link to nothing.",
+        programs="ln gln",
+        when=_links_to_nothing,
+        matches=("ln -sf /dev/null app.log", "ln -fs /dev/null a", "ln --force -s /dev/null x"),
+        passes=("ln -s a b", "ln -sf a b", "ln -s /dev/null x"),
+    ),
+    Rule(
+        "delete.emptied-by-tee",
+        "It empties a file.",
+        programs="tee sponge",
+        when=_is_fed_nothing,
+        matches=("tee a.db < /dev/null", "tee a b </dev/null", "sudo tee x < /dev/null"),
+        passes=("tee -a a.db < /dev/null", "tee a < b", "tee < /dev/null"),
     ),
     Rule(
         "delete.overwritten-by-dd",

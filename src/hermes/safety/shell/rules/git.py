@@ -59,6 +59,7 @@ def _discards(command: Command) -> bool:
         return not command.has("--cached", "-n", "--dry-run") and (
             command.has("-r", "-f", "--force")
             or len(texts) > 2
+            or command.found
             or any(w.glob for w in command.operands)
         )
     if sub == "reflog":
@@ -72,7 +73,7 @@ def _discards(command: Command) -> bool:
     if sub in ("filter-branch", "filter-repo"):
         return True
     if sub == "update-ref":
-        return command.has("-d", "--delete") or len(texts) > 2
+        return command.has("-d", "--delete", "--stdin") or len(texts) > 2
     if sub == "prune":
         return not command.has("-n", "--dry-run")
     if sub == "submodule":

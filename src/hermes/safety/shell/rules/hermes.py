@@ -125,8 +125,14 @@ RULES = (
             "echo x >> ~/.hermes/.env",
             "rm ~/.hermes/state.db",
             "cp s.md ~/.hermes/skills/x.md",
+            "cp p.py .hermes/plugins/p.py",
         ),
-        passes=("ls ~/.hermes", "cat ~/.hermes/logs/x.log", "echo x > hermes.txt"),
+        passes=(
+            "echo x > .hermes/notes.md",
+            "ls ~/.hermes",
+            "cat ~/.hermes/logs/x.log",
+            "echo x > hermes.txt",
+        ),
     ),
     Rule(
         "hermes.environment",

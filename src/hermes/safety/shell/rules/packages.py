@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.rules.model import Rule
@@ -23,13 +24,12 @@ def _changes_packages(command: Command) -> bool:
     texts = [word.text for word in command.operands]
     if command.has(
         "--dry-run",
-        "-s",
         "--simulate",
         "--just-print",
         "--download-only",
         "--print-uris",
         "--no-act",
-    ):
+    ) or (name in ("apt", "apt-get", "aptitude") and command.has("-s")):
         return False
     if name == "dpkg":
         return command.has(
@@ -50,9 +50,9 @@ def _changes_packages(command: Command) -> bool:
         )
     if name == "pacman":
         first = next((flag for flag in command.args if flag.startswith("-")), "")
-        return (
-            first[1:2] in ("S", "R", "U") and first not in ("-Ss", "-Si", "-Sl", "-Sg")
-        ) or command.has("--sync", "--remove")
+        return (first[1:2] in ("S", "R", "U") and not re.match(r"-S[silgp]", first)) or command.has(
+            "--sync", "--remove"
+        )
     if name in ("brew", "port"):
         return bool(texts) and texts[0] in (
             "uninstall",

@@ -43,11 +43,13 @@ RULES = (
             "sed -i s/a/b/ ~/.profile",
             "printf x > .git/hooks/pre-commit",
             "cp a.desktop ~/.config/autostart/",
+            "echo x >> .git/modules/lib/config",
         ),
         passes=(
             "cat ~/.bashrc",
             "source ~/.bashrc",
             "echo x >> bashrc.txt",
+            "echo build >> .git/info/exclude",
             "cp ~/.bashrc backup/",
         ),
     ),

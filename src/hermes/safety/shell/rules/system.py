@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from hermes.safety.shell.rules.model import Rule
+from hermes.safety.shell.tables import names
+
+# Looking at the machine as root is what these are for.
+USUAL_AS_ROOT = names(
+    "tcpdump tshark perf iotop iftop htop top atop btop nethogs nmap ping traceroute mtr tracepath "
+    "dmidecode lshw hwinfo blkid smartctl nvme ethtool iw iwlist arp lsmod modinfo dpkg-query "
+    "updatedb locate needrestart sync compound bpftrace powertop sensors turbostat efibootmgr"
+)
 
 RULES = (
     Rule(
@@ -33,7 +41,22 @@ RULES = (
     Rule(
         "system.elevated-script",
         "It runs a script or build with another user's rights.",
-        matches=("sudo bash install.sh", "sudo make install", "sudo python3 setup.py install"),
-        passes=("bash install.sh", "make install", "sudo ls"),
+        matches=(
+            "sudo bash install.sh",
+            "sudo make install",
+            "sudo python3 setup.py install",
+            "sudo bash < setup",
+            "sudo python3 -m installer",
+            "sudo mytool",
+            "alias ls='rm -rf'; sudo ls",
+        ),
+        passes=(
+            "bash install.sh",
+            "make install",
+            "sudo ls",
+            "sudo sh -c 'ls /root'",
+            "sudo python3 -c 'print(1)'",
+            "sudo tcpdump -i eth0",
+        ),
     ),
 )

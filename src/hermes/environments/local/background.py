@@ -1,0 +1,247 @@
+"""A command that runs beside others, or what one left running, with its log."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from hermes.core.errors import ToolError
+from hermes.environments.local.pump import pump
+from hermes.environments.output.cleaning import clean
+from hermes.environments.output.decoding import decode
+from hermes.environments.output.rolling import Rolling
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hermes.core.context import Cancellation
+    from hermes.environments.local.process import Process
+    from hermes.environments.output.spill import Spill
+    from hermes.environments.protocol import State
+
+
+class LocalBackground:
+    """See `environments.protocol.Background`."""
+
+    def __init__(
+        self,
+        process: Process,
+        *,
+        name: str,
+        command: str,
+        cwd: str,
+        task: str,
+        input_file: int = -1,
+        make_spill: Callable[[], Spill] | None = None,
+    ) -> None:
+        self.name = name
+        self.command = command
+        self.cwd = cwd
+        self.task = task
+        self.pid = process.pid
+        self.started_at = time.time()
+        self.ended_at: float | None = None
+        self.state: State = "running"
+        self.exit_code: int | None = None
+        self.killed_by = ""
+        self.detached = False
+        self.left_behind = False
+        self._process = process
+        self._input = input_file
+        self._signalled = False
+        self._log = Rolling(make_spill)
+        self.last_output_at = self.started_at
+        self._changed = threading.Condition()
+        process.feed = self._feed
+
+    @property
+    def takes_input(self) -> bool:
+        """Whether something can be typed."""
+        return self._input >= 0 or self._process.master >= 0
+
+    @property
+    def id(self) -> int:
+        """The guardian's number for it."""
+        return self._process.id
+
+    @property
+    def log_path(self) -> str | None:
+        """The file with the whole log, once it is long."""
+        return self._log.path
+
+    def listen(self) -> None:
+        """Begin to follow it."""
+        self.last_output_at = time.time()
+        pump.add(self)
+
+    def seed(self, data: bytes) -> None:
+        """Begin the log with what was printed before it became a background command."""
+        self._log.feed(data)
+
+    # -- the pump's side ----------------------------------------------------------------------
+
+    def watched(self) -> list[int]:
+        """The files to listen to."""
+        return self._process.watched()
+
+    def take(self, file: int) -> None:
+        """Read what one of them has."""
+        with self._changed:
+            if file in self._process.watched():
+                self._process.take(file)
+                if self._process.pid and not self.pid:
+                    self.pid = self._process.pid
+                self._changed.notify_all()
+
+    def settle(self) -> bool:
+        """Whether nothing of it is left; notes how it ended."""
+        process = self._process
+        if not process.gone:
+            if process.exit_code is not None and not process.left and self.exit_code is None:
+                self.exit_code = process.exit_code
+            return False
+        with self._changed:
+            process.drain()
+            process.close()
+            self._close_input()
+            self.exit_code = process.exit_code
+            self.ended_at = time.time()
+            if process.lost:
+                if not self.detached:
+                    process.owner.sweep(self.task, self.pid)
+                self.state = "lost"
+            elif self.killed_by or (self.exit_code or 0) in (128 + 9, 128 + 15):
+                self.state = "killed"
+                sent = "process signal" if self._signalled else ""
+                self.killed_by = self.killed_by or sent or _killer(self.pid)
+            else:
+                self.state = "exited"
+            self._changed.notify_all()
+        return True
+
+    def _feed(self, stream: int, data: memoryview) -> None:  # noqa: ARG002
+        self.last_output_at = time.time()
+        self._log.feed(data)
+
+    # -- everybody's --------------------------------------------------------------------------
+
+    def log(self, offset: int | None = None, *, limit: int = 20_000) -> tuple[str, int, int]:
+        """Text from a byte on (the newest when None); where it starts; how many bytes there are."""
+        with self._changed:
+            wanted = max(0, self._log.total - limit) if offset is None else offset
+            data, start = self._log.read(wanted, limit)
+            return clean(decode(data, cut=True)), start, self._log.total
+
+    def recent(self, size: int = 2000) -> str:
+        """The end of the log, as it would be seen."""
+        with self._changed:
+            return clean(decode(self._log.tail(size), cut=True))
+
+    def wait(
+        self,
+        seconds: float,
+        *,
+        until: Callable[[], bool] | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> bool:
+        """Wait until it has ended, or until what is asked for holds; whether that came."""
+        deadline = time.monotonic() + seconds
+        forget = None
+        if cancellation is not None:
+            forget = cancellation.on_cancel(self._wake)
+        try:
+            with self._changed:
+                while True:
+                    if until is not None and until():
+                        return True
+                    if self.state != "running":
+                        return until is None
+                    left = deadline - time.monotonic()
+                    if left <= 0 or (cancellation is not None and cancellation.cancelled):
+                        return False
+                    self._changed.wait(min(left, 1.0))
+        finally:
+            if forget is not None:
+                forget()
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def write(self, data: bytes) -> None:
+        """Type something."""
+        file = self._process.master if self._process.master >= 0 else self._input
+        if file < 0 or self.state != "running":
+            raise ToolError(
+                f"{self.name} takes no input",
+                hint="Start it with pty=True, or with process start, to be able to write to it.",
+            )
+        view = memoryview(data)
+        deadline = time.monotonic() + 5.0
+        while view:
+            try:
+                view = view[os.write(file, view) :]
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise ToolError(f"{self.name} does not read what is written to it") from None
+                time.sleep(0.02)
+            except OSError:
+                raise ToolError(f"{self.name} has closed its input") from None
+
+    def close_input(self) -> None:
+        """Let it read the end of its input."""
+        if self._process.master >= 0:
+            # On a terminal the end of the input is a character.
+            self.write(b"\x04")
+            return
+        if self._input < 0:
+            raise ToolError(f"the input of {self.name} is closed already")
+        self._close_input()
+
+    def _close_input(self) -> None:
+        if self._input >= 0:
+            os.close(self._input)
+            self._input = -1
+
+    def signal(self, number: int) -> None:
+        """Signal everything that belongs to it."""
+        if self.state == "running":
+            self._signalled = True
+            self._process.owner.signal(self.id, number)
+
+    def kill(self, by: str) -> None:
+        """End everything that belongs to it, and note who wanted that."""
+        if self.state == "running":
+            self.killed_by = self.killed_by or by
+            self._process.owner.stop(self.id)
+
+    def detach(self) -> None:
+        """Let it live on when the task ends."""
+        self.detached = True
+        self._process.owner.detach(self.id)
+
+    def pids(self) -> list[int]:
+        """Its processes that are alive."""
+        return self._process.owner.members(self.task).get(self.id, [])
+
+    def discard(self) -> None:
+        """Let go of the log's file."""
+        with self._changed:
+            self._log.discard()
+
+
+def _killer(pid: int) -> str:
+    """Who ended it, where they left word."""
+    from hermes.core.home import home_path
+
+    note = home_path("run", f"killed.{pid}")
+    try:
+        with open(note, encoding="utf-8") as file:
+            who = file.read(200).strip()
+        os.unlink(note)
+    except OSError:
+        return f"somebody outside this task ({signal.Signals.SIGTERM.name} or SIGKILL)"
+    return who

@@ -1,0 +1,444 @@
+"""The guardian: a small process that starts commands for Hermes and outlives it just long enough.
+
+It is run by itself, with nothing of Hermes imported. Everything that a command starts is below
+it in the tree of processes, for it is a child subreaper: what loses its parent becomes its child.
+When Hermes ends, in whatever way, the guardian stops all that is left and ends too.
+
+Hermes sends requests over a socket (fd 0) and hands over the files of each command with them. Each
+command has a status pipe, in which one line is written for each thing that happens to it:
+
+    started PID                       to whoever asked to be told
+    failed ERRNO WHAT                 it could not be started
+    exited PID STATUS SECONDS PIDS    as `waitpid` has it; CPU time; what it left running
+    gone                              nothing of it is left; the pipe is closed
+"""
+
+from __future__ import annotations
+
+import errno
+import marshal
+import os
+import select
+import signal
+import sys
+import time
+
+# The plain one: `socket` would double the time to start.
+from _socket import CMSG_SPACE, SCM_RIGHTS, SOL_SOCKET, socket
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from hermes.environments.local.process_table import (
+        LINUX,
+        Marks,
+        become_subreaper,
+        children,
+        group,
+        kill,
+        parent_of_each,
+    )
+else:
+    # Its neighbour, by its short name: nothing of Hermes is imported in this process.
+    from process_table import LINUX, Marks, become_subreaper, children, group, kill, parent_of_each
+
+# Files that Hermes hands over are numbered above this, so that none is in another's way.
+FIRST_FILE = 16
+MOST_FILES = 8
+TICK_SECONDS = 0.03
+KILL_AGAIN_SECONDS = 0.2
+# How long the end of everything may take before the guardian goes all the same.
+LAST_SECONDS = 8.0
+_RESET = tuple(
+    getattr(signal, name)
+    for name in (
+        "SIGPIPE", "SIGXFSZ", "SIGINT", "SIGQUIT", "SIGHUP", "SIGTERM",
+        "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGCHLD", "SIGUSR1", "SIGUSR2",
+    )
+)  # fmt: skip
+
+
+class Command:
+    """One command: its first process, and what it left running."""
+
+    __slots__ = ("adopted", "detached", "ended", "id", "kill_at", "mark", "pid", "status", "task")
+
+    def __init__(self, id: int, task: str, pid: int, mark: int, status: int) -> None:  # noqa: A002
+        self.id = id
+        self.task = task
+        self.pid = pid
+        self.mark = mark
+        self.status = status
+        self.ended = False
+        self.detached = False
+        # Processes of it that are our children now, since those that started them have ended.
+        self.adopted: set[int] = set()
+        # When to stop asking and kill; None while it may run.
+        self.kill_at: float | None = None
+
+    def tell(self, line: str) -> None:
+        """Write one line into the status pipe; nobody may be reading any more."""
+        try:
+            os.write(self.status, f"{line}\n".encode())
+        except OSError:
+            return
+
+
+class Guardian:
+    """Starts, watches and stops commands until Hermes is gone."""
+
+    def __init__(self, control: socket) -> None:
+        self._control = control
+        self._commands: dict[int, Command] = {}
+        self._leaders: dict[int, Command] = {}
+        self._adopted: dict[int, Command] = {}
+        # Reply pipes of those who wait until a task has nothing left.
+        self._waiting: list[tuple[str, int]] = []
+        self._marks = Marks() if LINUX else None
+        self._closing_until: float | None = None
+        self._wake, told = os.pipe()
+        os.set_blocking(self._wake, False)
+        os.set_blocking(told, False)
+        signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda *_: self._close())
+
+    def serve(self, parent: int) -> None:
+        """Work until Hermes has ended and nothing of it is left."""
+        try:
+            self._serve(parent)
+        finally:
+            # Whatever went wrong here, nothing may be left without an owner.
+            self._kill([c for c in self._commands.values() if not c.detached])
+
+    def _serve(self, parent: int) -> None:
+        poll = select.poll()
+        poll.register(self._control, select.POLLIN)
+        poll.register(self._wake, select.POLLIN)
+        watched = _watch(parent)
+        if watched is not None:
+            poll.register(watched, select.POLLIN)
+        while True:
+            for file, _ in poll.poll(self._patience()):
+                if file == self._wake:
+                    os.read(file, 4096)
+                    self._reap()
+                elif file == watched or not self._request():
+                    poll.unregister(file)
+                    self._close()
+            self._press()
+            if self._closing_until is not None and (
+                all(command.detached for command in self._commands.values())
+                or time.monotonic() > self._closing_until
+            ):
+                return
+
+    def _patience(self) -> int | None:
+        """How long to sleep, in milliseconds."""
+        busy = self._closing_until is not None or any(
+            command.kill_at is not None for command in self._commands.values()
+        )
+        if busy:
+            return int(TICK_SECONDS * 1000)
+        # Elsewhere nobody says when an orphan ends.
+        return None if LINUX or not self._commands else 500
+
+    # -- requests -----------------------------------------------------------------------------
+
+    def _request(self) -> bool:
+        """Carry out the next request; False when Hermes is gone."""
+        try:
+            head, files = self._receive(4)
+            body = b""
+            wanted = int.from_bytes(head, "little")
+            while head and len(body) < wanted:
+                more = self._control.recv(min(wanted - len(body), 1 << 20))
+                if not more:
+                    return False
+                body += more
+        except OSError:
+            return False
+        if not head:
+            return False
+        what, *arguments = marshal.loads(body)
+        handle: Callable[..., None] = getattr(self, f"_do_{what}")
+        handle(files, *arguments)
+        return True
+
+    def _receive(self, size: int) -> tuple[bytes, list[int]]:
+        data, extra, _, _ = self._control.recvmsg(size, CMSG_SPACE(4 * MOST_FILES))
+        files: list[int] = []
+        for level, kind, held in extra:
+            if level == SOL_SOCKET and kind == SCM_RIGHTS:
+                usable = len(held) - len(held) % 4
+                files += [
+                    int.from_bytes(held[at : at + 4], sys.byteorder) for at in range(0, usable, 4)
+                ]
+        for file in files:
+            os.set_inheritable(file, False)
+        return data, files
+
+    def _do_run(
+        self,
+        files: list[int],
+        id: int,  # noqa: A002
+        task: str,
+        argv: list[bytes],
+        env: dict[bytes, bytes],
+        cwd: bytes,
+        places: list[int],
+        tty: bytes | None,
+        announce: bool,
+    ) -> None:
+        """Start a command: `files` has the status pipe, then one file for each of `places`."""
+        if len(files) != len(places) + 1:
+            # No room for so many files: its status pipe is closed, which says enough.
+            for file in files:
+                os.close(file)
+            return
+        status, *given = files
+        actions: list[tuple[Any, ...]] = []
+        if tty is not None:
+            # The first terminal that the leader of a session opens becomes the session's own.
+            actions.append((os.POSIX_SPAWN_OPEN, 0, tty, os.O_RDWR, 0))
+            actions += [(os.POSIX_SPAWN_DUP2, 0, 1), (os.POSIX_SPAWN_DUP2, 0, 2)]
+        elif 0 not in places:
+            actions.append((os.POSIX_SPAWN_OPEN, 0, b"/dev/null", os.O_RDONLY, 0))
+        actions += [
+            (os.POSIX_SPAWN_DUP2, file, place) for file, place in zip(given, places, strict=True)
+        ]
+        mark = self._marks.next(self._commands.values()) if self._marks is not None else 0
+        command = Command(id, task, 0, mark, status)
+        what = cwd
+        try:
+            os.chdir(cwd)
+            what = argv[0]
+            command.pid = os.posix_spawn(
+                argv[0], argv, env, file_actions=actions, setsid=True,
+                setsigdef=_RESET, setsigmask=(),
+            )  # fmt: skip
+        except (OSError, ValueError) as error:
+            number = getattr(error, "errno", None) or errno.EINVAL
+            command.tell(f"failed {number} {os.fsdecode(what)}")
+            os.close(status)
+        else:
+            self._commands[id] = self._leaders[command.pid] = command
+            if announce:
+                command.tell(f"started {command.pid}")
+        finally:
+            os.chdir("/")
+            for file in given:
+                os.close(file)
+
+    def _do_signal(self, files: list[int], id: int, number: int) -> None:  # noqa: A002, ARG002
+        """Signal everything that belongs to a command."""
+        command = self._commands.get(id)
+        if command is not None:
+            for pid in self._members([command]):
+                kill(pid, number)
+
+    def _do_stop(self, files: list[int], id: int, grace: float) -> None:  # noqa: A002, ARG002
+        """End a command and everything it started: asked first, then killed."""
+        command = self._commands.get(id)
+        if command is not None:
+            self._ask_to_end([command], grace)
+
+    def _do_stop_task(self, files: list[int], task: str, grace: float) -> None:
+        """End all that belongs to a task; the reply pipe is closed when nothing is left."""
+        self._ask_to_end(
+            [c for c in self._commands.values() if c.task == task and not c.detached], grace
+        )
+        self._waiting.append((task, files[0]))
+        self._answer_waiting()
+
+    def _do_detach(self, files: list[int], id: int) -> None:  # noqa: A002, ARG002
+        """Let a command live on when its task ends."""
+        command = self._commands.get(id)
+        if command is not None:
+            command.detached = True
+
+    def _do_members(self, files: list[int], task: str) -> None:
+        """Reply with the processes of each command of a task."""
+        parents = parent_of_each()
+        found = {
+            command.id: sorted(self._members([command], parents))
+            for command in self._commands.values()
+            if command.task == task
+        }
+        _reply(files[0], marshal.dumps(found))
+
+    # -- what happens to processes ------------------------------------------------------------
+
+    def _reap(self) -> None:
+        ended: list[tuple[Command, int, float]] = []
+        touched: list[Command] = []
+        alone = False
+        while True:
+            try:
+                pid, status, used = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                alone = True
+                break
+            if not pid:
+                break
+            leader = self._leaders.pop(pid, None)
+            if leader is not None:
+                leader.ended = True
+                ended.append((leader, status, used.ru_utime + used.ru_stime))
+            elif (owner := self._adopted.pop(pid, None)) is not None:
+                owner.adopted.discard(pid)
+                touched.append(owner)
+        if not ended and not touched:
+            return
+        if not alone:
+            self._adopt(ended[0][0] if ended else touched[0])
+        for command, status, seconds in ended:
+            left = ",".join(map(str, sorted(self._left_by(command))))
+            line = f"exited {command.pid} {status} {seconds:.4f} {left}".rstrip()
+            if command.adopted or not LINUX:
+                command.tell(line)
+            else:
+                self._gone(command, f"{line}\n")
+        for command in set(touched):
+            if command.ended and not command.adopted and command.id in self._commands:
+                self._gone(command)
+
+    def _adopt(self, likely: Command) -> None:
+        """Find what became our child since we last looked, and whose it is."""
+        if not LINUX:
+            return
+        assert self._marks is not None
+        for pid in children():
+            if pid in self._leaders or pid in self._adopted:
+                continue
+            owner = self._marks.owner(pid, self._commands.values()) or likely
+            owner.adopted.add(pid)
+            self._adopted[pid] = owner
+
+    def _left_by(self, command: Command) -> set[int]:
+        if LINUX:
+            return self._members([command]) if command.adopted else set()
+        return group(command.pid)
+
+    def _members(
+        self, commands: Iterable[Command], parents: dict[int, int] | None = None
+    ) -> set[int]:
+        """Every process that belongs to some commands."""
+        parents = parent_of_each() if parents is None else parents
+        roots: set[int] = set()
+        for command in commands:
+            roots |= command.adopted
+            if not command.ended:
+                roots.add(command.pid)
+            if not LINUX:
+                roots |= group(command.pid)
+        found = set(roots)
+        below: dict[int, list[int]] = {}
+        for pid, parent in parents.items():
+            below.setdefault(parent, []).append(pid)
+        queue = list(roots)
+        while queue:
+            for pid in below.get(queue.pop(), ()):
+                if pid not in found:
+                    found.add(pid)
+                    queue.append(pid)
+        return found
+
+    def _gone(self, command: Command, before: str = "") -> None:
+        self._commands.pop(command.id, None)
+        command.tell(f"{before}gone")
+        os.close(command.status)
+        self._answer_waiting()
+
+    def _answer_waiting(self) -> None:
+        for task, reply in list(self._waiting):
+            if not any(c.task == task and not c.detached for c in self._commands.values()):
+                self._waiting.remove((task, reply))
+                os.close(reply)
+
+    # -- ending -------------------------------------------------------------------------------
+
+    def _ask_to_end(self, commands: list[Command], grace: float) -> None:
+        now = time.monotonic()
+        for command in commands:
+            if command.kill_at is None or command.kill_at > now + grace:
+                command.kill_at = now + grace
+        for pid in self._members(commands) if commands else ():
+            kill(pid, signal.SIGTERM)
+            # One that was stopped can't do as it is asked.
+            kill(pid, signal.SIGCONT)
+
+    def _press(self) -> None:
+        """Kill what was asked to end and has had its time."""
+        now = time.monotonic()
+        late = [
+            command
+            for command in self._commands.values()
+            if command.kill_at is not None and command.kill_at <= now
+        ]
+        if late:
+            self._kill(late)
+            for command in late:
+                command.kill_at = now + KILL_AGAIN_SECONDS
+        if not LINUX:
+            for command in [c for c in self._commands.values() if c.ended]:
+                if not group(command.pid):
+                    self._gone(command)
+
+    def _kill(self, commands: list[Command]) -> None:
+        # Halted first, so that none can start another while the others are killed.
+        halted: set[int] = set()
+        for _ in range(20):
+            members = self._members(commands) - halted if commands else set()
+            if not members:
+                break
+            for pid in members:
+                kill(pid, signal.SIGSTOP)
+            halted |= members
+        for pid in halted:
+            kill(pid, signal.SIGKILL)
+
+    def _close(self) -> None:
+        """Hermes is gone, or somebody wants us to go: end everything that is not detached."""
+        if self._closing_until is None:
+            self._closing_until = time.monotonic() + LAST_SECONDS
+            self._ask_to_end([c for c in self._commands.values() if not c.detached], 1.0)
+
+
+def _watch(parent: int) -> int | None:
+    """A file that becomes readable when a process ends, where the system has such."""
+    try:
+        return os.pidfd_open(parent)
+    except (AttributeError, OSError):
+        return None
+
+
+def _reply(file: int, data: bytes) -> None:
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(file, view) :]
+    except OSError:
+        return
+    finally:
+        os.close(file)
+
+
+def main() -> None:
+    """Run as a program: the socket is fd 0, the last argument is the process id of Hermes."""
+    parent = int(sys.argv[-1])
+    control = FIRST_FILE - 1
+    os.dup2(0, control, inheritable=False)
+    os.closerange(3, control)
+    for file in (0, 1, 2):
+        os.close(file)
+    while os.open(os.devnull, os.O_RDWR) < control - 1:
+        continue
+    os.closerange(FIRST_FILE, 65_536)
+    if LINUX:
+        become_subreaper()
+    os.chdir("/")
+    Guardian(socket(fileno=control)).serve(parent)

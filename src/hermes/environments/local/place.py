@@ -1,0 +1,52 @@
+"""What a `LocalEnvironment` has to know of where it runs; a sandbox on this machine has another."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Protocol
+
+from hermes.environments.local.owner import guardian
+from hermes.environments.local.shell import shell
+from hermes.environments.variables import passed_variables
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hermes.environments.local.owner import Guardian
+
+
+class Place(Protocol):
+    """Where commands are started, by whom, and with what."""
+
+    owner: Guardian
+
+    def shell(self) -> tuple[bytes, bool]:
+        """The shell to run commands with, and whether it is bash."""
+        ...
+
+    def is_folder(self, path: str) -> bool:
+        """Whether a command could start there."""
+        ...
+
+    def variables(self, named: Sequence[str]) -> dict[str, str]:
+        """Those of our own variables that commands may see."""
+        ...
+
+
+class ThisMachine:
+    """Commands run here as we do."""
+
+    def __init__(self) -> None:
+        self.owner = guardian
+
+    def shell(self) -> tuple[bytes, bool]:
+        """The shell of this machine."""
+        return shell()
+
+    def is_folder(self, path: str) -> bool:
+        """Whether there is such a folder."""
+        return os.path.isdir(path)
+
+    def variables(self, named: Sequence[str]) -> dict[str, str]:
+        """The allow-list, and what is named."""
+        return passed_variables(named)

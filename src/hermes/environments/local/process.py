@@ -1,0 +1,235 @@
+"""One command under way: the files we share with it, and what we have heard of it so far."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from hermes.environments.local.owner import guardian
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from hermes.environments.local.owner import Guardian
+    from hermes.environments.local.ready import Ready
+
+_CHUNK = 1 << 20
+OUT, ERR = 1, 2
+
+
+class Process:
+    """A command that the guardian started. `take` reads whatever one of its files has to say."""
+
+    __slots__ = (
+        "_buffer",
+        "cpu_seconds",
+        "exit_code",
+        "failure",
+        "feed",
+        "files",
+        "gone",
+        "id",
+        "left",
+        "lost",
+        "master",
+        "owner",
+        "pid",
+        "slave",
+        "state",
+        "state_file",
+        "status",
+        "status_text",
+    )
+
+    def __init__(self, feed: Callable[[int, memoryview], None], owner: Guardian = guardian) -> None:
+        self.feed = feed
+        # Whoever starts it and ends it.
+        self.owner = owner
+        self.id = 0
+        self.pid = 0
+        # Files that output comes from, and the stream that each is.
+        self.files: dict[int, int] = {}
+        self.status = -1
+        self.status_text = b""
+        self.state_file = -1
+        self.state = b""
+        self.exit_code: int | None = None
+        self.cpu_seconds = 0.0
+        # What it left running, by process id.
+        self.left: tuple[int, ...] = ()
+        # Nothing of it is left; or the guardian itself is gone and nobody knows.
+        self.gone = False
+        self.lost = False
+        self.failure: OSError | None = None
+        self.master = self.slave = -1
+        self._buffer: bytearray | None = None
+
+    def start(
+        self,
+        argv: Sequence[bytes],
+        *,
+        task: str,
+        env: Mapping[bytes, bytes],
+        cwd: str,
+        given: Mapping[int, int],
+        state_place: int | None = None,
+        pty: bool = False,
+        announce: bool = False,
+        ready: Ready | None = None,
+    ) -> None:
+        """Have it started; `given` are files of ours by the number it knows them by.
+
+        What is to wait for its output can begin before there is any: `ready`.
+        """
+        theirs: dict[int, int] = dict(given)
+        made: list[int] = []
+        tty = None
+        try:
+            if pty:
+                self.master, self.slave = _terminal()
+                self.files[self.master] = OUT
+                tty = os.ttyname(self.slave)
+            else:
+                for stream in (OUT, ERR):
+                    ours, theirs[stream] = os.pipe()
+                    made.append(theirs[stream])
+                    os.set_blocking(ours, False)
+                    self.files[ours] = stream
+            if state_place is not None:
+                self.state_file, theirs[state_place] = os.pipe()
+                made.append(theirs[state_place])
+                os.set_blocking(self.state_file, False)
+                _widen(self.state_file)
+            if ready is not None:
+                ready.add(self.files)
+            self.id, self.status = self.owner.run(
+                argv, task=task, env=env, cwd=cwd, files=theirs, tty=tty, announce=announce or pty
+            )
+            os.set_blocking(self.status, False)
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            for file in made:
+                os.close(file)
+
+    def watched(self) -> list[int]:
+        """The files that may have something to say."""
+        found = list(self.files)
+        if self.status >= 0:
+            found.append(self.status)
+        return found
+
+    def take(self, file: int) -> bool:
+        """Read what a file has; whether it may have more."""
+        if file in self.files:
+            return self._take_output(file)
+        try:
+            data = os.read(file, 65_536)
+        except BlockingIOError:
+            return False
+        if file == self.state_file:
+            self.state += data
+            if not data:
+                self._close_state()
+            return bool(data)
+        if not data:
+            os.close(self.status)
+            self.status = -1
+            if not self.gone and self.failure is None:
+                self.lost = self.gone = True
+            return False
+        self.status_text += data
+        *lines, self.status_text = self.status_text.split(b"\n")
+        for line in lines:
+            self._hear(line.decode("utf-8", "replace").split(" "))
+        return True
+
+    def drain(self) -> None:
+        """Read whatever is there already."""
+        for file in list(self.files):
+            while file in self.files and self.take(file):
+                pass
+        self.take_state()
+
+    def take_state(self) -> None:
+        """Read the state that the shell has written so far; it waits when it can't write more."""
+        while self.state_file >= 0 and self.take(self.state_file):
+            pass
+
+    def close(self) -> None:
+        """Let go of all files."""
+        for file in [*self.files, self.status, self.state_file, self.slave]:
+            if file >= 0:
+                os.close(file)
+        self.files = {}
+        self.status = self.state_file = self.slave = self.master = -1
+
+    def _hear(self, words: list[str]) -> None:
+        what = words[0]
+        if what == "started":
+            self.pid = int(words[1])
+            if self.slave >= 0:
+                os.close(self.slave)
+                self.slave = -1
+        elif what == "failed":
+            number = int(words[1])
+            self.failure = OSError(number, os.strerror(number), " ".join(words[2:]))
+            self.gone = True
+        elif what == "exited":
+            self.pid = int(words[1])
+            code = os.waitstatus_to_exitcode(int(words[2]))
+            self.exit_code = code if code >= 0 else 128 - code
+            self.cpu_seconds = float(words[3])
+            if len(words) > 4:
+                self.left = tuple(int(pid) for pid in words[4].split(","))
+        elif what == "gone":
+            self.gone = True
+            self.left = ()
+
+    def _take_output(self, file: int) -> bool:
+        if self._buffer is None:
+            self._buffer = bytearray(65_536)
+        try:
+            size = os.readv(file, [self._buffer])
+        except BlockingIOError:
+            return False
+        except OSError:
+            # The other end of a terminal is gone.
+            size = 0
+        if not size:
+            os.close(file)
+            del self.files[file]
+            if file == self.master:
+                self.master = -1
+            return False
+        self.feed(self.files[file], memoryview(self._buffer)[:size])
+        if size == len(self._buffer) < _CHUNK:
+            # It has a lot to say: fewer and larger pieces from now on.
+            self._buffer = bytearray(_CHUNK)
+            _widen(file)
+        return True
+
+    def _close_state(self) -> None:
+        os.close(self.state_file)
+        self.state_file = -1
+
+
+def _terminal() -> tuple[int, int]:
+    import termios
+
+    master, slave = os.openpty()
+    os.set_blocking(master, False)
+    termios.tcsetwinsize(slave, (40, 120))
+    return master, slave
+
+
+def _widen(file: int) -> None:
+    """Let a pipe hold more, where that can be."""
+    import fcntl
+
+    try:
+        fcntl.fcntl(file, getattr(fcntl, "F_SETPIPE_SZ", 1031), _CHUNK)
+    except OSError:
+        # No pipe, or more than a person may have.
+        return

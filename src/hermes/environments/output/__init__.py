@@ -1,0 +1,13 @@
+"""What commands print: kept within bounds, in order, and made readable.
+
+collector.py   takes in bytes of both streams as they come; knows head, tail, size and order
+spill.py       the file that a flood goes to, within a limit
+decoding.py    bytes to text, whatever the console's code page
+cleaning.py    text as a person would have seen it: no colours, progress bars at their end
+"""
+
+from hermes.environments.output.cleaning import clean
+from hermes.environments.output.collector import Collector, Output
+from hermes.environments.output.decoding import decode
+
+__all__ = ["Collector", "Output", "clean", "decode"]

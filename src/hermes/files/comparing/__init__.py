@@ -1,0 +1,18 @@
+"""What is different between two files, or between two folders.
+
+    lines.py      two lists of lines -> the changes between them, in bounded time
+    sides.py      one side of a comparison: a file, a text; and where two of them differ
+    showing.py    changes as a unified diff, side by side, or as a summary
+    contents.py   two sides -> what to tell: equal, lines, bytes
+    folders.py    two folders -> added, removed, changed
+    head.py       a file as the last commit has it
+
+Start with contents.py. Nothing here is ever held in memory beyond a few megabytes a side.
+"""
+
+from hermes.files.comparing.contents import compare_contents
+from hermes.files.comparing.folders import compare_folders
+from hermes.files.comparing.head import committed
+from hermes.files.comparing.sides import Side
+
+__all__ = ["Side", "committed", "compare_contents", "compare_folders"]

@@ -1,0 +1,144 @@
+"""Changes between lines as text: unified, side by side, or a summary of places."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hermes.files.comparing.lines import Change
+
+LONGEST_LINE = 2_000
+_NO_NEWLINE = "\\ No newline at end of file"
+_COLUMN = 72
+
+
+class Pair(NamedTuple):
+    """The lines of both sides, with the numbers of their first ones, and what changed."""
+
+    old: Sequence[str]
+    new: Sequence[str]
+    old_first: int
+    new_first: int
+    changes: Sequence[Change]
+
+
+def unified(pair: Pair, old_label: str, new_label: str, context: int) -> str:
+    """The changes as a unified diff."""
+    shown = [f"--- {old_label}", f"+++ {new_label}"]
+    for group in _groups(pair, context):
+        start, end, begin, stop = _span(pair, group, context)
+        old_range = _range(start, end, pair.old_first)
+        new_range = _range(begin, stop, pair.new_first)
+        shown.append(f"@@ -{old_range} +{new_range} @@")
+        at = start
+        for change in group:
+            shown.extend(_marked(" ", pair.old, at, change.old_start))
+            shown.extend(_marked("-", pair.old, change.old_start, change.old_end))
+            shown.extend(_marked("+", pair.new, change.new_start, change.new_end))
+            at = change.old_end
+        shown.extend(_marked(" ", pair.old, at, end))
+    return "\n".join(shown) + "\n"
+
+
+def side_by_side(pair: Pair, context: int) -> str:
+    """The changes in two columns: `|` changed, `<` only on the left, `>` only on the right."""
+    rows: list[tuple[str, str, str]] = []
+    for group in _groups(pair, context):
+        start, end, begin, _ = _span(pair, group, context)
+        if rows:
+            rows.append(("", "", ""))
+        rows.append((f"line {start + pair.old_first}", " ", f"line {begin + pair.new_first}"))
+        at = start
+        for change in group:
+            rows.extend((_cell(line), " ", _cell(line)) for line in pair.old[at : change.old_start])
+            rows.extend(_changed_rows(pair, change))
+            at = change.old_end
+        rows.extend((_cell(line), " ", _cell(line)) for line in pair.old[at:end])
+    width = max((len(left) for left, _, _ in rows), default=0)
+    return "\n".join(f"{left:<{width}} {mark} {right}".rstrip() for left, mark, right in rows)
+
+
+def places(pair: Pair) -> list[str]:
+    """Where lines were changed, added or removed, one sentence each."""
+    found = []
+    for change in pair.changes:
+        old = _lines(change.old_start, change.old_end, pair.old_first)
+        new = _lines(change.new_start, change.new_end, pair.new_first)
+        if change.old_start == change.old_end:
+            found.append(f"{new} added")
+        elif change.new_start == change.new_end:
+            found.append(f"{old} removed")
+        else:
+            found.append(f"{old} changed to {new}")
+    return found
+
+
+def _groups(pair: Pair, context: int) -> Iterator[list[Change]]:
+    """Changes so near to each other that what is shown around them meets."""
+    group: list[Change] = []
+    for change in pair.changes:
+        if group and change.old_start - group[-1].old_end > 2 * context:
+            yield group
+            group = []
+        group.append(change)
+    if group:
+        yield group
+
+
+def _span(pair: Pair, group: list[Change], context: int) -> tuple[int, int, int, int]:
+    """The lines of both sides that are shown for a group."""
+    first, last = group[0], group[-1]
+    before = min(context, first.old_start)
+    after = min(context, len(pair.old) - last.old_end)
+    return (
+        first.old_start - before,
+        last.old_end + after,
+        first.new_start - before,
+        last.new_end + after,
+    )
+
+
+def _range(start: int, end: int, first: int) -> str:
+    size = end - start
+    # An empty range is named by the line before it.
+    at = start + first - (size == 0)
+    return str(at) if size == 1 else f"{at},{size}"
+
+
+def _marked(mark: str, lines: Sequence[str], start: int, end: int) -> Iterator[str]:
+    for line in lines[start:end]:
+        if line.endswith("\n"):
+            yield mark + cut(line[:-1])
+        else:
+            yield mark + cut(line)
+            yield _NO_NEWLINE
+
+
+def cut(line: str) -> str:
+    """A line as far as it is shown."""
+    if len(line) <= LONGEST_LINE:
+        return line
+    return f"{line[:LONGEST_LINE]}… [{len(line) - LONGEST_LINE} more characters]"
+
+
+def _changed_rows(pair: Pair, change: Change) -> Iterator[tuple[str, str, str]]:
+    from itertools import zip_longest
+
+    old = pair.old[change.old_start : change.old_end]
+    new = pair.new[change.new_start : change.new_end]
+    for left, right in zip_longest(old, new):
+        mark = ">" if left is None else "<" if right is None else "|"
+        yield _cell(left or ""), mark, _cell(right or "")
+
+
+def _cell(line: str) -> str:
+    text = line.rstrip("\r\n").expandtabs(4)
+    return text if len(text) <= _COLUMN else text[: _COLUMN - 1] + "…"
+
+
+def _lines(start: int, end: int, first: int) -> str:
+    if end - start == 1:
+        return f"line {start + first}"
+    return f"lines {start + first}-{end + first - 1}"

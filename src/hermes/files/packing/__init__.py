@@ -1,0 +1,16 @@
+"""Make archives: the same sources give the same members in the same order.
+
+    gathering.py    sources -> what will be packed: files, folders, links as links
+    naming.py       which format an archive's name asks for
+    streaming.py    a member's bytes, exactly as many as were announced
+    tar.py, zip.py  members -> the bytes of an archive; seven_zip.py likewise
+    creating.py     create_archive: all of it on the disk, or nothing
+
+Start with creating.py. How archives are read is in `hermes.runtime.archives`.
+"""
+
+from hermes.files.packing.creating import Made, Packed, create_archive
+from hermes.files.packing.gathering import Item, gather
+from hermes.files.packing.naming import FORMATS, format_of
+
+__all__ = ["FORMATS", "Item", "Made", "Packed", "create_archive", "format_of", "gather"]

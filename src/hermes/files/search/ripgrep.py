@@ -1,0 +1,269 @@
+"""The search by ripgrep: fast, and with the same answers as Python's.
+
+ripgrep counts the matching lines of every file (`count`), and shows where they are in those few
+files that will be shown (`locate`). What it left out it tells in its log.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from functools import lru_cache
+
+from hermes.core.errors import ToolError
+from hermes.files.search.values import Tally
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from hermes.files.search.limits import Watch
+    from hermes.files.search.matching import Spot
+    from hermes.files.search.values import Asked
+
+_VERSION = b"ripgrep 15."
+_COMMON = ("--no-config", "--color=never", "--no-mmap", "--no-ignore-global", "--no-ignore-exclude",
+           "--no-require-git", "--regex-size-limit=200M", "--dfa-size-limit=200M")  # fmt: skip
+# What all arguments of one command may take together.
+_MOST_ARGUMENTS = 30_000 if os.name == "nt" else 500_000
+_COUNTED = re.compile(rb"\./([^\0]*)\0(\d+)\n")
+_SEARCHED = re.compile(rb"\n(\d+) files searched\n")
+# It names no column for a match of nothing where the file ends.
+_SPOT = re.compile(rb"\./([^\0]*)\0(\d+):(?:(\d+):)?(\d+):[^\n]*\n")
+_SKIPPED = re.compile(rb": (?:Ignore\(IgnoreMatch\((Hidden|Gitignore)|(found binary data))")
+_NAMED = re.compile(rb"ignoring (?:\./)?(.*): found binary data")
+_FAILED = re.compile(rb"^rg: (?:\./)?(.*): [^:]*\(os error \d+\)$")
+_DEBUG = b"rg: DEBUG|"
+_GLOB_SIGNS = re.compile(rb"[\\*?\[\]{}!]|[\x80-\xff]")
+# Of the time that there is, how much the quick way may take before the one that can be stopped.
+_QUICK_SHARE = 0.4
+
+
+def find_ripgrep() -> str | None:
+    """The program: the one that was installed with this one, else one on the path that is alike."""
+    name = "rg.exe" if os.name == "nt" else "rg"
+    beside = os.path.join(os.path.dirname(sys.executable), name)
+    return beside if os.access(beside, os.X_OK) else _on_path(os.environ.get("PATH", ""))
+
+
+@lru_cache(maxsize=8)
+def _on_path(path: str) -> str | None:
+    import shutil
+
+    found = shutil.which("rg", path=path)
+    if found is None:
+        return None
+    try:
+        said = subprocess.run([found, "--version"], capture_output=True, timeout=5, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    # What it says on the side is read, and other versions may say it in other words.
+    return found if said.stdout.startswith(_VERSION) else None
+
+
+class Ripgrep:
+    """Searches with the program at `program`, on this machine's disk."""
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    def count(self, asked: Asked, watch: Watch) -> Tally:
+        """How many lines match, file by file."""
+        if asked.among is not None and not asked.most:
+            return self._count_each(asked, asked.among, watch)
+        log = _Log()
+        output, finished = self._run([*_flags(asked), "--stats", "--debug"], asked, watch, log)
+        tally = Tally()
+        searched = _SEARCHED.search(output)
+        tally.counts = _counts(output)
+        if finished and searched:
+            tally.scanned = int(searched[1]) - len(log.binary) - len(log.failed_files(asked.root))
+        else:
+            # It tells how many files it has seen only at the end: again, in a way that it tells
+            # of each, as long as there is time.
+            log = _Log()
+            output, tally.finished = self._run(
+                [*_flags(asked), "--include-zero", "--debug"], asked, watch, log, share=1.0
+            )
+            seen = _counts(output)
+            tally.scanned = len(seen)
+            tally.counts |= {path: lines for path, lines in seen.items() if lines}
+        log.put_into(tally)
+        if asked.among is not None:
+            _narrow(tally, frozenset(asked.among), log)
+        return tally
+
+    def _count_each(self, asked: Asked, among: Collection[str], watch: Watch) -> Tally:
+        """The same for certain files: ripgrep walks to them, as it would on its own."""
+        tally = Tally()
+        seen: dict[str, int] = {}
+        log = _Log()
+        flags = [*_flags(asked), "--include-zero"]
+        if all("/" not in path for path in among):
+            flags.append("--max-depth=1")
+        for some in _batches(among):
+            globs = [argument for path in some for argument in ("-g", _as_glob(path))]
+            output, finished = self._run([*flags, *globs], asked, watch, log, share=1.0)
+            seen |= _counts(output)
+            if not finished:
+                tally.finished = False
+                break
+        wanted = frozenset(among)
+        seen = {path: lines for path, lines in seen.items() if path in wanted}
+        tally.counts = {path: lines for path, lines in seen.items() if lines}
+        tally.scanned = len(seen)
+        tally.skipped.unreadable = len(log.failed & wanted)
+        if tally.finished:
+            # It says nothing of those that it left out.
+            tally.skipped.binary = len(wanted - seen.keys() - log.failed)
+        return tally
+
+    def locate(self, asked: Asked, takes: Mapping[str, int], watch: Watch) -> dict[str, list[Spot]]:
+        """Where the first lines of some files match: as many as are wanted of each."""
+        flags = ["-n", "-b", "--column", "-0", "--no-heading", "--with-filename", "--max-columns=1"]
+        flags.append(f"--max-count={max(takes.values())}")
+        if asked.choice.binary:
+            flags.append("--text")
+        found: dict[str, list[Spot]] = {path: [] for path in takes}
+        for some in _batches(takes):
+            paths = [f"./{path}" for path in some]
+            output, _ = self._run(flags, asked, watch, _Log(), share=1.0, paths=paths)
+            for path, line, column, offset in _SPOT.findall(output):
+                spots = found.get(os.fsdecode(path))
+                if spots is not None:
+                    spots.append((int(line), int(column or 1), int(offset)))
+        return {path: spots[: takes[path]] for path, spots in found.items()}
+
+    def _run(
+        self,
+        flags: Iterable[str | bytes],
+        asked: Asked,
+        watch: Watch,
+        log: _Log,
+        *,
+        share: float = _QUICK_SHARE,
+        paths: Iterable[str] = (".",),
+    ) -> tuple[bytes, bool]:
+        """What it printed, and whether it came to its end."""
+        if watch.expired:
+            return b"", False
+        assert asked.pattern.rust is not None
+        pattern = asked.pattern.rust.encode("utf-8", "surrogatepass")
+        command = [self._program, *_COMMON, *flags, b"-e", pattern, "--", *paths]
+        process = subprocess.Popen(
+            command,
+            cwd=asked.root,
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        with watch.over(process, seconds=watch.left * share):
+            assert process.stdout is not None
+            assert process.stderr is not None
+            reader = threading.Thread(target=log.read, args=(process.stderr,), daemon=True)
+            reader.start()
+            output = process.stdout.read()
+            reader.join()
+            code = process.wait()
+        # Raises when the search was cancelled, which ends the process too.
+        _ = watch.expired
+        if code > 1 and log.complaint:
+            raise ToolError(f"ripgrep can't search for that: {log.complaint}")
+        return output, code in (0, 1, 2)
+
+
+class _Log:
+    """What ripgrep says on the side: what it left out, and what it could not read."""
+
+    def __init__(self) -> None:
+        self.hidden = self.ignored = 0
+        self.binary: set[str] = set()
+        self.failed: set[str] = set()
+        self.complaint = ""
+
+    def read(self, stream: Iterable[bytes]) -> None:
+        """Take in every line."""
+        for line in stream:
+            found = _SKIPPED.search(line)
+            if found is not None:
+                self.hidden += found[1] == b"Hidden"
+                self.ignored += found[1] == b"Gitignore"
+                if found[2]:
+                    named = _NAMED.search(line)
+                    self.binary.add((named[1] if named else line).decode("utf-8", "replace"))
+            elif not line.startswith(_DEBUG):
+                failed = _FAILED.match(line.rstrip(b"\n"))
+                if failed:
+                    self.failed.add(failed[1].decode("utf-8", "replace"))
+                elif line.startswith(b"rg: ") and not self.complaint:
+                    self.complaint = line[4:].decode("utf-8", "replace").strip()
+
+    def failed_files(self, root: str) -> list[str]:
+        """What could not be read, less folders: those are not counted as searched."""
+        return [path for path in self.failed if not os.path.isdir(f"{root}/{path}")]
+
+    def put_into(self, tally: Tally) -> None:
+        """Add what was left out."""
+        skipped = tally.skipped
+        skipped.hidden, skipped.ignored = self.hidden, self.ignored
+        skipped.binary, skipped.unreadable = len(self.binary), len(self.failed)
+
+
+def _narrow(tally: Tally, wanted: frozenset[str], log: _Log) -> None:
+    """Leave in what is of certain files only."""
+    tally.counts = {path: lines for path, lines in tally.counts.items() if path in wanted}
+    # ripgrep prints what is no UTF-8 in another way.
+    odd = {path.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for path in wanted}
+    binary, failed = len(log.binary & odd), len(log.failed & odd)
+    tally.skipped.binary, tally.skipped.unreadable = binary, failed
+    if tally.finished:
+        tally.scanned = len(wanted) - binary - failed
+
+
+def _flags(asked: Asked) -> list[str]:
+    choice = asked.choice
+    flags = ["--count", "-0", "--with-filename", "--glob=!.git"]
+    if choice.hidden:
+        flags.append("--hidden")
+    if choice.ignored:
+        flags.append("--no-ignore")
+    elif not asked.above:
+        flags.append("--no-ignore-parent")
+    if choice.binary:
+        flags.append("--text")
+    return flags
+
+
+def _counts(output: bytes) -> dict[str, int]:
+    return {os.fsdecode(path): int(lines) for path, lines in _COUNTED.findall(output)}
+
+
+def _as_glob(path: str) -> bytes:
+    """A glob for one path; a byte that no glob can hold fits any, and is sorted out later."""
+    escaped = _GLOB_SIGNS.sub(
+        lambda sign: b"?" if sign[0] >= b"\x80" else b"\\" + sign[0], os.fsencode(path)
+    )
+    return b"/" + escaped
+
+
+def _batches(paths: Iterable[str]) -> Iterator[list[str]]:
+    some: list[str] = []
+    size = 0
+    for path in paths:
+        size += 2 * len(path) + 20
+        if size > _MOST_ARGUMENTS and some:
+            yield some
+            some, size = [], 2 * len(path) + 20
+        some.append(path)
+    if some:
+        yield some
+
+
+@lru_cache(maxsize=1)
+def _environment() -> dict[str, str]:
+    """What the program is to know of us: nothing, but for what Windows can't do without."""
+    return {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}

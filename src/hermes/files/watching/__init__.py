@@ -1,0 +1,16 @@
+"""Notice what changes in a folder: wait for it, or have it collected in the background.
+
+    known.py        which paths there are, so that what happened can be told from what is there now
+    watcher.py      the system's notices -> changes, batched and filtered; polling where need be
+    background.py   watchers that go on between calls, with bounded memory
+
+Start with watcher.py. The notices come from `watchfiles`; they are hints: a file that was replaced
+is announced as new, one in a folder just made not at all, and some lie behind links. What is
+reported is decided by comparing with what was known.
+"""
+
+from hermes.files.watching.background import Watches
+from hermes.files.watching.known import Change
+from hermes.files.watching.watcher import Watcher
+
+__all__ = ["Change", "Watcher", "Watches"]

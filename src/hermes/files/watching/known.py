@@ -1,0 +1,139 @@
+"""The paths below a folder, as they were when last looked at; and what became of them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Literal
+
+    Kind = Literal["added", "modified", "deleted"]
+    Signature = tuple[int, int, int, int] | None
+
+# Beyond this many paths, the system's word is taken for what happened to them.
+MOST_KNOWN = 100_000
+
+
+class Change(NamedTuple):
+    """What happened to a path, relative to what is watched; a folder's ends with a slash."""
+
+    kind: Kind
+    path: str
+
+
+class Known:
+    """Paths relative to `root`; folders end with a slash. Links are paths, not ways.
+
+    With `signed`, what the system says of each file is kept too, so that `recount` sees changes.
+    """
+
+    def __init__(
+        self, root: str, wanted: Callable[[str], bool], *, deep: bool, signed: bool = False
+    ) -> None:
+        self._root = root
+        self._wanted = wanted
+        self._deep = deep
+        self.signed = signed
+        self._paths: dict[str, Signature] = {}
+        self.complete = True
+        self._paths.update(self._walk(""))
+
+    def settle(self, touched: Iterable[str], said_new: Iterable[str] = ()) -> list[Change]:
+        """What happened, given the paths that something happened to, as far as they are wanted."""
+        new = set(said_new)
+        changes: dict[str, Change] = {}
+        for path in sorted(touched):
+            for change in self._judge(path, path in new):
+                changes.setdefault(change.path, change)
+        return list(changes.values())
+
+    def recount(self) -> list[Change]:
+        """What came and went since last time, when nobody can say where."""
+        before, self._paths = self._paths, {}
+        self._paths.update(self._walk(""))
+        now = self._paths
+        changes = [Change("deleted", path) for path in before.keys() - now.keys()]
+        changes += [Change("added", path) for path in now.keys() - before.keys()]
+        changes += [
+            Change("modified", path)
+            for path, signature in now.items()
+            if before.get(path) not in (None, signature)
+        ]
+        return sorted(changes, key=lambda change: change.path)
+
+    def _judge(self, path: str, said_new: bool) -> Iterator[Change]:
+        kind = self._kind(path)
+        if kind is None:
+            yield from self._gone(path)
+        elif kind == "folder":
+            if path in self._paths:
+                # A file was there before.
+                yield from self._gone(path)
+            # Seen even when known: what was put into a new folder at once is not announced.
+            found = {f"{path}/": None, **dict(self._walk(f"{path}/"))}
+            came = [one for one in found if one not in self._paths]
+            self._paths.update(found)
+            yield from (Change("added", one) for one in came)
+        else:
+            if f"{path}/" in self._paths:
+                yield from self._gone(path)
+            new = path not in self._paths and (self.complete or said_new)
+            self._paths[path] = None
+            yield Change("added" if new else "modified", path)
+
+    def _gone(self, path: str) -> Iterator[Change]:
+        folder = f"{path}/"
+        gone = [path] if path in self._paths else []
+        if folder in self._paths:
+            gone += [one for one in self._paths if one.startswith(folder)]
+        elif not gone and not self.complete:
+            gone = [path]
+        for one in gone:
+            self._paths.pop(one, None)
+        yield from (Change("deleted", one) for one in sorted(gone))
+
+    def _kind(self, path: str) -> str | None:
+        import stat
+
+        try:
+            mode = os.lstat(os.path.join(self._root, path)).st_mode
+        except (OSError, ValueError):
+            return None
+        return "folder" if stat.S_ISDIR(mode) else "file"
+
+    def _walk(self, top: str) -> Iterator[tuple[str, Signature]]:
+        """Every wanted path below a folder, itself not included."""
+        waiting = [top]
+        count = len(self._paths)
+        while waiting:
+            folder = waiting.pop()
+            try:
+                with os.scandir(os.path.join(self._root, folder)) as found:
+                    entries = list(found)
+            except OSError:
+                continue
+            for entry in entries:
+                path = folder + entry.name
+                if not self._wanted(path):
+                    continue
+                count += 1
+                if count > MOST_KNOWN:
+                    self.complete = False
+                    return
+                if entry.is_dir(follow_symlinks=False):
+                    path += "/"
+                    if self._deep:
+                        waiting.append(path)
+                    yield path, None
+                else:
+                    yield path, _signature(entry) if self.signed else None
+
+
+def _signature(entry: os.DirEntry[str]) -> Signature:
+    try:
+        found = entry.stat(follow_symlinks=False)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino

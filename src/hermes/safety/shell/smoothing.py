@@ -1,0 +1,116 @@
+"""Rewriting what the grammar is known to misread into something plainer of the same length.
+
+Works on a text whose strings, comments and heredocs are flattened already (see lexing). Every
+character keeps its place, and the words of a command are read from the original text, so all that
+changes is where the parser sees statements begin and end. Takes time in step with the length of
+the text, whatever is in it.
+"""
+
+from __future__ import annotations
+
+import re
+
+# `for x do`, and `in` on a line of its own.
+_FOR_DO = re.compile(r"(\bfor[ \t]+\w+[ \t]*)[ \t](?=do\b)")
+_IN_BELOW = re.compile(r"\b(?:for|select|case)[ \t]+\S+[ \t]*\n\s*(?=in\b)")
+# Negation, which takes no assignment and no `case` in the grammar.
+_NOT = re.compile(
+    r"((?:^|[;&|({\n]|\b(?:if|while|until|elif|then|else|do)(?=[ \t]))[ \t]*)!(?=[ \t])"
+)
+# An operator at the end of a line goes on below, whatever blank lines are in between.
+_GOES_ON = re.compile(r"(?:\|\||&&|\|&?)[ \t]*\n\s*")
+_FUNCTION = re.compile(r"\([ \t]*\)[ \t]*\n\s*(?=[{(])")
+# A line that goes on where no word does.
+_CONTINUED = re.compile(r"(?<=\s)\\\n|\A\\\n|\\\n(?=\s|\Z)")
+# Assignments that fill a line: the grammar takes the next line for the command that they precede.
+_VALUE = r"\w+\+?=[^\s;&|<>()]*"
+_SILENCED = r"(?:[12&]?>[ \t]*/dev/null[ \t]*|2>&1[ \t]*)"
+_ASSIGNING = re.compile(
+    rf"^([ \t]*{_VALUE}(?:[ \t]+{_VALUE})*)([ \t]*{_SILENCED}*)\n(?!\s*;)", re.M
+)
+_MERGED = re.compile(
+    r"^[ \t]*\w+\+?=\S*(?:[ \t]+(?:\w+\+?=\S*|[12&]?>[ \t]*\S+))+[ \t]*\n\s*\S", re.M
+)
+_SINGLE_TEST = re.compile(r"(?<![^\s;&|({)])\[(?=\s)|(?<=\s)(?:[=!]=|=~?|!|\])(?=[\s;&|)]|\Z)")
+_DOUBLE_TEST = re.compile(r"(?<![^\s;&|({)])\[\[(?=\s)")
+_DOUBLE_END = re.compile(r"(?<=\s)\]\](?=[\s;&|)]|\Z)")
+# Where `[[` can be nothing but the keyword, and where it may be a word like any other.
+_SURE = re.compile(
+    r"(?:\A|;|(?<!\\)\n|&&|\|\||(?<![=\w$])\()[ \t]*"
+    r"(?:(?:if|while|until|elif|then|else|do|time|[{!])[ \t]+)*\Z"
+)
+_PERHAPS = re.compile(r"[&|)][ \t]*\Z")
+_GROUP = re.compile(r"\([^()]*\)")
+_BEFORE = 120
+
+
+def is_merged(text: str) -> bool:
+    """Whether the grammar would take a line of assignments and the next line for one command."""
+    return _MERGED.search(text) is not None
+
+
+def smooth(text: str) -> str:
+    """A text of the same length and meaning that the grammar reads without errors, if it can."""
+    if "\\\n" in text:
+        text = _CONTINUED.sub("  ", text)
+    text = _IN_BELOW.sub(_on_one_line, text)
+    text = _FOR_DO.sub(r"\1;", text)
+    text = _GOES_ON.sub(_on_one_line, text)
+    text = _FUNCTION.sub(_on_one_line, text)
+    if "=" in text:
+        text = _ASSIGNING.sub(_as_statement, text)
+    if "!" in text:
+        text = _NOT.sub(r"\1 ", text)
+    if "[[" in text:
+        text = _without_double_tests(text)
+    if "[" in text:
+        text = "\n".join(map(_without_single_tests, text.split("\n")))
+    return text
+
+
+def _on_one_line(found: re.Match[str]) -> str:
+    return found.group().replace("\n", " ").replace("\\", " ")
+
+
+def _as_statement(found: re.Match[str]) -> str:
+    line, rest = found.groups()
+    if not rest.strip() and len(line.split()) < 2:
+        return found.group()
+    return f"{line}{' ' * len(rest)};"
+
+
+def _without_single_tests(line: str) -> str:
+    # In arithmetic the same signs mean something to the grammar.
+    if "[" not in line or "((" in line:
+        return line
+    return _SINGLE_TEST.sub(lambda sign: "z" * len(sign.group()), line)
+
+
+def _without_double_tests(text: str) -> str:
+    """Each `[[ … ]]` as one long word."""
+    pieces = []
+    done = end = 0
+    for opening in _DOUBLE_TEST.finditer(text):
+        start = opening.start()
+        if start < done:
+            continue
+        if end <= start:
+            closing = _DOUBLE_END.search(text, start)
+            if closing is None:
+                break
+            end = closing.end()
+        if _is_test(text, start, end):
+            pieces += [text[done:start], "z" * (end - start)]
+            done = end
+    return "".join([*pieces, text[done:]])
+
+
+def _is_test(text: str, start: int, end: int) -> bool:
+    before = text[max(0, start - _BEFORE) : start]
+    if _SURE.search(before):
+        return True
+    if not _PERHAPS.search(before):
+        return False
+    # Were it a word after all, what follows a separator would be a command of its own.
+    plain = _GROUP.sub("", text[start:end]).replace("&&", "").replace("||", "")
+    return not any(char in plain for char in ";&|\n`")

@@ -1,0 +1,204 @@
+"""Bytes by digest: each content once, compressed, small ones in the database itself.
+
+What one operation keeps is gathered in a `Draft` and enters the database with the records that
+speak of it, in one transaction. While a draft is open nobody drops contents, so that what it
+found in the store is still there when its record is written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zlib
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from hermes.stores.checkpoints.locks import flock, open_lock
+from hermes.stores.checkpoints.packs import RAW, ZLIB, PackWriter, incompressible, read_packed
+from hermes.stores.checkpoints.values import CheckpointError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from sqlite3 import Connection
+
+    from hermes.stores.checkpoints.database import Database
+    from hermes.stores.checkpoints.packs import Source
+
+# Up to this size a content is read at once and kept in the database.
+INLINE = 128 * 1024
+
+
+class Contents:
+    """The contents of one store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.folder = os.path.join(database.folder, "packs")
+        self._guard = os.path.join(database.folder, "contents.lock")
+
+    @contextmanager
+    def draft(self) -> Iterator[Draft]:
+        """Gather what an operation keeps; what is not stored by the end is forgotten."""
+        with self._guarded(exclusive=False):
+            draft = Draft(self._database, self.folder)
+            try:
+                yield draft
+            finally:
+                draft.end()
+
+    @contextmanager
+    def dropping(self) -> Iterator[bool]:
+        """Whether nobody is keeping anything, and nobody will until the block ends."""
+        with self._guarded(exclusive=True) as alone:
+            yield alone
+
+    def has(self, digest: str) -> bool:
+        """Whether the store says that it has a content."""
+        with self._database.reading() as connection:
+            return _has(connection, digest)
+
+    def read(self, digest: str) -> Iterator[bytes]:
+        """A content, piece by piece; raises `CheckpointError` at the latest at its end when the
+        bytes are not those that were kept."""
+        with self._database.reading() as connection:
+            row = connection.execute(
+                "SELECT codec, data, packs.name, start, length FROM contents"
+                " LEFT JOIN packs ON packs.id = contents.pack WHERE digest = ?",
+                (digest,),
+            ).fetchone()
+        if row is None:
+            raise CheckpointError(f"the store has lost content {digest[:16]}")
+        codec, data, name, start, length = row
+        hashed = hashlib.sha256()
+        if data is not None:
+            pieces = iter((_inflated(data, codec, digest),))
+        elif name is None:
+            raise CheckpointError(f"the store has lost content {digest[:16]}")
+        else:
+            pieces = read_packed(self.folder, name, codec, start, length)
+        for piece in pieces:
+            hashed.update(piece)
+            yield piece
+        if hashed.hexdigest() != digest:
+            raise CheckpointError(f"content {digest[:16]} is damaged in the store")
+
+    def verify(self, digest: str) -> None:
+        """Raise `CheckpointError` when a content can't be given back as it was."""
+        for _ in self.read(digest):
+            pass
+
+    @contextmanager
+    def _guarded(self, *, exclusive: bool) -> Iterator[bool]:
+        handle = open_lock(self._guard)
+        try:
+            yield flock(handle, exclusive=exclusive, wait=not exclusive)
+        finally:
+            os.close(handle)
+
+
+class Draft:
+    """Contents on their way into the store."""
+
+    def __init__(self, database: Database, folder: str) -> None:
+        self._database = database
+        self._packs = PackWriter(folder)
+        self._rows: dict[str, tuple[str, int, int, bytes | None, str | None, int | None, int]] = {}
+        # Bytes that wait for the next transaction, and all that were new since the beginning.
+        self.gathered = self.added = 0
+
+    def add(self, data: bytes) -> str:
+        """Keep bytes; their digest."""
+        digest = hashlib.sha256(data).hexdigest()
+        if digest in self._rows or self._known(digest):
+            return digest
+        codec = RAW if incompressible(data) else ZLIB
+        packed = data if codec == RAW else zlib.compress(data, 1)
+        self._rows[digest] = (digest, len(data), codec, packed, None, None, len(packed))
+        self._count(len(packed))
+        return digest
+
+    def add_file(self, file: Source, size: int) -> tuple[str, int]:
+        """Keep the rest of a file of about that size; the digest and the size that was read."""
+        if size <= INLINE:
+            # What grows meanwhile is read on as a large one.
+            data = file.read(INLINE + 1)
+            while len(data) <= INLINE and (more := file.read(INLINE + 1 - len(data))):
+                data += more
+            if len(data) <= INLINE:
+                return self.add(data), len(data)
+            file = _Resumed(data, file)
+        packed = self._packs.append(file)
+        if packed.digest in self._rows or self._known(packed.digest):
+            self._packs.take_back(packed)
+        else:
+            self._rows[packed.digest] = (
+                packed.digest, packed.size, packed.codec, None,
+                packed.name, packed.start, packed.length,
+            )  # fmt: skip
+            self._count(packed.length)
+        return packed.digest, packed.size
+
+    @contextmanager
+    def storing(self) -> Iterator[Connection]:
+        """A transaction with what was gathered so far; the caller adds what speaks of it."""
+        # Large contents are on the disk before the database says so.
+        self._packs.settle()
+        with self._database.writing() as connection:
+            self._write(connection)
+            yield connection
+        self._rows.clear()
+        self._packs.sizes = {}
+        self.gathered = 0
+
+    def _write(self, connection: Connection) -> None:
+        packs: dict[str | None, int | None] = {None: None}
+        for name, size in self._packs.sizes.items():
+            found = connection.execute(
+                "INSERT INTO packs (name, bytes) VALUES (?, ?)", (name, size)
+            )
+            packs[name] = found.lastrowid
+        connection.executemany(
+            "INSERT OR IGNORE INTO contents (digest, size, codec, data, pack, start, length)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [(*row[:4], packs[row[4]], *row[5:]) for row in self._rows.values()],
+        )
+
+    def end(self) -> None:
+        """Forget what was not stored."""
+        self._packs.abandon()
+
+    def _count(self, size: int) -> None:
+        self.gathered += size
+        self.added += size
+
+    def _known(self, digest: str) -> bool:
+        with self._database.reading() as connection:
+            return _has(connection, digest)
+
+
+class _Resumed:
+    """A file whose beginning was read already."""
+
+    def __init__(self, head: bytes, file: Source) -> None:
+        self._head = head
+        self._file = file
+
+    def read(self, count: int, /) -> bytes:
+        if self._head:
+            head, self._head = self._head, b""
+            return head
+        return self._file.read(count)
+
+
+def _has(connection: Connection, digest: str) -> bool:
+    found = connection.execute("SELECT 1 FROM contents WHERE digest = ?", (digest,)).fetchone()
+    return found is not None
+
+
+def _inflated(data: bytes, codec: int, digest: str) -> bytes:
+    if codec == RAW:
+        return data
+    try:
+        return zlib.decompress(data)
+    except zlib.error as error:
+        raise CheckpointError(f"content {digest[:16]} is damaged: {error}") from None

@@ -1,0 +1,173 @@
+"""The SQLite file: one connection per store and process, transactions, errors in plain words."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from hermes.core.home import make_private
+from hermes.stores.checkpoints.values import CheckpointError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from sqlite3 import Connection, Error
+
+VERSION = 1
+_BUSY_SECONDS = 30.0
+
+_SCHEMA = """
+CREATE TABLE turns (
+    id INTEGER PRIMARY KEY, session TEXT NOT NULL, name TEXT NOT NULL, at REAL NOT NULL,
+    UNIQUE (session, name));
+CREATE TABLE authors (
+    id INTEGER PRIMARY KEY, turn INTEGER NOT NULL, call TEXT NOT NULL, tool TEXT NOT NULL,
+    agent TEXT NOT NULL, front_door TEXT NOT NULL, UNIQUE (turn, call, tool, agent, front_door));
+CREATE TABLE changes (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, turn INTEGER NOT NULL, author INTEGER NOT NULL,
+    at REAL NOT NULL, disk TEXT NOT NULL, place BLOB NOT NULL, certain INTEGER NOT NULL,
+    old_kind TEXT NOT NULL, old_digest TEXT NOT NULL, old_mode INTEGER, old_size INTEGER NOT NULL,
+    old_target BLOB NOT NULL,
+    new_kind TEXT NOT NULL, new_digest TEXT NOT NULL, new_mode INTEGER, new_size INTEGER NOT NULL,
+    new_target BLOB NOT NULL);
+CREATE INDEX changes_by_turn ON changes (turn);
+CREATE INDEX changes_by_place ON changes (place, id);
+CREATE TABLE undos (
+    turn INTEGER PRIMARY KEY, undoes INTEGER NOT NULL, call TEXT NOT NULL,
+    finished INTEGER NOT NULL, remarks TEXT NOT NULL);
+CREATE TABLE contents (
+    digest TEXT PRIMARY KEY, size INTEGER NOT NULL, codec INTEGER NOT NULL, data BLOB,
+    pack INTEGER, start INTEGER, length INTEGER NOT NULL);
+CREATE INDEX contents_by_pack ON contents (pack) WHERE pack IS NOT NULL;
+CREATE TABLE packs (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, bytes INTEGER NOT NULL);
+CREATE TABLE roots (
+    id INTEGER PRIMARY KEY, place BLOB NOT NULL UNIQUE, version INTEGER NOT NULL, at REAL NOT NULL);
+CREATE TABLE folders (
+    root INTEGER NOT NULL, place BLOB NOT NULL, data BLOB NOT NULL, PRIMARY KEY (root, place));
+CREATE TABLE snapshots (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, root INTEGER NOT NULL, at REAL NOT NULL,
+    watermark INTEGER NOT NULL, author TEXT NOT NULL);
+CREATE TABLE frozen (
+    snapshot INTEGER NOT NULL, place BLOB NOT NULL, data BLOB, PRIMARY KEY (snapshot, place));
+CREATE TABLE prunings (at REAL NOT NULL, turns INTEGER NOT NULL, bytes INTEGER NOT NULL);
+"""
+
+
+class Database:
+    """The index of a store; safe for any number of threads, and processes beside it."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.path = os.path.join(folder, "index.db")
+        self._lock = threading.RLock()
+        self._connection: Connection | None = None
+        self._process = 0
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """The connection, for one thread at a time."""
+        with self._lock, _plainly(self.path):
+            yield self._open()
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction: on disk as a whole when the block ends, or not at all."""
+        with self._lock, _plainly(self.path):
+            connection = self._open()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    def close(self) -> None:
+        """Let go of the file; the next use opens it again."""
+        with self._lock:
+            if self._connection is not None and self._process == os.getpid():
+                self._connection.close()
+            self._connection = None
+
+    def _open(self) -> Connection:
+        if self._connection is not None and self._process == os.getpid():
+            return self._connection
+        import sqlite3
+
+        private_folder(self.folder)
+        # SQLite would make it readable for everybody; its side files take the mode from it.
+        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600))
+        connection = sqlite3.connect(
+            self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            _prepare(connection, self.path)
+        except BaseException:
+            connection.close()
+            raise
+        # A child process must not use, nor close, what it has of its parent's connection.
+        self._connection, self._process = connection, os.getpid()
+        return connection
+
+
+def private_folder(folder: str) -> str:
+    """The folder, made if need be, with nobody but its owner allowed in, whoever made it."""
+    make_private(folder)
+    if os.name != "nt" and os.stat(folder).st_mode & 0o077:
+        os.chmod(folder, 0o700)
+    return folder
+
+
+def _prepare(connection: Connection, path: str) -> None:
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version == 0:
+        # Only possible before the first table is made.
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    connection.execute("PRAGMA journal_mode = WAL")
+    # A record must be on the disk before the file it is about changes.
+    connection.execute("PRAGMA synchronous = FULL")
+    if version == 0:
+        connection.execute("BEGIN IMMEDIATE")
+        # Another process may have been first.
+        if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+            for statement in _SCHEMA.split(";\n"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
+    elif version != VERSION:
+        raise CheckpointError(
+            f"{path} was made by another version of Hermes (format {version}, not {VERSION})",
+            hint="Use that version, or move the folder away.",
+        )
+
+
+@contextmanager
+def _plainly(path: str) -> Iterator[None]:
+    """Turn what SQLite says into a line that a person can act on."""
+    import sqlite3
+
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _explained(error, path) from error
+
+
+def _explained(error: Error, path: str) -> CheckpointError:
+    text = str(error)
+    if "locked" in text or "busy" in text:
+        return CheckpointError(
+            f"the checkpoints in {path} are in use by another process for too long",
+            hint="Try again in a moment.",
+        )
+    if "full" in text:
+        return CheckpointError(
+            f"no room for a checkpoint: {text}", hint="Free some space; `hermes checkpoints prune`."
+        )
+    if "malformed" in text or "not a database" in text or "corrupt" in text:
+        return CheckpointError(
+            f"the checkpoints in {path} are damaged: {text}",
+            hint="Move that folder away to start afresh; what it held can't be undone.",
+        )
+    return CheckpointError(f"the checkpoints in {path} can't be used: {text}")

@@ -1,0 +1,189 @@
+"""Large contents: appended to files that are on disk before the index speaks of them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zlib
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from hermes.stores.checkpoints.database import private_folder
+from hermes.stores.checkpoints.values import CheckpointError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO
+
+RAW, ZLIB = 0, 1
+CHUNK = 1 << 20
+# A pack is left for the next one past this; what is dropped is dropped by whole packs.
+_FULL = 64 << 20
+
+
+class Source(Protocol):
+    """Something to read from its present position on."""
+
+    def read(self, count: int, /) -> bytes:
+        """Some bytes; none at the end."""
+        ...
+
+
+class Packed(NamedTuple):
+    """Where a content lies."""
+
+    digest: str
+    size: int
+    codec: int
+    name: str
+    start: int
+    length: int
+
+
+class PackWriter:
+    """The packs that one operation writes; nothing is in the index before `settle`."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._file: BinaryIO | None = None
+        self._name = ""
+        self.sizes: dict[str, int] = {}
+
+    def append(self, source: Source) -> Packed:
+        """Everything that is left in `source`, compressed where that helps."""
+        file = self._room()
+        start = file.tell()
+        hashed = hashlib.sha256()
+        first = source.read(CHUNK)
+        size = 0
+        codec = RAW if incompressible(first) else ZLIB
+        squeeze = zlib.compressobj(1)
+        piece = first
+        while piece:
+            hashed.update(piece)
+            size += len(piece)
+            _put(file, squeeze.compress(piece) if codec == ZLIB else piece)
+            piece = source.read(CHUNK)
+        if codec == ZLIB:
+            _put(file, squeeze.flush())
+        length = file.tell() - start
+        self.sizes[self._name] = start + length
+        return Packed(hashed.hexdigest(), size, codec, self._name, start, length)
+
+    def copy(self, source: BinaryIO, length: int) -> tuple[str, int]:
+        """Take over bytes as they are packed already; the pack and where in it."""
+        file = self._room()
+        start = file.tell()
+        while length and (piece := source.read(min(CHUNK, length))):
+            _put(file, piece)
+            length -= len(piece)
+        self.sizes[self._name] = file.tell()
+        return self._name, start
+
+    def take_back(self, packed: Packed) -> None:
+        """Drop what was appended last: the store has it already."""
+        if self._file is not None and packed.name == self._name:
+            self._file.seek(packed.start)
+            self._file.truncate()
+            self.sizes[self._name] = packed.start
+
+    def settle(self) -> None:
+        """Have everything on the disk, names included."""
+        for name in [name for name, size in self.sizes.items() if not size]:
+            # Everything in it was taken back.
+            self._finish()
+            del self.sizes[name]
+            os.unlink(os.path.join(self._folder, name))
+        if self.sizes:
+            self._finish()
+            sync_folder(self._folder)
+
+    def abandon(self) -> None:
+        """Remove what was written: nobody will ask for it."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        for name in self.sizes:
+            os.unlink(os.path.join(self._folder, name))
+        self.sizes = {}
+
+    def _room(self) -> BinaryIO:
+        if self._file is not None and self._file.tell() >= _FULL:
+            self._finish()
+        if self._file is None:
+            private_folder(self._folder)
+            self._name = f"{os.urandom(12).hex()}.pack"
+            path = os.path.join(self._folder, self._name)
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+            self._file = os.fdopen(os.open(path, flags, 0o600), "w+b", buffering=0)
+            self.sizes[self._name] = 0
+        return self._file
+
+    def _finish(self) -> None:
+        if self._file is not None:
+            os.fsync(self._file.fileno())
+            self._file.close()
+            self._file = None
+
+
+def _put(file: BinaryIO, data: bytes) -> None:
+    view = memoryview(data)
+    try:
+        while view:
+            view = view[file.write(view) :]
+    except OSError as error:
+        raise CheckpointError(
+            f"no room for a checkpoint: {error.strerror}", hint="`hermes checkpoints prune`"
+        ) from None
+
+
+def read_packed(folder: str, name: str, codec: int, start: int, length: int) -> Iterator[bytes]:
+    """The bytes of a content, piece by piece; raises `CheckpointError` when they are not whole."""
+    path = os.path.join(folder, name)
+    try:
+        with open(path, "rb") as file:
+            file.seek(start)
+            yield from _unpacked(_pieces(file, length, path), codec)
+    except OSError as error:
+        raise CheckpointError(f"{path} can't be read: {error.strerror}") from None
+    except zlib.error as error:
+        raise CheckpointError(f"{path} is damaged: {error}") from None
+
+
+def _pieces(file: BinaryIO, length: int, path: str) -> Iterator[bytes]:
+    while length:
+        piece = file.read(min(CHUNK, length))
+        if not piece:
+            raise CheckpointError(f"{path} is damaged: its end is missing")
+        length -= len(piece)
+        yield piece
+
+
+def _unpacked(pieces: Iterator[bytes], codec: int) -> Iterator[bytes]:
+    if codec == RAW:
+        yield from pieces
+        return
+    unsqueeze = zlib.decompressobj()
+    for piece in pieces:
+        data = piece
+        while data:
+            # Bounded: a few damaged bytes may unpack to any number of gigabytes.
+            yield unsqueeze.decompress(data, CHUNK)
+            data = unsqueeze.unconsumed_tail
+    yield unsqueeze.flush()
+
+
+def incompressible(data: bytes) -> bool:
+    """Whether a sample says that compressing costs more than it saves."""
+    sample = data[:16_384]
+    return len(sample) < 64 or len(zlib.compress(sample, 1)) > len(sample) * 0.9
+
+
+def sync_folder(folder: str) -> None:
+    """Put the names in a folder on the disk."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

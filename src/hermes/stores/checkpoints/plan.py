@@ -1,0 +1,216 @@
+"""What undoing a set of changes means for each place, decided before anything is touched.
+
+A place goes back to what it held before the first of the changes, when what it holds now is what
+the agent left. Otherwise somebody else has been there since, and it is left alone.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from hermes.core.errors import ToolError
+from hermes.stores.checkpoints.states import present_state, same, same_content, status_of
+from hermes.stores.checkpoints.values import ABSENT, Left, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from hermes.runtime.disk import Disk
+    from hermes.stores.checkpoints.values import Author, Change
+
+    Key = tuple[str, str]
+    Writer = Callable[[str, str, str], Author | None]
+
+# What an owner needs to change what is in a folder.
+_OPEN = 0o300
+
+
+class Step(NamedTuple):
+    """One place, what it holds now, and what it is to hold."""
+
+    disk: str
+    place: str
+    present: State
+    target: State
+
+
+class Plan:
+    """What will be done, what will not and why."""
+
+    def __init__(self) -> None:
+        self.steps: dict[Key, Step] = {}
+        self.left: list[Left] = []
+        self.already = 0
+        self.notes: list[str] = []
+
+    def leave(self, key: Key, reason: str) -> None:
+        """Don't touch a place."""
+        self.steps.pop(key, None)
+        self.left.append(Left(key[1], reason, disk=key[0]))
+
+
+def plan_undo(
+    changes: Sequence[Change], disks: Mapping[str, Disk], *, force: bool, writer: Writer
+) -> Plan:
+    """The steps that take changes back; `writer` names who made a state of a place."""
+    chains: dict[Key, list[Change]] = {}
+    for change in changes:
+        chains.setdefault((change.disk, change.place), []).append(change)
+    plan = Plan()
+    for key, chain in chains.items():
+        if key[0] not in disks:
+            plan.leave(key, f"it is on {key[0]}, which is not connected")
+            continue
+        try:
+            _plan_place(plan, key, chain, disks[key[0]], force=force, writer=writer)
+        except OSError as error:
+            plan.leave(key, f"it can't be read: {error.strerror}")
+        except ToolError as error:
+            plan.leave(key, str(error))
+    return fitted(plan, disks)
+
+
+def fitted(plan: Plan, disks: Mapping[str, Disk]) -> Plan:
+    """The plan with what folders ask for: nothing in the way, nothing that loses other files."""
+    _keep_filled_folders(plan, disks)
+    for key in sorted(plan.steps, key=_depth):
+        if plan.steps[key].target != ABSENT:
+            _make_way(plan, key, disks[key[0]])
+    for key in list(plan.steps):
+        _open_folder(plan, key, disks[key[0]])
+    return plan
+
+
+def _plan_place(
+    plan: Plan, key: Key, chain: list[Change], disk: Disk, *, force: bool, writer: Writer
+) -> None:
+    newest = chain[-1]
+    first = 0 if force else _unbroken(chain)
+    present = present_state(disk, key[1], like=newest.after)
+    target = _with_mode(chain[first].before, newest.after, present)
+    if same(present, target):
+        if first == 0:
+            plan.already += 1
+            return
+    elif not (force or _ours(present, chain[first:])):
+        plan.leave(key, _since(present, newest, writer(*key, present.digest)))
+        return
+    elif not (force or newest.certain or newest.after.kind == "absent"):
+        plan.leave(key, "it changed during or after a command that was cut off; --force restores")
+        return
+    elif present.kind == "file" and not (force or present.readable):
+        plan.leave(key, "it is too large to be kept, so that undoing could not be undone;"
+                   " --force does it all the same")  # fmt: skip
+        return
+    elif target.kind == "special":
+        plan.leave(key, f"{target.described} can't be made again")
+        return
+    elif target.kind == "file" and not target.readable:
+        plan.leave(
+            key, "its content was not kept: too large for the snapshot, or not readable then"
+        )
+        return
+    else:
+        plan.steps[key] = Step(key[0], key[1], present, target)
+    if first:
+        plan.left.append(
+            Left(key[1], "it was also changed by somebody else in between, up to there it goes"
+                 " back; --force goes back all the way", disk=key[0])
+        )  # fmt: skip
+
+
+def _unbroken(chain: list[Change]) -> int:
+    """Where the changes begin that follow on each other with nobody else's between them."""
+    at = len(chain) - 1
+    while at > 0:
+        before, earlier = chain[at].before, chain[at - 1]
+        # The second: a change that was recorded and then not made.
+        if not (same_content(before, earlier.after) or same_content(before, earlier.before)):
+            break
+        at -= 1
+    return at
+
+
+def _ours(present: State, chain: Iterable[Change]) -> bool:
+    return any(same_content(present, s) for change in chain for s in (change.after, change.before))
+
+
+def _with_mode(target: State, after: State, present: State) -> State:
+    """The target with the mode that is there now, unless the agent changed the mode."""
+    if target.kind != present.kind or target.kind not in ("file", "folder"):
+        return target
+    if after.mode is None or (after.kind == target.kind and after.mode == target.mode):
+        return target._replace(mode=present.mode)
+    return target
+
+
+def _since(present: State, newest: Change, writer: Author | None) -> str:
+    if writer is not None and present.kind == "file":
+        return f"it was changed since, by {writer.described}"
+    if present.kind == "absent":
+        return "it was removed since"
+    if newest.after.kind == "absent":
+        return "it was made again since"
+    if present.kind != newest.after.kind:
+        return f"it is {present.described} now"
+    return "it was edited since"
+
+
+def _keep_filled_folders(plan: Plan, disks: Mapping[str, Disk]) -> None:
+    """Take out folders that would go but hold what the agent did not make."""
+    folders = [k for k, s in plan.steps.items() if s.present.kind == "folder" != s.target.kind]
+    for key in sorted(folders, key=_depth, reverse=True):
+        label, place = key
+        going = True
+        for entry in disks[label].scan(place):
+            inside = plan.steps.get((label, os.path.join(place, entry.name)))
+            going = going and inside is not None and inside.target.kind == "absent"
+        if going:
+            continue
+        if plan.steps[key].target.kind == "absent":
+            del plan.steps[key]
+            plan.notes.append(f"{place} stays: it holds what the agent did not make")
+        else:
+            plan.leave(key, "it is a folder now that holds what the agent did not make")
+
+
+def _make_way(plan: Plan, key: Key, disk: Disk) -> None:
+    """Have every folder above a place in the plan, where it is missing."""
+    label, place = key
+    missing: list[str] = []
+    above = os.path.dirname(place)
+    while True:
+        step = plan.steps.get((label, above))
+        if step is not None and step.target.kind == "folder":
+            break
+        found = None if step is not None else status_of(disk, above)
+        if step is not None and step.target.kind != "absent":
+            plan.leave(key, f"{above} is no folder")
+            return
+        if found is not None and found.kind != "folder":
+            plan.leave(key, f"{above} is in the way: no folder but a {found.kind}")
+            return
+        if found is not None or above == os.path.dirname(above):
+            break
+        missing.append(above)
+        above = os.path.dirname(above)
+    for one in missing:
+        step = plan.steps.get((label, one))
+        present = ABSENT if step is None else step.present
+        plan.steps[label, one] = Step(label, one, present, State("folder"))
+
+
+def _open_folder(plan: Plan, key: Key, disk: Disk) -> None:
+    """Have a folder that must be written to but is closed in the plan, so that it is opened."""
+    label, above = key[0], os.path.dirname(key[1])
+    if (label, above) in plan.steps:
+        return
+    found = status_of(disk, above)
+    if found is not None and found.kind == "folder" and found.mode & _OPEN != _OPEN:
+        state = State("folder", mode=found.mode)
+        plan.steps[label, above] = Step(label, above, state, state)
+
+
+def _depth(key: Key) -> int:
+    return key[1].count(os.sep)

@@ -1,0 +1,320 @@
+"""Before and after a command: a snapshot of the folder it works in, and what it changed there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from hermes.core.home import hermes_home
+from hermes.stores.checkpoints import journal, manifests
+from hermes.stores.checkpoints.journal import Record
+from hermes.stores.checkpoints.locks import flock, open_lock
+from hermes.stores.checkpoints.packs import CHUNK
+from hermes.stores.checkpoints.states import by_status, same
+from hermes.stores.checkpoints.tree import differing, hidden, is_file, is_folder, is_link, walk
+from hermes.stores.checkpoints.values import ABSENT, Author, Change, Snapshot, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from sqlite3 import Connection
+
+    from hermes.stores.checkpoints.contents import Contents, Draft
+    from hermes.stores.checkpoints.database import Database
+    from hermes.stores.checkpoints.manifests import Manifest
+    from hermes.stores.checkpoints.tree import Folders, Met, Seen, Walk
+    from hermes.stores.checkpoints.values import Progress
+
+# A transaction of this many bytes or files at a time: others can write in between.
+_BATCH_BYTES, _BATCH_FILES = 16 << 20, 4000
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_READ |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+class Limits(NamedTuple):
+    """How much a snapshot protects; what is past it is said."""
+
+    files: int = 200_000
+    file_bytes: int = 64 << 20
+    total_bytes: int = 2 << 30
+
+
+class Snapshots:
+    """Takes the snapshots of a store."""
+
+    def __init__(
+        self, database: Database, contents: Contents, clock: Callable[[], float], limits: Limits
+    ) -> None:
+        self._database = database
+        self._contents = contents
+        self._clock = clock
+        self._limits = limits
+        self._manifests: dict[bytes, Manifest] = {}
+        self._running = os.path.join(database.folder, "running")
+
+    def take(
+        self,
+        root: str,
+        author: Author,
+        *,
+        room: int,
+        progress: Progress | None,
+        check: Callable[[], None] | None,
+    ) -> Snapshot:
+        """Keep everything below `root`; `room` is how many bytes more the store may take."""
+        root = os.path.realpath(root)
+        place = os.fsencode(root)
+        with self._database.writing() as connection:
+            known = manifests.load(connection, place, self._manifests.get(place), self._clock())
+        with self._contents.draft() as draft:
+            seen = self._walk(place, known.folders, check)
+            _add_unkept(seen, known)
+            keeper = _Keeper(self._limits, min(room, self._limits.total_bytes), draft)
+            for number, met in enumerate(seen.met):
+                if number % 500 == 499 and progress is not None:
+                    share = number / len(seen.met)
+                    progress(f"snapshot: {number} of {len(seen.met)} files", fraction=share)
+                if check is not None and number % 50 == 0:
+                    check()
+                keeper.see(seen, met)
+            notes = [*keeper.notes(), *_walk_notes(seen, self._limits)]
+            snapshot = Snapshot(root, author, seen.folders, notes)
+            snapshot.stored = draft.added
+            self._open(snapshot, known, draft)
+        return snapshot
+
+    def finish(self, snapshot: Snapshot, *, certain: bool = True) -> list[Change]:
+        """Record what changed since a snapshot as the doing of its author."""
+        place = os.fsencode(snapshot.root)
+        seen = self._walk(place, snapshot.folders, None)
+        for met in seen.met:
+            self._see_again(seen, met, snapshot.folders)
+        found = [
+            Record("local", os.fsdecode(path), _state(one), _state(other), certain)
+            for path, one, other in differing(snapshot.folders, seen.folders)
+        ]
+        # A folder that was closed meanwhile may have lost anything; what it did not lose is
+        # recognised when it comes to undoing.
+        found += [
+            Record("local", os.fsdecode(path), _state(one), ABSENT, certain=False)
+            for path, one in hidden(snapshot.folders, seen)
+        ]
+        with self._database.writing() as connection:
+            records = found
+            if journal.watermark(connection) != snapshot.watermark:
+                records = [one for one in found if not _known(connection, one, snapshot)]
+            ids = []
+            if records:
+                ids = journal.record(connection, snapshot.author, self._clock(), records)
+            connection.execute("DELETE FROM snapshots WHERE id = ?", (snapshot.id,))
+            connection.execute("DELETE FROM frozen WHERE snapshot = ?", (snapshot.id,))
+            current = manifests.load(connection, place, self._manifests.get(place), self._clock())
+            self._manifests[place] = manifests.save(
+                connection, current, seen.folders, self._clock()
+            )
+            made = [journal.change(connection, number) for number in ids]
+        self._release(snapshot)
+        return [change for change in made if change is not None]
+
+    def abandoned(self) -> list[Snapshot]:
+        """Snapshots whose command was under way when its process ended."""
+        if os.name == "nt":
+            # Nothing there tells us who has ended.
+            return []
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT snapshots.id, root, roots.place, watermark, author FROM snapshots"
+                " JOIN roots ON roots.id = snapshots.root ORDER BY snapshots.id"
+            ).fetchall()
+        found = []
+        for number, root, place, watermark, author in rows:
+            handle = open_lock(self._lock_path(number))
+            if not flock(handle, exclusive=True, wait=False):
+                os.close(handle)
+                continue
+            with self._database.reading() as connection:
+                still = connection.execute("SELECT 1 FROM snapshots WHERE id = ?", (number,))
+                if still.fetchone() is None:
+                    # Finished just now, and we have made its file again.
+                    self._let_go(number, handle)
+                    continue
+                folders = manifests.as_of(connection, number, root)
+            who = Author(*json.loads(author))
+            snapshot = Snapshot(os.fsdecode(place), who, folders, [])
+            snapshot.id, snapshot.watermark, snapshot.lock = number, watermark, handle
+            found.append(snapshot)
+        return found
+
+    def _walk(self, root: bytes, known: Folders, check: Callable[[], None] | None) -> Walk:
+        ours = (os.path.realpath(hermes_home()), os.path.realpath(self._database.folder))
+        # Where the work itself is below the home folder, only the store is left out.
+        skip = {os.fsencode(one) for one in ours}
+        return walk(
+            root, known, skip=skip, max_files=self._limits.files, now_ns=time.time_ns(), check=check
+        )
+
+    def _open(self, snapshot: Snapshot, known: Manifest, draft: Draft) -> None:
+        place = os.fsencode(snapshot.root)
+        with draft.storing() as connection:
+            manifest = manifests.save(connection, known, snapshot.folders, self._clock())
+            snapshot.watermark = journal.watermark(connection)
+            number = connection.execute(
+                "INSERT INTO snapshots (root, at, watermark, author) VALUES (?, ?, ?, ?)",
+                (manifest.root, self._clock(), snapshot.watermark,
+                 json.dumps(snapshot.author)),
+            ).lastrowid  # fmt: skip
+            snapshot.id = number or 0
+            # Locked before anybody can see it: a snapshot without a lock was cut off.
+            snapshot.lock = open_lock(self._lock_path(snapshot.id))
+            flock(snapshot.lock, exclusive=True, wait=True)
+        self._manifests[place] = manifest
+
+    def _release(self, snapshot: Snapshot) -> None:
+        if snapshot.lock is not None:
+            self._let_go(snapshot.id, snapshot.lock)
+            snapshot.lock = None
+
+    def _let_go(self, number: int, handle: int) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(self._lock_path(number))
+        os.close(handle)
+
+    def _lock_path(self, number: int) -> str:
+        return os.path.join(self._running, str(number))
+
+    def _see_again(self, seen: Walk, met: Met, before: Folders) -> None:
+        """Note what something holds after a command; its bytes are kept when they next matter."""
+        was = before.get(met.folder, {}).get(met.name)
+        if is_file(met.signature):
+            digest = b""
+            if met.signature[1] <= self._limits.file_bytes:
+                digest = _digest(met.path)
+            kept = was is not None and was[2] and was[1] == digest != b""
+            seen.see(met, digest, kept=kept)
+        else:
+            seen.see(met, _target(met), kept=True)
+
+
+def _known(connection: Connection, one: Record, snapshot: Snapshot) -> bool:
+    """Whether a tool that ran beside the command has recorded the same change."""
+    since = journal.changes_at(connection, one.place, since=snapshot.watermark)
+    return bool(since) and same(since[-1].after, one.after)
+
+
+class _Keeper:
+    """Keeps the bytes of what a walk met, within limits, and counts what is past them."""
+
+    def __init__(self, limits: Limits, room: int, draft: Draft) -> None:
+        self._limits = limits
+        self._room = room
+        self._draft = draft
+        self._large: list[bytes] = []
+        self._unread: list[bytes] = []
+        self._past: list[bytes] = []
+        self._since = 0
+
+    def see(self, seen: Walk, met: Met) -> None:
+        """Note what something holds, its bytes kept."""
+        if not is_file(met.signature):
+            seen.see(met, _target(met), kept=True)
+            return
+        digest = b""
+        if met.signature[1] > self._limits.file_bytes:
+            self._large.append(met.path)
+        elif self._draft.added > self._room:
+            self._past.append(met.path)
+        else:
+            try:
+                handle = os.open(met.path, _READ)
+            except FileNotFoundError:
+                return
+            except OSError:
+                self._unread.append(met.path)
+            else:
+                self._since += 1
+                try:
+                    with os.fdopen(handle, "rb", buffering=0) as file:
+                        digest = bytes.fromhex(self._draft.add_file(file, met.signature[1])[0])
+                except OSError:
+                    self._unread.append(met.path)
+        seen.see(met, digest, kept=bool(digest))
+        if self._draft.gathered > _BATCH_BYTES or self._since > _BATCH_FILES:
+            self._since = 0
+            with self._draft.storing():
+                pass
+
+    def notes(self) -> list[str]:
+        """What is not protected."""
+        said = (
+            (self._large, f"larger than {self._limits.file_bytes} bytes"),
+            (self._past, "past the room that there is for checkpoints"),
+            (self._unread, "not readable"),
+        )
+        return [f"not protected: {_counted(paths)}, {why}" for paths, why in said if paths]
+
+
+def _add_unkept(seen: Walk, known: Manifest) -> None:
+    """Have what was only looked at so far read and kept as well."""
+    from hermes.stores.checkpoints.tree import Met
+
+    for folder, names in known.unkept.items():
+        listing = seen.folders.get(folder, {})
+        for name in names:
+            was = listing.get(name)
+            if was is not None and not was[2]:
+                seen.met.append(Met(folder, name, was[0], was[0]))
+        if listing is known.folders.get(folder):
+            # Seeing what was met changes the listing, and the old one must stay.
+            seen.folders[folder] = dict(listing)
+
+
+def _walk_notes(seen: Walk, limits: Limits) -> list[str]:
+    notes = []
+    if seen.unvisited:
+        notes.append(f"not protected: at least {seen.unvisited} folders, past {limits.files} files")
+    if seen.unreadable:
+        notes.append(f"not protected: {_counted(seen.unreadable)}, not readable")
+    return notes
+
+
+def _counted(paths: Iterable[bytes]) -> str:
+    names = [os.fsdecode(path) for path in paths]
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+
+
+def _target(met: Met) -> bytes:
+    if not is_link(met.signature):
+        return b""
+    try:
+        return os.readlink(met.path)
+    except OSError:
+        return b""
+
+
+def _digest(path: bytes) -> bytes:
+    hashed = hashlib.sha256()
+    try:
+        handle = os.open(path, _READ)
+    except OSError:
+        return b""
+    with os.fdopen(handle, "rb", buffering=0) as file:
+        while piece := file.read(CHUNK):
+            hashed.update(piece)
+    return hashed.digest()
+
+
+def _state(seen: Seen | None) -> State:
+    if seen is None:
+        return ABSENT
+    signature, content, _ = seen
+    mode, size, mtime, _, inode = signature
+    if is_folder(signature):
+        return State("folder", mode=mode & 0o7777)
+    if is_link(signature):
+        return State("link", target=os.fsdecode(content))
+    if not is_file(signature):
+        return State("special", mode=mode & 0o7777)
+    return State("file", content.hex() or by_status(size, mtime, inode), mode & 0o7777, size)

@@ -1,0 +1,264 @@
+"""Undoing: choose what, plan it, record it, carry it out; an undo is a change like any other."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from hermes.stores.checkpoints import journal
+from hermes.stores.checkpoints.differences import Differences
+from hermes.stores.checkpoints.journal import Record
+from hermes.stores.checkpoints.locks import flock, open_lock
+from hermes.stores.checkpoints.plan import Plan, Step, fitted, plan_undo
+from hermes.stores.checkpoints.restoring import Restoration
+from hermes.stores.checkpoints.states import kept_state, present_state, same_content
+from hermes.stores.checkpoints.values import (
+    Author,
+    CheckpointError,
+    Left,
+    Restored,
+    State,
+    UndoReport,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from sqlite3 import Connection
+
+    from hermes.runtime.disk import Disk
+    from hermes.stores.checkpoints.contents import Contents
+    from hermes.stores.checkpoints.database import Database
+    from hermes.stores.checkpoints.restoring import Lock
+    from hermes.stores.checkpoints.values import Change, Turn
+
+
+class Undoing:
+    """Takes back changes of a store."""
+
+    def __init__(
+        self,
+        database: Database,
+        contents: Contents,
+        disks: Mapping[str, Disk],
+        lock: Lock,
+        clock: Callable[[], float],
+    ) -> None:
+        self._database = database
+        self._contents = contents
+        self._disks = disks
+        self._lock = lock
+        self._clock = clock
+        self._differences = Differences(contents)
+
+    def undo(
+        self,
+        *,
+        below: str | None,
+        turn: str | None,
+        call: str | None,
+        force: bool,
+        dry_run: bool,
+        author: Author,
+    ) -> UndoReport:
+        """Take back a turn or a call; see `Checkpoints.undo`."""
+        with self._alone(wait=not dry_run) as alone:
+            interrupted = self._interrupted() if alone else None
+            if interrupted is not None:
+                report = self._resume(*interrupted, dry_run=dry_run)
+                if call is None and turn in (None, report.turn, f"{report.session}/{report.turn}"):
+                    return report
+            chosen, of_call = self._chosen(below, turn, call)
+            with self._database.reading() as connection:
+                changes = journal.changes_of(connection, chosen.id, of_call)
+            plan = self._plan(changes, force=force)
+            # The name is new each time: one turn may be undone, redone and undone again.
+            name = f"undo-{os.urandom(3).hex()}"
+            by = author._replace(turn=name, call=name, tool=author.tool or "undo")
+            blank = UndoReport(
+                chosen.session, chosen.name, of_call or "", [], plan.left, plan.already, plan.notes
+            )
+            return self._carry_out(plan, by, blank, undoes=chosen.id, dry_run=dry_run)
+
+    def restore(self, change: Change, *, author: Author, dry_run: bool) -> UndoReport:
+        """Put one place back to what it held before a change, whatever it holds now."""
+        with self._alone(wait=not dry_run):
+            disk = self._disks.get(change.disk)
+            if disk is None:
+                raise CheckpointError(f"{change.place} is on {change.disk}, which is not connected")
+            if change.before.kind == "file" and not change.before.readable:
+                raise CheckpointError(f"the content of {change.place} was not kept")
+            plan = Plan()
+            present = present_state(disk, change.place, like=change.before)
+            if present == change.before:
+                plan.already = 1
+            else:
+                key = (change.disk, change.place)
+                plan.steps[key] = Step(*key, present, change.before)
+                fitted(plan, self._disks)
+            name = f"restore-{os.urandom(3).hex()}"
+            by = author._replace(turn=name, call=name, tool=author.tool or "restore")
+            blank = UndoReport(
+                change.author.session, change.author.turn, "", [], plan.left, plan.already,
+                plan.notes,
+            )  # fmt: skip
+            return self._carry_out(plan, by, blank, undoes=0, dry_run=dry_run)
+
+    def _chosen(
+        self, below: str | None, turn: str | None, call: str | None
+    ) -> tuple[Turn, str | None]:
+        with self._database.reading() as connection:
+            if turn is not None:
+                found = journal.find_turn(connection, turn)
+                if found is None:
+                    raise CheckpointError(
+                        f"no turn {turn!r:.80} changed anything", hint="hermes checkpoints list"
+                    )
+                return found, call
+            if call is not None:
+                called = journal.find_call(connection, call)
+                if called is None:
+                    raise CheckpointError(
+                        f"no call {call!r:.80} changed anything", hint="hermes checkpoints list"
+                    )
+                return called
+            folder = os.path.realpath(below or os.getcwd())
+            newest = journal.turns(connection, below=folder, limit=1)
+            if not newest:
+                raise CheckpointError(
+                    f"nothing to undo: no recorded change below {folder}",
+                    hint="hermes checkpoints list",
+                )
+            return newest[0], None
+
+    def _plan(self, changes: Sequence[Change], *, force: bool) -> Plan:
+        def writer(disk: str, place: str, digest: str) -> Author | None:
+            with self._database.reading() as connection:
+                return journal.last_writer(connection, place, digest, disk) if digest else None
+
+        plan = plan_undo(changes, self._disks, force=force, writer=writer)
+        first = {(change.disk, change.place): change.before for change in reversed(changes)}
+        plan.left = [self._with_difference(one, first.get((one.disk, one.place)))
+                     for one in plan.left]  # fmt: skip
+        return plan
+
+    def _with_difference(self, left: Left, target: State | None) -> Left:
+        disk = self._disks.get(left.disk)
+        if target is None or disk is None:
+            return left
+        try:
+            present = present_state(disk, left.place, like=target)
+            text = self._differences.between(
+                left.place, present, target, disk=disk, names=("now", "before the turn")
+            )
+        except (OSError, CheckpointError):
+            return left
+        return left._replace(difference=text)
+
+    def _carry_out(
+        self, plan: Plan, author: Author, blank: UndoReport, *, undoes: int, dry_run: bool
+    ) -> UndoReport:
+        run = Restoration(self._disks, self._contents, self._lock)
+        steps = list(plan.steps.values())
+        run.check(steps)
+        if dry_run:
+            would = [Restored(s.place, s.present, s.target, s.disk) for s in steps
+                     if s.present != s.target]  # fmt: skip
+            return blank._replace(restored=sorted(would), dry_run=True)
+        if not steps:
+            return blank
+        steps = self._record(plan, author, blank, undoes)
+        run.run(steps)
+        self._finish(author)
+        return blank._replace(
+            restored=sorted(run.restored), left=[*plan.left, *run.left], undo_turn=author.turn
+        )
+
+    def _record(self, plan: Plan, author: Author, blank: UndoReport, undoes: int) -> list[Step]:
+        """Enter the steps, and keep what each place holds now; the steps that can be taken."""
+        steps = []
+        with self._contents.draft() as draft:
+            for key, step in plan.steps.items():
+                if step.present.readable:
+                    kept = kept_state(self._disks[step.disk], step.place, draft, limit=1 << 62)
+                    if not same_content(kept, step.present):
+                        plan.left.append(Left(key[1], "it was changed in this very moment"))
+                        continue
+                steps.append(step)
+            records = [Record(s.disk, s.place, s.present, s.target) for s in steps]
+            with draft.storing() as connection:
+                journal.record(connection, author, self._clock(), records)
+                _begin(connection, author, blank, undoes)
+        return steps
+
+    def _finish(self, author: Author) -> None:
+        with self._database.writing() as connection:
+            turn = _turn_id(connection, author)
+            connection.execute("UPDATE undos SET finished = 1 WHERE turn = ?", (turn,))
+
+    def _interrupted(self) -> tuple[int, str, str] | None:
+        """An undo that a kill or a crash cut off."""
+        with self._database.reading() as connection:
+            found = connection.execute(
+                "SELECT turn, call, remarks FROM undos WHERE NOT finished ORDER BY turn"
+            ).fetchone()
+        return None if found is None else (found[0], found[1], found[2])
+
+    def _resume(self, turn: int, call: str, remarks: str, *, dry_run: bool) -> UndoReport:
+        import json
+
+        said = json.loads(remarks)
+        with self._database.reading() as connection:
+            changes = journal.changes_of(connection, turn)
+        author = changes[0].author
+        left = [Left(**one) for one in said["left"]]
+        blank = UndoReport(
+            said["session"], said["turn"], call, [], left, said["already"], said["notes"],
+            undo_turn=author.turn, dry_run=dry_run, resumed=True,
+        )  # fmt: skip
+        steps = [Step(c.disk, c.place, c.before, c.after) for c in changes if c.disk in self._disks]
+        run = Restoration(self._disks, self._contents, self._lock, resumed=True)
+        run.check(steps)
+        if dry_run:
+            return blank._replace(
+                restored=[Restored(s.place, s.present, s.target, s.disk) for s in steps]
+            )
+        run.sweep(steps)
+        run.run(steps)
+        # A folder that was made meanwhile may only now be looked into.
+        run.sweep(steps)
+        self._finish(author)
+        return blank._replace(restored=sorted(run.restored), left=[*left, *run.left])
+
+    @contextmanager
+    def _alone(self, *, wait: bool) -> Iterator[bool]:
+        """One undo at a time: what is unfinished while we are alone was cut off."""
+        handle = open_lock(os.path.join(self._database.folder, "undo.lock"))
+        try:
+            yield flock(handle, exclusive=True, wait=wait)
+        finally:
+            os.close(handle)
+
+
+def _begin(connection: Connection, author: Author, blank: UndoReport, undoes: int) -> None:
+    import json
+
+    remarks = {
+        "session": blank.session,
+        "turn": blank.turn,
+        "already": blank.already,
+        "notes": blank.notes,
+        "left": [one._asdict() for one in blank.left],
+    }
+    connection.execute(
+        "INSERT INTO undos VALUES (?, ?, ?, 0, ?)",
+        (_turn_id(connection, author), undoes, blank.call, json.dumps(remarks)),
+    )
+
+
+def _turn_id(connection: Connection, author: Author) -> int:
+    found = connection.execute(
+        "SELECT id FROM turns WHERE session = ? AND name = ?",
+        (journal.clean(author.session), author.turn),
+    )
+    return int(found.fetchone()[0])

@@ -1,0 +1,197 @@
+"""File tools: read, write and edit text files.
+
+Paths are relative to the workspace. Every change can be undone (`hermes undo`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from hermes.core import ToolContext, ToolError, ToolResult, tool
+from hermes.core.schema import Field
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+
+# The longest text that one call may bring.
+_PAGE = 100_000
+
+
+@tool(
+    toolset="file",
+    permissions=["file:read"],
+    effect="read",
+    acts={"path": "read"},
+    aliases=["file_read"],
+    emoji="📖",
+    max_result_size_chars=400_000,
+    tags=[
+        "open",
+        "cat",
+        "show",
+        "view",
+        "look at",
+        "contents",
+        "head",
+        "tail",
+        "lines",
+        "notebook",
+    ],
+)
+def read_file(
+    ctx: ToolContext,
+    path: str,
+    offset: int = 1,
+    limit: Annotated[int, Field(ge=1, le=100_000)] = 2_000,
+    force: bool = False,
+) -> ToolResult:
+    """Read a text file with line numbers.
+
+    Args:
+        path: The file.
+        offset: First line, from 1; negative counts from the end.
+        limit: How many lines at most.
+        force: Show it even if this page was shown before and is unchanged.
+    """
+    from hermes.files.reading import read_page
+
+    return read_page(ctx, path, offset=offset, limit=limit, force=force)
+
+
+@tool(
+    toolset="file",
+    permissions=["file:write"],
+    effect="write",
+    acts={"path": "write"},
+    aliases=["file_write"],
+    locks=["path"],
+    emoji="📝",
+    tags=["save", "create a file", "store text", "new file", "overwrite", "note"],
+)
+def write_file(
+    ctx: ToolContext, path: str, content: str, allow_shrink: bool = False
+) -> dict[str, Any]:
+    """Make a text file, or replace the whole of one. Folders are made as needed.
+
+    Args:
+        path: The file.
+        content: All of its text; for a part of a file use patch.
+        allow_shrink: Let a large file become much smaller.
+    """
+    from hermes.files.changing import rewrite
+    from hermes.files.patches import short_diff
+    from hermes.files.text import decode
+    from hermes.files.versions import versions_of
+    from hermes.files.writing import check_unchanged, check_whole, spelled_like
+
+    place = ctx.place(path, "write")
+    seen = versions_of(ctx).last(place)
+    old = None
+
+    def whole(files: Mapping[str, bytes | None]) -> dict[str, bytes]:
+        nonlocal old
+        now = files[place]
+        check_unchanged(path, now, seen, winner=_winner(ctx, place, now))
+        if now is None:
+            return {place: _utf8(content)}
+        old = decode(now)
+        check_whole(path, content, old, shrink=allow_shrink)
+        return {place: spelled_like(content, old)}
+
+    edits = rewrite(ctx, [place], whole)
+    lines = content.count("\n") + (not content.endswith("\n") and bool(content))
+    size = len(edits[0].after or b"") if edits else len(content.encode("utf-8", "replace"))
+    answer: dict[str, Any] = {"path": path, "bytes": size, "lines": lines}
+    if old is None:
+        return answer | {"created": True}
+    answer["diff"] = short_diff(old.text, content, path, limit=2_000) if edits else "unchanged"
+    return answer | _spelling(old)
+
+
+def _patch_acts(arguments: Mapping[str, Any], _: ToolContext) -> list[tuple[str, str]]:
+    from hermes.files.patches import paths_of
+
+    acts: list[tuple[str, str]] = []
+    if arguments.get("path"):
+        acts.append(("write", arguments["path"]))
+    if arguments.get("patch"):
+        acts.extend(paths_of(arguments["patch"]))
+    return acts
+
+
+@tool(
+    toolset="file",
+    permissions=["file:write"],
+    effect="write",
+    acts=_patch_acts,
+    locks=["path"],
+    aliases=["file_edit", "edit_file"],
+    emoji="🔧",
+    tags=["change text", "fix", "replace", "modify", "rename", "correct a typo", "diff", "apply"],
+)
+def patch(
+    ctx: ToolContext,
+    mode: Literal["replace", "patch"] = "replace",
+    path: str | None = None,
+    old_string: str | None = None,
+    new_string: str | None = None,
+    replace_all: bool = False,
+    patch: str | None = None,
+) -> dict[str, Any]:
+    """Edit files: replace a piece of text, or apply a patch to several files at once.
+
+    Args:
+        mode: `replace` takes path, old_string, new_string; `patch` takes patch.
+        path: The file.
+        old_string: The text as it is in the file, with enough around it to be unique.
+        new_string: What takes its place.
+        replace_all: Replace every place where it is found.
+        patch: A unified diff, or `*** Begin Patch` text. All of it is applied, or nothing.
+    """
+    from hermes.files.editing import apply_patch, replace_in_file
+
+    if mode == "patch":
+        if not patch:
+            raise ToolError("mode=patch needs patch", hint="Send the diff as `patch`.")
+        return apply_patch(ctx, patch)
+    lacking = [
+        name
+        for name, value in (("path", path), ("old_string", old_string), ("new_string", new_string))
+        if value is None
+    ]
+    if lacking or path is None or old_string is None or new_string is None:
+        raise ToolError(f"mode=replace needs {', '.join(lacking)}")
+    return replace_in_file(ctx, path, old_string, new_string, replace_all=replace_all)
+
+
+def _winner(ctx: ToolContext, place: str, now: bytes | None) -> str:
+    """Who of us wrote what a file holds; empty when it was somebody else."""
+    from hermes.files.versions import digest_of
+    from hermes.stores.checkpoints.shared import checkpoints
+
+    if now is None:
+        return ""
+    author = checkpoints(ctx).last_writer(place, digest=digest_of(now))
+    return "" if author is None else author.described
+
+
+def _utf8(content: str) -> bytes:
+    try:
+        return content.encode()
+    except UnicodeEncodeError as error:
+        raise ToolError(
+            f"character {error.start} of the content ({content[error.start]!r}) is half of a pair "
+            "and can't be written"
+        ) from None
+
+
+def _spelling(old: Any) -> dict[str, Any]:
+    """What was kept of the old spelling, where that is not the usual one."""
+    kept = {}
+    if old.encoding != "utf-8":
+        kept["encoding"] = old.encoding
+    if old.newline != "\n" and old.newline:
+        kept["line_ends"] = {"\r\n": "CRLF", "\r": "CR"}.get(old.newline, old.newline)
+    return kept

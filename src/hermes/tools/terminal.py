@@ -1,0 +1,215 @@
+"""Terminal tools: run commands in the task's shell, look after those that go on running."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from hermes.core import ToolContext, ToolError, ToolResult, tool
+from hermes.core.schema import Field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
+    from typing import Any
+
+_DAY = 86_400
+
+Action = Literal[
+    "list", "status", "log", "wait", "ports",
+    "start", "write", "submit", "close", "signal", "kill", "detach",
+]  # fmt: skip
+
+
+def _judged(arguments: Mapping[str, Any], ctx: ToolContext) -> Iterator[tuple[str, ...]]:
+    """What the gate looks at: the command with all that decides what it does, and where."""
+    from hermes.environments.judging import judged
+
+    text = judged(ctx, arguments["command"], env=arguments.get("env"), stdin=arguments.get("stdin"))
+    yield "execute", text, _folder(arguments, ctx)
+
+
+def _judged_process(arguments: Mapping[str, Any], ctx: ToolContext) -> Iterator[tuple[str, ...]]:
+    action = arguments["action"]
+    if action == "start" and arguments.get("command"):
+        yield from _judged(arguments, ctx)
+    elif action in ("write", "submit") and arguments.get("data"):
+        # A shell may be reading.
+        yield "execute", arguments["data"]
+    elif action in ("signal", "kill", "close", "detach"):
+        # Only what belongs to the task can be named, so nothing else can be meant.
+        yield "execute", "true"
+
+
+def _folder(arguments: Mapping[str, Any], ctx: ToolContext) -> str:
+    import os
+
+    return os.path.normpath(
+        os.path.join(ctx.cwd, os.path.expanduser(arguments.get("workdir") or ""))
+    )
+
+
+@tool(
+    toolset="system",
+    permissions=["terminal:execute"],
+    effect="execute",
+    acts=_judged,
+    aliases=["bash", "shell", "run_command", "execute_command", "run_terminal_command"],
+    emoji="💻",
+    max_result_size_chars=100_000,
+    tags=[
+        "run a command", "command line", "console", "cmd", "script", "execute", "install packages",
+        "build", "compile", "git", "npm", "pip", "make", "docker", "server", "background",
+    ],
+)  # fmt: skip
+def terminal(
+    ctx: ToolContext,
+    command: str,
+    timeout: Annotated[float, Field(gt=0, le=_DAY)] = 180,
+    workdir: str | None = None,
+    background: bool = False,
+    pty: bool = False,
+    env: dict[str, str] | None = None,
+    stdin: str | None = None,
+) -> ToolResult:
+    """Run a shell command. Working directory and exported variables stay for the next one.
+
+    Args:
+        command: For bash; several lines are fine.
+        timeout: Seconds until it is stopped.
+        workdir: Directory for this command only.
+        background: Return at once; look after it with process.
+        pty: Run in a terminal, for programs that ask; answer with process write.
+        env: More variables, for this command only.
+        stdin: Text to read; otherwise standard input is closed.
+    """
+    from hermes.environments.handling import described
+    from hermes.environments.reporting import report
+    from hermes.environments.tasks import environment_of
+
+    if not command.strip():
+        raise ToolError("there is no command")
+    environment = environment_of(ctx)
+    around = {"command": command, "workdir": workdir, "env": env, "stdin": stdin}
+    with _protect(ctx, around) as unprotected:
+        if background:
+            started = environment.start(command, cwd=workdir, env=env, stdin=stdin, pty=pty)
+            started.wait(0.3)
+            return ToolResult({**described(started), "output": started.recent()})
+        result = environment.execute(
+            command,
+            timeout=timeout,
+            cwd=workdir,
+            env=env,
+            stdin=stdin,
+            pty=pty,
+            on_output=ctx.output if ctx.report is not None else None,
+            cancellation=ctx.cancellation,
+        )
+    result.notes.extend(unprotected)
+    ctx.task.state["cwd"] = environment.cwd
+    return report(ctx, command, result, pty=pty)
+
+
+@tool(
+    toolset="system",
+    permissions=["terminal:execute"],
+    effect="execute",
+    reads_when={"action": ["list", "status", "log", "wait", "ports"]},
+    acts=_judged_process,
+    aliases=["process_manager"],
+    emoji="⚙️",
+    max_result_size_chars=100_000,
+    tags=[
+        "background job", "server log", "kill", "stop", "running", "port", "listening", "daemon",
+        "answer a prompt", "type into", "wait for", "output of", "send keys", "jobs",
+    ],
+)  # fmt: skip
+def process(
+    ctx: ToolContext,
+    action: Action,
+    name: str | None = None,
+    command: str | None = None,
+    data: str | None = None,
+    offset: Annotated[int, Field(ge=0)] | None = None,
+    tail: Annotated[int, Field(ge=1, le=1000)] | None = None,
+    grep: str | None = None,
+    pattern: str | None = None,
+    timeout: Annotated[float, Field(gt=0, le=_DAY)] = 60,
+    signal: str = "TERM",
+    workdir: str | None = None,
+    env: dict[str, str] | None = None,
+    pty: bool = False,
+) -> ToolResult:
+    """Look after background processes of this task.
+
+    Args:
+        action: list, status, log, wait, ports; start, write (raw), submit (data and Enter), close
+            (end of input), signal, kill (with all it started), detach (outlives the task).
+        name: Which process, by name or pid; with start, its new name.
+        command: For start.
+        data: For write and submit.
+        offset: For log, byte to start at.
+        tail: For log, the last lines.
+        grep: For log, only lines matching this regular expression.
+        pattern: For wait, until output matches; otherwise until it ends.
+        timeout: For wait, seconds.
+        signal: For signal, such as INT or HUP.
+        workdir: For start.
+        env: For start.
+        pty: For start, in a terminal.
+    """
+    from hermes.environments import handling
+    from hermes.environments.tasks import environment_of, environment_so_far
+
+    if action == "start":
+        if not command or not command.strip():
+            raise ToolError("start needs a command")
+        with _protect(ctx, {"command": command, "workdir": workdir, "env": env}):
+            started = environment_of(ctx).start(
+                command, name=name or "", cwd=workdir, env=env, pty=pty
+            )
+        started.wait(0.3)
+        return ToolResult({**handling.described(started), "output": started.recent()})
+    known = environment_so_far(ctx)
+    if action == "list":
+        listed = known.processes() if known is not None else []
+        return ToolResult({"processes": [handling.described(one) for one in listed]})
+    if action == "ports" and name is None:
+        running = [one for one in known.processes() if one.state == "running"] if known else []
+        return ToolResult({"ports": handling.ports(running)})
+    one = handling.find(known, name)
+    if action == "ports":
+        return ToolResult({"ports": handling.ports([one])})
+    if action == "log":
+        return ToolResult(handling.log(one, offset=offset, tail=tail, grep=grep))
+    if action == "wait":
+        return ToolResult(handling.wait(ctx, one, pattern=pattern, timeout=timeout))
+    if action in ("write", "submit"):
+        if data is None:
+            raise ToolError(f"{action} needs data")
+        return ToolResult(handling.typed(one, data, enter=action == "submit"))
+    if action == "close":
+        one.close_input()
+    elif action == "signal":
+        one.signal(handling.signal_number(signal))
+        one.wait(0.3)
+    elif action == "kill":
+        one.kill("process kill")
+        one.wait(5.0)
+    elif action == "detach":
+        one.detach()
+    return ToolResult(handling.described(one, full=True))
+
+
+def _protect(ctx: ToolContext, arguments: Mapping[str, Any]) -> AbstractContextManager[list[str]]:
+    """Keeps what a command is about to change, so that it can be undone; what is not kept."""
+    from contextlib import nullcontext
+
+    from hermes.environments.choosing import kind_of
+    from hermes.files.protecting import protected
+
+    if kind_of(ctx) not in ("local", "sandbox"):
+        # Its files are not on this machine.
+        return nullcontext([])
+    _, command, folder = next(_judged(arguments, ctx))
+    return protected(ctx, command, cwd=folder)

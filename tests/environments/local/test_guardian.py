@@ -1,0 +1,164 @@
+"""Nothing outlives Hermes, whatever ends it; nothing outlives its guardian for long."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hermes.environments.local import LocalEnvironment
+from hermes.environments.local.owner import Guardian, guardian
+from hermes.environments.local.sweeping import marked
+
+PROGRAM = """
+import sys
+from hermes.environments.local import LocalEnvironment
+local = LocalEnvironment("/tmp", task=sys.argv[1])
+local.execute("for i in $(seq 20); do sleep 9999 & done", timeout=20)
+local.execute("(setsid nohup env -i /bin/sleep {seconds} >/dev/null 2>&1 &)", timeout=20)
+local.start("trap '' TERM HUP INT; while :; do sleep 9999; done")
+kept = local.start("sleep 9999", name="kept")
+if "detach" in sys.argv:
+    kept.detach()
+print(local._task, kept.pid, flush=True)
+{end}
+"""
+
+
+def begin(end: str, *words: str) -> tuple[subprocess.Popen[str], str, int, str]:
+    seconds = str(40_000 + os.getpid() + int(time.time()) % 1000)
+    program = PROGRAM.format(end=end, seconds=seconds)
+    started = subprocess.Popen(
+        [sys.executable, "-c", program, "owner", *words], stdout=subprocess.PIPE, text=True
+    )
+    assert started.stdout is not None
+    task, kept = started.stdout.readline().split()
+    started.stdout.close()
+    return started, task, int(kept), seconds
+
+
+def left(task: str, seconds: str) -> list[int]:
+    bare = subprocess.run(
+        ["pgrep", "-f", f"^/bin/sleep {seconds}"], capture_output=True, text=True
+    ).stdout.split()
+    return [pid for pid in marked(task) if _runs(pid)] + [int(pid) for pid in bare]
+
+
+def _runs(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except OSError:
+        return False
+
+
+def settled(task: str, seconds: str, wanted: int) -> list[int]:
+    until = time.monotonic() + 5
+    while len(found := left(task, seconds)) > wanted and time.monotonic() < until:
+        time.sleep(0.05)
+    return found
+
+
+@pytest.mark.parametrize(
+    "end",
+    ["import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "pass", "raise SystemExit(3)"],
+)
+def test_nothing_is_left_when_the_program_ends(end: str) -> None:
+    started, task, _, seconds = begin(end)
+    started.wait()
+
+    assert settled(task, seconds, 0) == []
+
+
+def test_nothing_is_left_when_it_is_killed_in_the_middle_of_a_command() -> None:
+    end = "local.execute('sleep 9999 & sleep 9999', timeout=None)"
+    started, task, _, seconds = begin(end)
+    time.sleep(0.3)
+    assert len(left(task, seconds)) > 20
+    started.send_signal(signal.SIGKILL)
+    started.wait()
+
+    assert settled(task, seconds, 0) == []
+
+
+def test_what_was_detached_lives_on() -> None:
+    started, task, kept, seconds = begin("pass", "detach")
+    started.wait()
+    found = settled(task, seconds, 1)
+    os.kill(kept, signal.SIGKILL)
+
+    assert found == [kept]
+
+
+def test_a_forked_child_has_a_guardian_of_its_own(tmp_path: Path) -> None:
+    local = LocalEnvironment(str(tmp_path))
+    local.execute("true", timeout=10)
+    before = guardian.pid
+    child = os.fork()
+    if not child:
+        ok = local.execute("echo hi", timeout=10).stdout == "hi\n" and guardian.pid != before
+        os._exit(0 if ok else 1)
+    _, status = os.waitpid(child, 0)
+
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert local.execute("echo hi", timeout=10).stdout == "hi\n"
+    assert guardian.pid == before
+
+
+def test_when_the_guardian_is_killed_the_next_command_has_another(tmp_path: Path) -> None:
+    local = LocalEnvironment(str(tmp_path))
+    beside = local.start("sleep 9998")
+    os.kill(guardian.pid, signal.SIGKILL)
+
+    assert beside.wait(10)
+    assert beside.state == "lost"
+    until = time.monotonic() + 5
+    while _runs(beside.pid) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not _runs(beside.pid)
+    assert local.execute("echo hi", timeout=10).stdout == "hi\n"
+    local.cleanup()
+
+
+def test_a_command_whose_guardian_is_killed_says_so(tmp_path: Path) -> None:
+    local = LocalEnvironment(str(tmp_path))
+    local.execute("true", timeout=10)
+
+    result = local.execute(f"sleep 0.2; kill -9 {guardian.pid}; sleep 9997", timeout=20)
+
+    assert result.ended == "lost"
+    until = time.monotonic() + 5
+    while (left := [pid for pid in marked(local._task) if _runs(pid)]) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert left == []
+
+
+def test_the_guardian_holds_no_variable_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "sparrow")
+    own = Guardian()
+    try:
+        own._start()
+        time.sleep(0.2)
+        assert b"sparrow" not in Path(f"/proc/{own.pid}/environ").read_bytes()
+    finally:
+        own.close()
+
+
+def test_ending_a_task_leaves_those_of_others_alone(tmp_path: Path) -> None:
+    one, other = (
+        LocalEnvironment(str(tmp_path), task="a"),
+        LocalEnvironment(str(tmp_path), task="a"),
+    )
+    first, second = one.start("sleep 9996"), other.start("sleep 9996")
+
+    one.cleanup()
+
+    assert first.state == "killed"
+    assert first.killed_by == "the end of the task"
+    assert second.state == "running"
+    other.cleanup()

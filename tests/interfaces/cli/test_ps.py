@@ -1,0 +1,74 @@
+"""`hermes ps`: a person sees what runs, and ends it."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from hermes.core.errors import HermesError
+from hermes.environments.local import LocalEnvironment
+from hermes.interfaces.cli import ps
+from hermes.interfaces.cli.main import CliApp
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Iterator[LocalEnvironment]:
+    made = LocalEnvironment(str(tmp_path), task="errand")
+    yield made
+    made.cleanup()
+
+
+def command(*words: str) -> tuple[int, str]:
+    parser = ArgumentParser()
+    ps.arguments(parser)
+    options = parser.parse_args(words)
+    app = CliApp()
+    app.stdout = StringIO()
+    code = options.run(app, options)
+    return code, app.stdout.getvalue()
+
+
+def test_what_runs_is_shown_with_its_task(local: LocalEnvironment) -> None:
+    started = local.start("sleep 811")
+
+    code, shown = command("--json")
+
+    mine = [one for one in json.loads(shown) if one["pid"] == started.pid]
+    assert code == 0
+    assert mine[0]["task"] == "errand"
+    assert mine[0]["command"] == "sleep 811"
+    assert "sleep 811" in command()[1]
+
+
+def test_one_that_hides_its_origin_is_shown_too(local: LocalEnvironment) -> None:
+    local.execute("(setsid env -i /bin/sleep 812 >/dev/null 2>&1 &)", timeout=10)
+
+    assert "/bin/sleep 812" in command()[1]
+
+
+def test_one_is_ended_by_its_number(local: LocalEnvironment) -> None:
+    started = local.start("sleep 813")
+
+    code, shown = command("kill", str(started.pid))
+
+    assert code == 0
+    assert "ended" in shown
+    assert started.wait(10)
+    assert started.killed_by == "a person, with hermes ps kill"
+
+
+def test_one_is_ended_by_a_word_of_its_command(local: LocalEnvironment) -> None:
+    started = local.start("trap '' TERM; sleep 814 & wait; sleep 814")
+
+    assert command("kill", "814", "--json")[0] == 0
+    assert started.pid
+
+
+def test_what_is_not_there_is_said_to_be_none(local: LocalEnvironment) -> None:
+    with pytest.raises(HermesError, match="no process"):
+        command("kill", "nosuchthing")

@@ -1,0 +1,143 @@
+"""Whatever an agent does in a turn, undo brings back every byte, mode and link."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.stores.checkpoints.conftest import picture
+
+from hermes.runtime.disk import LocalDisk
+from hermes.stores.checkpoints import (
+    ABSENT,
+    Author,
+    Checkpoints,
+    Planned,
+    State,
+    file_state,
+    folder_state,
+    link_state,
+)
+
+NAMES = ("a", "b", "ü", "d", "d/a", "d/e", "d/e/f", "x/y/z")
+DATA = (b"", b"one\n", b"two\n", b"\x00\xff" * 40_000, os.urandom(200_000))
+MODES = (0o600, 0o644, 0o755, 0o444)
+
+names = st.sampled_from(NAMES)
+actions = st.one_of(
+    st.tuples(st.just("write"), names, st.sampled_from(DATA)),
+    st.tuples(st.just("remove"), names, st.just(None)),
+    st.tuples(st.just("mode"), names, st.sampled_from(MODES)),
+    st.tuples(st.just("link"), names, names),
+    st.tuples(st.just("folder"), names, st.just(None)),
+    st.tuples(st.just("rename"), names, names),
+)
+# Each group is one call: of a tool, or of a command that does all of it.
+groups = st.lists(st.tuples(st.booleans(), st.lists(actions, min_size=1, max_size=5)), max_size=5)
+
+
+def act(root: str, what: str, name: str, value: object) -> None:
+    """Do it as a command would; what can't be done is not."""
+    path = os.path.join(root, name)
+    try:
+        if what == "write" and isinstance(value, bytes):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            if not os.path.islink(path):
+                Path(path).write_bytes(value)
+        elif what == "remove":
+            if os.path.isdir(path) and not os.path.islink(path):
+                shutil.rmtree(path)
+            else:
+                os.unlink(path)
+        elif what == "mode" and isinstance(value, int):
+            folder = os.path.isdir(path)
+            if not os.path.islink(path):
+                os.chmod(path, value | (0o700 if folder else 0))
+        elif what == "link":
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            os.symlink(str(value), path)
+        elif what == "folder":
+            os.makedirs(path, exist_ok=True)
+        elif what == "rename":
+            os.rename(path, os.path.join(root, str(value)))
+    except OSError:
+        return
+
+
+def planned(root: str, what: str, name: str, value: object) -> list[Planned]:
+    """What a tool would say that it is about to do; nothing where it could not."""
+    path = os.path.join(root, name)
+    blocked = any(
+        os.path.islink(above) or (os.path.lexists(above) and not os.path.isdir(above))
+        for above in (
+            os.path.join(root, *name.split("/")[:n]) for n in range(1, name.count("/") + 1)
+        )
+    )
+    if blocked:
+        return []
+    is_file = os.path.isfile(path) and not os.path.islink(path)
+    if what == "write" and isinstance(value, bytes) and (is_file or not os.path.lexists(path)):
+        return [Planned(path, file_state(value))]
+    if what == "remove" and os.path.lexists(path):
+        return [Planned(path, ABSENT)]
+    if what == "mode" and isinstance(value, int) and is_file:
+        return [Planned(path, file_state(Path(path).read_bytes(), value))]
+    if what == "link" and not os.path.lexists(path):
+        return [Planned(path, link_state(str(value)))]
+    if what == "folder" and not os.path.lexists(path):
+        return [Planned(path, folder_state())]
+    if what == "rename" and is_file:
+        target = os.path.join(root, str(value))
+        there = os.path.dirname(target)
+        if target != path and os.path.isdir(there) and os.path.realpath(there) == there:
+            mode = os.stat(path).st_mode & 0o7777
+            after: State = file_state(Path(path).read_bytes(), mode)
+            if not os.path.isdir(target):
+                return [Planned(path, ABSENT), Planned(target, after)]
+    return []
+
+
+@settings(max_examples=60)
+@given(groups, groups)
+def test_undo_restores_every_byte_mode_and_link(
+    history: list[tuple[bool, list[tuple[str, str, object]]]],
+    turn: list[tuple[bool, list[tuple[str, str, object]]]],
+) -> None:
+    with tempfile.TemporaryDirectory() as folder, Checkpoints(f"{folder}/store") as store:
+        root = os.path.join(os.path.realpath(folder), "work")
+        os.mkdir(root)
+        for _, group in history:
+            for action in group:
+                act(root, *action)
+        before = picture(root)
+
+        for number, (by_tool, group) in enumerate(turn):
+            author = Author("s", "t", f"c{number}", "tool")
+            if by_tool:
+                for action in group:
+                    plan = planned(root, *action)
+                    if plan:
+                        store.before(author, LocalDisk(), plan)
+                        act(root, *action)
+            else:
+                snapshot = store.snapshot(root, author)
+                for action in group:
+                    act(root, *action)
+                store.after_command(snapshot)
+        after = picture(root)
+
+        if not store.turns():
+            assert after == before
+            return
+        report = store.undo(turn="t")
+        assert report.left == []
+        assert picture(root) == before
+
+        if report.undo_turn:
+            again = store.undo(turn=report.undo_turn)
+            assert again.left == []
+            assert picture(root) == after

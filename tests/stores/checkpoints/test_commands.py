@@ -1,0 +1,178 @@
+"""Commands: whatever they made, changed or removed below the folder can be undone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.stores.checkpoints.conftest import Agent, picture
+
+from hermes.stores.checkpoints import Checkpoints
+from hermes.stores.checkpoints.snapshots import Limits
+
+
+def fill(root: Path) -> None:
+    """A small project, with what is often forgotten."""
+    (root / "src").mkdir()
+    (root / ".git" / "refs").mkdir(parents=True)
+    (root / "build").mkdir()
+    (root / ".gitignore").write_text("build\n")
+    (root / ".git" / "refs" / "main").write_text("abc")
+    (root / "build" / "out").write_bytes(os.urandom(300_000))
+    (root / "src" / "a.py").write_text("print(1)\n")
+    (root / "src" / "link").symlink_to("a.py")
+    (root / "empty").mkdir(mode=0o750)
+    (root / "run.sh").write_text("#!/bin/sh\n")
+    (root / "run.sh").chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf build src .git",
+        "rm -rf ./* ./.g*",
+        'rm -rf "$PWD"',
+        "mv src lib && mv build/out .",
+        "chmod 600 run.sh && chmod 700 empty",
+        "rm src/link && mkdir src/link && touch src/link/x",
+        "rm -r empty && echo file > empty",
+        "ln -sf run.sh src/link && echo more >> src/a.py",
+        "mkdir -p a/b/c && mkfifo a/b/c/pipe && rm .gitignore",
+        "printf 'print(2)\\n' > src/a.py",
+        "touch src/a.py; true",
+    ],
+)
+def test_undo_brings_back_what_a_command_did(agent: Agent, root: Path, command: str) -> None:
+    fill(root)
+    before = picture(root)
+
+    changes = agent.run(command)
+    if changes:
+        assert agent.store.undo(turn="one").left == []
+
+    assert picture(root) == before
+
+
+def test_a_change_of_the_same_size_in_the_same_instant_is_seen(agent: Agent, root: Path) -> None:
+    file = root / "a"
+    for number in range(20):
+        file.write_text(f"{number:06}")
+        before = agent.store.snapshot(str(root), agent.author(f"t{number}", "terminal"))
+        status = file.stat()
+        file.write_text(f"{number + 500:06}")
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+        assert len(agent.store.after_command(before)) == 1
+
+
+def test_another_process_finds_what_the_last_one_saw(agent: Agent, root: Path) -> None:
+    fill(root)
+    agent.run("true")
+    agent.store.close()
+
+    with Checkpoints() as other:
+        snapshot = other.snapshot(str(root), agent.author("two", "terminal"))
+        other.after_command(snapshot)
+
+    assert snapshot.stored == 0
+    assert snapshot.files >= 8
+
+
+def test_a_file_that_a_command_made_is_kept_before_the_next(agent: Agent, root: Path) -> None:
+    agent.run("echo precious > made", "one")
+    agent.run("rm made", "two")
+
+    agent.store.undo(turn="two")
+
+    assert (root / "made").read_text() == "precious\n"
+
+
+def test_what_a_tool_wrote_meanwhile_stays_the_tools(agent: Agent, root: Path) -> None:
+    before = agent.store.snapshot(str(root), agent.author("one", "terminal"))
+    agent.write("by-tool", b"x", "two")
+    (root / "by-command").write_text("y")
+
+    changes = agent.store.after_command(before)
+
+    assert [os.path.basename(change.place) for change in changes] == ["by-command"]
+
+
+def test_limits_are_said(home: Path, root: Path) -> None:
+    limits = Limits(file_bytes=10)
+    with Checkpoints(limits=limits) as store:
+        (root / "large").write_text("x" * 100)
+        agent = Agent(store, root)
+        before = store.snapshot(str(root), agent.author("one", "terminal"))
+        (root / "large").unlink()
+        store.after_command(before)
+
+        report = store.undo(turn="one")
+
+    assert "large" in before.notes[0]
+    assert "not kept" in report.left[0].reason
+
+
+def test_a_tree_that_is_too_large_is_said_and_nothing_is_made_up(home: Path, root: Path) -> None:
+    for folder in range(10):
+        (root / f"d{folder}").mkdir()
+        for name in range(10):
+            (root / f"d{folder}" / f"f{name}").write_text("x")
+    with Checkpoints(limits=Limits(files=30)) as store:
+        agent = Agent(store, root)
+        before = store.snapshot(str(root), agent.author("one", "terminal"))
+        changes = store.after_command(before)
+
+    assert any("30 files" in note for note in before.notes)
+    assert changes == []
+
+
+def test_the_home_folder_is_left_out(agent: Agent, root: Path, home: Path) -> None:
+    inside = root / ".hermes"
+    inside.mkdir()
+    (inside / "config.yaml").write_text("x")
+    os.environ["HERMES_HOME"] = str(inside)
+
+    before = agent.store.snapshot(str(root), agent.author("one", "terminal"))
+    agent.store.after_command(before)
+
+    assert all(b"config.yaml" not in listing for listing in before.folders.values())
+
+
+def test_a_command_that_was_cut_off_is_undone_all_the_same(agent: Agent, root: Path) -> None:
+    fill(root)
+    script = """
+import os, shutil, signal, sys
+from hermes.stores.checkpoints import Author, Checkpoints
+Checkpoints().snapshot(sys.argv[1], Author("s", "cut", "c", "terminal"))
+shutil.rmtree(sys.argv[1] + "/build")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    before = picture(root)
+    subprocess.run([sys.executable, "-c", script, str(root)], check=False)
+    (root / "mine").write_text("made afterwards by the user")
+
+    report = agent.store.undo(below=str(root))
+
+    after = picture(root)
+    assert after.pop("mine")
+    assert after == before
+    assert [os.path.basename(one.place) for one in report.left] == ["mine"]
+    assert agent.store.undo(below=str(root)).resumed is False
+
+
+def test_progress_is_told(agent: Agent, root: Path) -> None:
+    for name in range(1200):
+        (root / str(name)).write_text("x")
+    told: list[float] = []
+
+    agent.store.snapshot(
+        str(root),
+        agent.author("one", "terminal"),
+        progress=lambda text, *, fraction: told.append(fraction),
+    )
+
+    assert told == sorted(told)
+    assert len(told) >= 2

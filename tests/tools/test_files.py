@@ -1,0 +1,446 @@
+"""read_file, write_file and patch: nothing lost, nothing guessed, everything said."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from tests.tools.bench import Bench
+
+# -- read_file ------------------------------------------------------------------------------------
+
+
+def test_a_file_is_read_with_line_numbers(bench: Bench) -> None:
+    (bench.work / "a.txt").write_text("one\ntwo\nthree\n")
+
+    answer = bench("read_file", path="a.txt", offset=2, limit=1)
+
+    assert "two" in answer["content"]
+    assert "one" not in answer["content"]
+    assert answer["total_lines"] == 3
+    assert answer["next_offset"] == 3
+
+
+def test_a_negative_offset_reads_the_end(bench: Bench) -> None:
+    (bench.work / "a.txt").write_text("".join(f"line {n}\n" for n in range(1, 101)))
+
+    answer = bench("read_file", path="a.txt", offset=-2)
+
+    assert "line 99" in answer["content"]
+    assert "line 100" in answer["content"]
+    assert "line 98" not in answer["content"]
+
+
+def test_a_missing_file_names_its_neighbours(bench: Bench) -> None:
+    (bench.work / "config.yaml").write_text("")
+
+    answer = bench("read_file", path="confg.yaml")
+
+    assert "confg.yaml" in answer["error"]
+    assert "config.yaml" in answer["hint"]
+
+
+def test_what_is_no_text_is_named(bench: Bench) -> None:
+    (bench.work / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4)
+    (bench.work / "folder").mkdir()
+    os.mkfifo(bench.work / "pipe")
+
+    picture = bench("read_file", path="a.png")
+    assert "vision_analyze" in picture["hint"]
+    assert "1,032 bytes" in picture["error"] or "1032" in picture["error"]
+    assert "directory_list" in bench("read_file", path="folder")["hint"]
+    assert "pipe" in bench("read_file", path="pipe")["error"]
+    assert "error" in bench("read_file", path="/dev/zero")
+    assert "error" in bench("read_file", path="/proc/self/environ")
+
+
+def test_an_unchanged_page_is_not_shown_twice_unless_asked_for(bench: Bench) -> None:
+    path = bench.work / "a.txt"
+    path.write_text("".join(f"some line of text {n}\n" for n in range(500)))
+    first = bench("read_file", path="a.txt")
+
+    again = bench("read_file", path="a.txt")
+    os.utime(path, (1, 1))
+    touched = bench("read_file", path="a.txt")
+    forced = bench("read_file", path="a.txt", force=True)
+    path.write_text(path.read_text() + "more\n")
+    changed = bench("read_file", path="a.txt")
+
+    assert "unchanged since call s1-1" in again["note"]
+    assert "unchanged since call s1-1" in touched["note"]
+    assert forced["content"] == first["content"]
+    assert "more" in changed["content"]
+
+
+def test_a_huge_file_is_read_a_page_at_a_time_in_little_memory(bench: Bench) -> None:
+    path = bench.work / "huge"
+    line = b"x" * 99 + b"\n"
+    with path.open("wb") as file:
+        for _ in range(200):
+            file.write(line * 10_000)
+    script = (
+        "import json, resource, sys\n"
+        "from hermes.core import ToolCall\n"
+        "from hermes.runtime.app import App\n"
+        "app = App()\n"
+        "def call(path):\n"
+        "    return json.loads(app.runtime.call_sync(\n"
+        "        ToolCall('read_file', {'path': path, 'limit': 10})).content)\n"
+        "call('small')\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "answer = call('huge')\n"
+        "after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "print(json.dumps([answer['total_lines'], after - before]))\n"
+    )
+    (bench.work / "small").write_text("small\n")
+
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+
+    lines, grown = json.loads(done.stdout)
+    assert lines == 2_000_000
+    assert grown < 30 * 1024
+
+
+# -- write_file -----------------------------------------------------------------------------------
+
+
+def test_a_new_file_is_made_with_its_folders(bench: Bench) -> None:
+    answer = bench("write_file", path="a/b/c.txt", content="hello\n")
+
+    assert answer == {"path": "a/b/c.txt", "bytes": 6, "lines": 1, "created": True}
+    assert (bench.work / "a/b/c.txt").read_bytes() == b"hello\n"
+
+
+def test_a_stale_write_is_refused_and_shows_what_changed(bench: Bench) -> None:
+    path = bench.work / "a.txt"
+    path.write_text("one\ntwo\n")
+    bench("read_file", path="a.txt")
+    path.write_text("one\nTWO by the person\n")
+
+    refused = bench("write_file", path="a.txt", content="mine\n")
+
+    assert "changed since you read it" in refused["error"]
+    assert "TWO by the person" in refused["error"]
+    assert path.read_text() == "one\nTWO by the person\n"
+    bench("read_file", path="a.txt")
+    assert "diff" in bench("write_file", path="a.txt", content="mine\n")
+    assert path.read_text() == "mine\n"
+
+
+def test_times_alone_never_count_as_a_change(bench: Bench) -> None:
+    path = bench.work / "a.txt"
+    path.write_text("one\n")
+    bench("read_file", path="a.txt")
+    for when in (1, time.time() - 2, time.time() + 2):
+        os.utime(path, (when, when))
+
+        assert "error" not in bench("write_file", path="a.txt", content=f"{when}\n")
+
+
+def test_of_two_writers_the_second_is_told_who_won(bench: Bench) -> None:
+    (bench.work / "a.txt").write_text("old\n")
+    one, two = bench.another("s1", agent="root/1"), bench.another("s1", agent="root/2")
+    one("read_file", path="a.txt")
+    two("read_file", path="a.txt")
+
+    won = one("write_file", path="a.txt", content="by the first\n")
+    lost = two("write_file", path="a.txt", content="by the second\n")
+
+    assert "error" not in won
+    assert "root/1" in lost["error"]
+    assert (bench.work / "a.txt").read_text() == "by the first\n"
+
+
+def test_mode_and_link_stay(bench: Bench) -> None:
+    script = bench.work / "run.sh"
+    script.write_text("echo old\n")
+    script.chmod(0o755)
+    (bench.work / "link.sh").symlink_to("run.sh")
+
+    bench("write_file", path="link.sh", content="echo new\n")
+
+    assert (bench.work / "link.sh").is_symlink()
+    assert script.read_text() == "echo new\n"
+    assert stat.S_IMODE(script.stat().st_mode) == 0o755
+
+
+def test_a_hard_linked_file_is_refused_with_the_reason(bench: Bench) -> None:
+    (bench.work / "a.txt").write_text("shared\n")
+    os.link(bench.work / "a.txt", bench.work / "b.txt")
+
+    refused = bench("write_file", path="a.txt", content="mine\n")
+
+    assert bench.status == "refused"
+    assert "hard link" in refused["error"]
+    assert (bench.work / "b.txt").read_text() == "shared\n"
+
+
+def test_a_large_file_does_not_shrink_by_accident(bench: Bench) -> None:
+    path = bench.work / "a.py"
+    path.write_text("".join(f"value_{n} = {n}\n" for n in range(2_000)))
+
+    refused = bench("write_file", path="a.py", content="value_1 = 2\n")
+    elided = bench(
+        "write_file", path="a.py", content="value_1 = 2\n# ... rest of the code unchanged ...\n"
+    )
+    told = bench("write_file", path="a.py", content="value_1 = 2\n", allow_shrink=True)
+
+    assert "shrink" in refused["error"]
+    assert "stands for more" in elided["error"]
+    assert told["lines"] == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept"),
+    [
+        (b"a\r\nb\r\n", "a\nc\n", b"a\r\nc\r\n"),
+        (b"\xef\xbb\xbfa\n", "b\n", b"\xef\xbb\xbfb\n"),
+        ("\ufeffäa\n".encode("utf-16-le"), "öb\n", "\ufefföb\n".encode("utf-16-le")),
+        ("straße und bäume\n".encode("latin-1"), "Größe\n", "Größe\n".encode("latin-1")),
+        (b"a\r\nb\nc\r\n", "a\nX\nc\n", b"a\r\nX\r\nc\r\n"),
+    ],
+)
+def test_line_ends_and_encoding_stay(bench: Bench, before: bytes, after: str, kept: bytes) -> None:
+    (bench.work / "a.txt").write_bytes(before)
+
+    bench("write_file", path="a.txt", content=after)
+
+    assert (bench.work / "a.txt").read_bytes() == kept
+
+
+def test_every_text_arrives_as_it_was_meant(bench: Bench) -> None:
+    chance = random.Random(7)
+    pieces = [
+        "\\",
+        "\\\\n",
+        '"',
+        "'",
+        "$'\\x41'",
+        "\u2028",
+        "😀",
+        "\\u0041",
+        "`",
+        "\t",
+        "\x1b[0m",
+        "{}",
+    ]
+    for _ in range(100):
+        text = "".join(chance.choice(pieces) for _ in range(30)) + "\n"
+
+        bench("write_file", path="t.txt", content=text)
+
+        assert (bench.work / "t.txt").read_bytes() == text.encode()
+
+
+def test_a_full_disk_leaves_the_old_content(bench: Bench, tmp_path: Path) -> None:
+    small = bench.work / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(small)], check=True)
+    try:
+        (small / "a.txt").write_text("old\n")
+
+        refused = bench("write_file", path="small/a.txt", content="x" * 200_000)
+        fits = bench("write_file", path="small/a.txt", content="new\n")
+
+        assert "disk is full" in refused["error"]
+        assert "intact" in refused["error"]
+        assert "error" not in fits
+        assert sorted(os.listdir(small)) == ["a.txt"]
+        assert (small / "a.txt").read_text() == "new\n"
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+WRITER = """
+import sys
+from hermes.core import ToolCall
+from hermes.runtime.app import App
+app = App()
+for n in range(10_000):
+    for name in "abcd":
+        text = f"{n:08d}" * 4000 + "\\n"
+        app.runtime.call_sync(ToolCall("write_file", {"path": name, "content": text}))
+    print(n, flush=True)
+"""
+
+
+def test_kill_during_writes_leaves_old_or_new(bench: Bench) -> None:
+    chance = random.Random(3)
+    for _ in range(6):
+        writer = subprocess.Popen([sys.executable, "-c", WRITER], stdout=subprocess.PIPE)
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        time.sleep(chance.random() * 0.2)
+        writer.send_signal(signal.SIGKILL)
+        writer.communicate()
+
+        for name in "abcd":
+            text = (bench.work / name).read_text()
+            assert text == text[:8] * 4000 + "\n"
+    assert {name for name in os.listdir(bench.work) if not name.startswith(".hermes-")} == set(
+        "abcd"
+    )
+
+
+# -- patch ----------------------------------------------------------------------------------------
+
+
+def test_a_piece_of_text_is_replaced(bench: Bench) -> None:
+    (bench.work / "a.py").write_text("def f():\n    return 1\n")
+
+    answer = bench("patch", path="a.py", old_string="return 1", new_string="return 2")
+
+    assert answer["replacements"] == 1
+    assert "+    return 2" in answer["diff"]
+    assert (bench.work / "a.py").read_text() == "def f():\n    return 2\n"
+
+
+def test_a_patch_twice_is_recognised(bench: Bench) -> None:
+    (bench.work / "a.py").write_text("x = 1\ny = 2\n")
+
+    bench("patch", path="a.py", old_string="y = 2", new_string="y = 5")
+
+    again = bench("patch", path="a.py", old_string="y = 2", new_string="y = 5")
+
+    assert again["already_applied"] is True
+    assert (bench.work / "a.py").read_text() == "x = 1\ny = 5\n"
+
+
+def test_a_broken_edit_warns_and_is_kept(bench: Bench) -> None:
+    (bench.work / "a.json").write_text('{"a": 1}\n')
+
+    answer = bench("patch", path="a.json", old_string="1}", new_string="1")
+
+    assert "no longer parses" in answer["warning"]
+    assert (bench.work / "a.json").read_text() == '{"a": 1\n'
+
+
+def test_a_patch_over_several_files_is_all_or_nothing(bench: Bench) -> None:
+    for name in "abc":
+        (bench.work / name).write_text(f"{name} one\n{name} two\n")
+    good = "--- a/{0}\n+++ b/{0}\n@@ -1,2 +1,2 @@\n {0} one\n-{0} two\n+{0} 2\n"
+    bad = "--- a/c\n+++ b/c\n@@ -1,2 +1,2 @@\n c one\n-c three\n+c 3\n"
+
+    refused = bench("patch", mode="patch", patch=good.format("a") + good.format("b") + bad)
+
+    assert "c:" in refused["error"]
+    assert [(bench.work / n).read_text() for n in "abc"] == [f"{n} one\n{n} two\n" for n in "abc"]
+
+    done = bench("patch", mode="patch", patch=good.format("a") + good.format("b"))
+
+    assert [file["path"] for file in done["files"]] == ["a", "b"]
+    assert (bench.work / "b").read_text() == "b one\nb 2\n"
+
+
+def test_a_patch_makes_moves_and_deletes_files(bench: Bench) -> None:
+    (bench.work / "old.txt").write_text("one\ntwo\n")
+    (bench.work / "gone.txt").write_text("bye\n")
+    text = (
+        "*** Begin Patch\n*** Add File: sub/new.txt\n+hello\n"
+        "*** Update File: old.txt\n*** Move to: moved.txt\n@@\n one\n-two\n+2\n"
+        "*** Delete File: gone.txt\n*** End Patch\n"
+    )
+
+    answer = bench("patch", mode="patch", patch=text)
+
+    assert "error" not in answer
+    assert (bench.work / "sub/new.txt").read_text() == "hello\n"
+    assert (bench.work / "moved.txt").read_text() == "one\n2\n"
+    assert sorted(os.listdir(bench.work)) == ["moved.txt", "sub"]
+
+
+def test_the_gate_judges_every_file_of_a_patch(bench: Bench) -> None:
+    text = "*** Begin Patch\n*** Add File: ok.txt\n+x\n*** Add File: ../../out.txt\n+x\n*** End Patch\n"
+
+    bench("patch", mode="patch", patch=text)
+
+    assert bench.status == "refused"
+    assert not (bench.work / "ok.txt").exists()
+
+
+@pytest.mark.parametrize("tool", ["read_file", "write_file", "patch"])
+def test_links_to_guarded_places_are_refused(
+    bench: Bench, tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = tmp_path / "person"
+    (person / ".ssh").mkdir(parents=True)
+    keys = person / ".ssh" / "authorized_keys"
+    keys.write_text("key\n")
+    monkeypatch.setenv("HOME", str(person))
+    (bench.work / "notes.txt").symlink_to(keys)
+    (bench.work / "folder").symlink_to(person / ".ssh")
+    more = {
+        "read_file": {},
+        "write_file": {"content": "x"},
+        "patch": {"old_string": "key", "new_string": "x"},
+    }[tool]
+
+    from hermes.runtime.app import App
+
+    app = App()
+    person_bench = Bench(app, bench.work)
+    for path in ("notes.txt", "folder/authorized_keys", str(keys), "~/.ssh/authorized_keys"):
+        person_bench(tool, path=path, **more)
+
+        assert person_bench.status == "refused", path
+    assert keys.read_text() == "key\n"
+    app.close()
+
+
+def test_a_hundred_patches_at_once(bench: Bench) -> None:
+    from hermes.core import ToolCall
+
+    for n in range(100):
+        (bench.work / f"{n}.txt").write_text(f"number {n}\n")
+    calls = [
+        ToolCall(
+            "patch",
+            {"path": f"{n}.txt", "old_string": f"number {n}", "new_string": f"NUMBER {n}"},
+            id=str(n),
+        )
+        for n in range(100)
+    ]
+
+    outcomes = bench.app.runtime.call_many_sync(calls, bench.context)
+
+    assert {outcome.status for outcome in outcomes} == {"ok"}
+    for n in range(100):
+        assert (bench.work / f"{n}.txt").read_text() == f"NUMBER {n}\n"
+
+
+def test_parallel_edits_of_one_file_are_all_kept(bench: Bench) -> None:
+    (bench.work / "a.txt").write_text("".join(f"line {n}\n" for n in range(20)))
+    others = [bench.another(f"p{n}") for n in range(20)]
+
+    def edit(n: int) -> None:
+        others[n]("patch", path="a.txt", old_string=f"line {n}\n", new_string=f"LINE {n}\n")
+
+    threads = [threading.Thread(target=edit, args=(n,)) for n in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert (bench.work / "a.txt").read_text() == "".join(f"LINE {n}\n" for n in range(20))
+
+
+def test_only_the_changed_bytes_of_a_long_file_change(bench: Bench) -> None:
+    lines = [f"{n} " + "x" * 5_000 + "\n" for n in range(5_000)]
+    path = bench.work / "long.txt"
+    path.write_text("".join(lines))
+
+    bench("patch", path="long.txt", old_string="\n4900 x", new_string="\nEDITED x")
+
+    lines[4_900] = lines[4_900].replace("4900", "EDITED", 1)
+    assert path.read_text() == "".join(lines)
