@@ -39,6 +39,11 @@ def add(registry: ToolRegistry, name: str, toolset: str = "late", **more: Any) -
     return registry.register(name, toolset, {}, lambda: "done", effect="read", **more)
 
 
+def catalogue_of(offer: Offer) -> str:
+    found = {d["function"]["name"]: d["function"] for d in offer.definitions()}
+    return str(found["tool_search"]["description"])
+
+
 def names(found: list[dict[str, Any]]) -> list[str]:
     return [definition["function"]["name"] for definition in found]
 
@@ -54,7 +59,7 @@ def offer(registry: ToolRegistry) -> Offer:
 
 
 def test_few_tools_are_all_sent_and_there_is_nothing_to_search() -> None:
-    registry = filled(10)
+    registry = filled(2)
 
     offer = Offer(registry, registry.entries())
 
@@ -64,14 +69,13 @@ def test_few_tools_are_all_sent_and_there_is_nothing_to_search() -> None:
 
 def test_of_many_only_the_core_is_sent(offer: Offer) -> None:
     assert offer.deferred
-    assert names(offer.definitions()) == ["read_artifact", "tool_search"]
-    assert set(names(offer.definitions())) <= set(CORE)
+    assert {"read_file", "terminal", "tool_search"} <= set(names(offer.definitions())) <= set(CORE)
 
 
 def test_the_catalogue_names_every_tool_that_is_not_sent(
     registry: ToolRegistry, offer: Offer
 ) -> None:
-    text = offer.definitions()[-1]["function"]["description"]
+    text = catalogue_of(offer)
 
     assert all(f"tool_{number:03}" in text for number in range(60))
     assert all(name in text for name in ("system_info", "sleep", "clipboard"))
@@ -84,7 +88,7 @@ def test_a_long_catalogue_folds_its_largest_families_and_all_stay_within_reach()
 
     offer = Offer(registry, registry.entries())
 
-    text = offer.definitions()[-1]["function"]["description"]
+    text = catalogue_of(offer)
     lines = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
     assert lines["huge"].startswith("300 tools such as thing_000")
     assert text.count("tool_") <= CATALOGUE + 60
@@ -212,6 +216,7 @@ def test_an_offer_without_search_sends_everything(registry: ToolRegistry) -> Non
 def test_loading_from_many_threads_loads_each_once(offer: Offer) -> None:
     import threading
 
+    before = len(offer.definitions())
     wanted = [f"tool_{number:03}" for number in range(60)]
     threads = [threading.Thread(target=offer.load, args=(wanted,)) for _ in range(8)]
     for thread in threads:
@@ -220,4 +225,4 @@ def test_loading_from_many_threads_loads_each_once(offer: Offer) -> None:
         thread.join()
 
     sent = names(offer.definitions())
-    assert len(sent) == len(set(sent)) == 62
+    assert len(sent) == len(set(sent)) == before + 60

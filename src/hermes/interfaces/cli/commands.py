@@ -10,6 +10,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "toolsets": ("toolsets", "list and show groups of tools"),
     "call": ("call", "call a tool: hermes call NAME key=value …"),
     "tool": ("tool", "register tools written in YAML"),
+    "ps": ("ps", "what commands of Hermes run here; end one"),
     "undo": ("undo", "take back what an agent changed: hermes undo [TURN|CALL]"),
     "checkpoints": ("checkpoints", "what undo keeps: list, show, diff, restore, prune"),
     "plugins": ("plugins", "what each plugin brought, and why anything is missing"),
