@@ -180,6 +180,8 @@ class Guardian:
         finally:
             theirs.close()
         self._socket = ours
+        # From the start: somebody may kill it, and then it must not stay as a zombie.
+        threading.Thread(target=_reap, args=(self.pid,), name="hermes-reap", daemon=True).start()
         return ours
 
     def _drop(self) -> None:
@@ -187,8 +189,7 @@ class Guardian:
             return
         self._socket.close()
         self._socket = None
-        pid, self.pid = self.pid, 0
-        threading.Thread(target=_reap, args=(pid,), name="hermes-reap", daemon=True).start()
+        self.pid = 0
 
     def forget(self) -> None:
         """In a forked child: the guardian is our parent's, not ours."""

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 class Place(Protocol):
     """Where commands are started, by whom, and with what."""
 
-    owner: Guardian
+    @property
+    def owner(self) -> Guardian:
+        """Whoever starts commands there and ends them."""
+        ...
 
     def shell(self) -> tuple[bytes, bool]:
         """The shell to run commands with, and whether it is bash."""
