@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Approver(Protocol):
-        """Asks a human. May be sync or async; anything but a clear yes is a no."""
+        """Asks a human. May be sync or async; anything but a clear yes is a no.
+
+        None says that nobody could be asked.
+        """
 
         def __call__(self, request: ApprovalRequest) -> Any: ...
 

@@ -3,11 +3,15 @@
     protocol.py     what every such place can do: `Environment`, `CommandResult`, `Isolation`
     choosing.py     which environment a task works in
     tasks.py        the environment of a task, made at its first command
+    backends.py     the kinds there are, and how one is made from the settings
     local/          this machine: shell, owned processes, the guardian
+    sandbox/        this machine behind walls: bubblewrap
+    docker/         a container
 
 What all of them share:
 
     variables.py    what a command sees of the environment
+    shell_disk.py   files that only a shell can reach; shared_folder.py: one that both sides have
     shell_state.py  folder, variables and functions from one command to the next
     output/         what commands print, within bounds and readable
     exits.py        what exit codes mean

@@ -90,7 +90,9 @@ def waiting(one: Background, pids: list[int]) -> bool:
 
     if not one.takes_input:
         return False
-    blocked = waits_for_input(pids, ("/dev/pts/", "/dev/tty", "pipe:"))
+    # Processes of another machine can't be looked at here.
+    seen = [] if getattr(one, "far", False) else pids
+    blocked = waits_for_input(seen, ("/dev/pts/", "/dev/tty", "pipe:"))
     return bool(blocked) or looks_like_prompt(one.recent())
 
 
@@ -195,7 +197,7 @@ def ports(running: list[Background]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for one in running:
         listening: set[str] = set()
-        for pid in one.pids():
+        for pid in [] if getattr(one, "far", False) else one.pids():
             try:
                 connections = psutil.Process(pid).net_connections("inet")
             except psutil.Error:

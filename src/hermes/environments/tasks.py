@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hermes.core.context import ToolContext
+    from hermes.environments.backends import Setting
     from hermes.environments.protocol import Environment
 
 # Variables of our own that commands may see besides the usual ones, by name.
@@ -30,16 +31,20 @@ def environment_so_far(ctx: ToolContext) -> Environment | None:
 
 
 def _made(ctx: ToolContext) -> Environment:
-    from hermes.environments.local import LocalEnvironment
+    from hermes.environments.backends import backend
+    from hermes.environments.choosing import kind_of
 
-    return LocalEnvironment(ctx.workspace, env=ctx.task.env, task=ctx.task_id, passed=_passed(ctx))
+    passed: Sequence[str] = setting_of(ctx)(PASSED, ())
+    return backend(kind_of(ctx)).make(
+        ctx.workspace, setting_of(ctx), env=ctx.task.env, task=ctx.task_id, passed=passed
+    )
 
 
-def _passed(ctx: ToolContext) -> Sequence[str]:
+def setting_of(ctx: ToolContext) -> Setting:
+    """Reads settings by name; what is given along where there is none of that name."""
     from hermes.core.config import DEFAULTS
 
     app = ctx.services.get("app")
-    if app is None or PASSED not in DEFAULTS:
-        return ()
-    names: Sequence[str] = app.config.get(PASSED)
-    return names
+    return lambda name, default: (
+        default if app is None or name not in DEFAULTS else app.config.get(name)
+    )

@@ -339,10 +339,7 @@ class Runtime:
             return answers.refused(ruling.reason)
         context = flight.context
         if context.approver is None:
-            flight.verdict = "nobody to ask"
-            return answers.refused(
-                f"{ruling.reason}, which needs a person's approval, and nobody can be asked here"
-            )
+            return self._nobody(flight, ruling)
         # What is approved is what runs: neither who called nor who is asked can change it any more.
         flight.arguments = deepcopy(flight.arguments)
         request = ApprovalRequest(
@@ -367,6 +364,8 @@ class Runtime:
             flight.verdict = "asking failed"
             return answers.refused(f"asking for approval failed: {type(error).__name__}")
         flight.cancellation.check()
+        if said is None:
+            return self._nobody(flight, ruling)
         flight.approver = getattr(said, "by", "") or context.front_door
         if said is not True and not (isinstance(said, str) and said in _YES):
             flight.verdict = "denied"
@@ -386,6 +385,12 @@ class Runtime:
             # On disk before it runs: a call that kills us has still been noted.
             self.audit.record(flight.line("approved", 0.0), now=True)
         return None
+
+    def _nobody(self, flight: Flight, ruling: Ruling) -> answers.Answer:
+        flight.verdict = "nobody to ask"
+        return answers.refused(
+            f"{ruling.reason}, which needs a person's approval, and nobody can be asked here"
+        )
 
     def _same_ruling(self, flight: Flight, ruling: Ruling) -> bool:
         """Whether what was approved is still what would run: scripts may change meanwhile."""

@@ -238,7 +238,7 @@ class Gate:
                     ),
                 )
             action: Literal["ask", "refuse"] = "refuse" if finding.severity == "refuse" else "ask"
-            reason = f"{finding.description}: {finding.command}"
+            reason = f"{finding.description.rstrip('.')}: {finding.command}"
             about = targets(finding.command.split(), cwd)
             yield Ruling(
                 action,

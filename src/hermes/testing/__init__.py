@@ -1,4 +1,4 @@
-"""For tests, ours and yours: a home folder and a clock that last as long as a test."""
+"""For tests, ours and yours: a home folder, a clock and a model that last as long as a test."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ import tempfile
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from hermes.testing.model_server import ScriptedModel
+from hermes.testing.model_turns import Call, Turn
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+__all__ = ["Call", "FakeClock", "ScriptedModel", "Turn", "temporary_home"]
 
 
 @contextmanager

@@ -34,14 +34,15 @@ def command(*words: str) -> tuple[int, str]:
 
 
 def test_what_runs_is_shown_with_its_task(local: LocalEnvironment) -> None:
-    started = local.start("sleep 811")
+    started = local.start("echo begun; sleep 811")
+    assert started.wait(10, until=lambda: "begun" in started.recent())
 
     code, shown = command("--json")
 
     mine = [one for one in json.loads(shown) if one["pid"] == started.pid]
     assert code == 0
     assert mine[0]["task"] == "errand"
-    assert mine[0]["command"] == "sleep 811"
+    assert mine[0]["command"].endswith("sleep 811")
     assert "sleep 811" in command()[1]
 
 

@@ -6,10 +6,15 @@ from hermes.core.errors import HermesError
 
 # name -> (module in this package, help line)
 COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("run", 'an agent carries out a request: hermes run "…"'),
+    "model": ("model", "which model is asked; choose or try one"),
+    "setup": ("setup", "find a model, try it, remember it"),
+    "sessions": ("sessions", "conversations: list, show, export, rename, delete, fork"),
     "tools": ("tools", "list, show and search the tools"),
     "toolsets": ("toolsets", "list and show groups of tools"),
     "call": ("call", "call a tool: hermes call NAME key=value …"),
     "tool": ("tool", "register tools written in YAML"),
+    "environments": ("environments", "where commands can run: list, test, prune"),
     "ps": ("ps", "what commands of Hermes run here; end one"),
     "undo": ("undo", "take back what an agent changed: hermes undo [TURN|CALL]"),
     "checkpoints": ("checkpoints", "what undo keeps: list, show, diff, restore, prune"),

@@ -107,6 +107,9 @@ def _run(app: CliApp, arguments: list[str]) -> int:
         app.out()
         app.table(FIRST_STEPS)
         return DONE
+    if " " in arguments[0].strip() and not arguments[0].startswith("-"):
+        # A text and no command: what is asked for is to be done.
+        arguments = ["run", *arguments]
     name = arguments[0]
     plugin = None
     if name not in COMMANDS and not name.startswith("-"):
@@ -151,6 +154,7 @@ def _plugin_command(app: CliApp, name: str) -> Command | None:
         known = [*COMMANDS, *app.plugins.commands]
         near = difflib.get_close_matches(name, known, 1, 0.5)
         meant = f"did you mean `{near[0]}`?" if near else "`hermes --help` lists them"
+        meant += f" (a request for the agent: hermes run {name:.40})"
         raise UsageError(f"no command is called {name!r:.80}; {meant}")
     return found
 

@@ -1,0 +1,296 @@
+"""The loop: ask the model, run its calls, append what came of them, ask again.
+
+A `Conversation` only ever appends. What the model is sent is the system text, then every message
+so far; the tools, in an order that only grows at its end. So the beginning of each request is the
+beginning of the one before, to the byte, and provider caches hold.
+
+Before a call begins its intent is in the journal, and its outcome as soon as it has ended: whoever
+resumes after a crash knows what was done, what was not, and what nobody can tell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from hermes.agent.budget import Budget, SpentError
+from hermes.agent.guard import LoopGuard
+from hermes.agent.providers.protocol import Done, Request, WindowError
+from hermes.core.entry import ToolCall
+from hermes.core.messages import Message, ToolUse, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, Protocol
+
+    from hermes.agent.providers.protocol import Event, Provider
+    from hermes.core.context import ToolContext
+    from hermes.core.entry import ToolOutcome
+    from hermes.runtime.deferral import Offer
+    from hermes.runtime.pipeline import Runtime
+
+    class Journal(Protocol):
+        """Where a conversation is kept, message by message and call by call."""
+
+        id: str
+
+        def append(self, message: Message, *, usage: Usage | None, turn: str) -> int: ...
+        def intend(
+            self, turn: str, call_id: str, tool: str, arguments: str, effect: str
+        ) -> int: ...
+        def outcome(self, call_seq: int, status: str, content: str, seconds: float) -> int: ...
+        def messages(self) -> list[Message]: ...
+        def intents(self) -> Sequence[Any]: ...
+        def journal(self) -> Sequence[Any]: ...
+
+    class Compactor(Protocol):
+        """Makes a conversation shorter when the model's window nears its end."""
+
+        async def __call__(self, conversation: Conversation, *, overflowed: bool) -> bool: ...
+
+
+Ended = Literal["answered", "stopped", "spent", "interrupted"]
+
+_AGAIN = "Your answer was empty. Answer the request, or call a tool."
+_AS_TEXT = "You wrote a tool call as text, so nothing was done. Call the tool itself."
+_LOOPING = "Note: this has given the same result {} times. Try something else, or tell the person."
+
+
+class Result(msgspec.Struct, frozen=True):
+    """How a turn ended: the last text, why, what it cost and what was refused on the way."""
+
+    text: str
+    ended: Ended
+    usage: Usage = Usage()
+    steps: int = 0
+    refused: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class Conversation:
+    """One conversation with one model."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        runtime: Runtime,
+        *,
+        system: str,
+        offer: Offer,
+        context: Callable[[str], ToolContext],
+        journal: Journal | None = None,
+        budget: Budget | None = None,
+        compact: Compactor | None = None,
+        on_event: Callable[[Event], None] | None = None,
+        messages: Sequence[Message] = (),
+        at_once: int = 16,
+    ) -> None:
+        self.provider = provider
+        self.runtime = runtime
+        self.system = Message("system", system)
+        self.offer = offer
+        self.journal = journal
+        self.budget = budget or Budget()
+        self.messages = list(messages)
+        self.last_input = 0
+        self._context = context
+        self._compact = compact
+        self._tell = on_event or (lambda _: None)
+        self._at_once = at_once
+        self._steering: list[str] = []
+        self._turns = itertools.count(sum(m.role == "user" for m in self.messages) + 1)
+        self._ids = {call.id for message in self.messages for call in message.calls}
+        self._running: ToolContext | None = None
+
+    async def turn(self, text: str, *, images: Sequence[Any] = ()) -> Result:
+        """Carry out one request of a person, to its answer or to the reason why it ended."""
+        name = f"{self.journal.id if self.journal else 'turn'}-{next(self._turns)}"
+        self.budget.renew()
+        work = _Work(name, LoopGuard())
+        self.append(Message("user", text, images=tuple(images)), turn=name)
+        try:
+            while True:
+                self.budget.step()
+                work.steps += 1
+                done = await self._ask(work)
+                if done.message.calls:
+                    stopped = await self._carry_out(done, work)
+                    if stopped:
+                        return self._end(work, "stopped", stopped)
+                elif (wrong := self._wrong(done)) and not work.nudged:
+                    work.nudged = True
+                    self.append(Message("user", wrong), turn=name)
+                elif not self._steering:
+                    return self._end(work, "answered", text=done.message.text)
+                self._take_steering(name)
+        except SpentError as error:
+            return self._end(work, "spent", str(error))
+        finally:
+            self._running = None
+
+    def listen(self, on_event: Callable[[Event], None]) -> None:
+        """Have what the model says told to somebody else from now on."""
+        self._tell = on_event
+
+    def steer(self, text: str) -> None:
+        """Say something while a turn is under way: the model reads it at its next step."""
+        self._steering.append(text)
+
+    def cancel_calls(self, reason: str = "the person stopped it") -> bool:
+        """Stop the calls under way, if there are any; the model is told and goes on."""
+        running = self._running
+        if running is None:
+            return False
+        running.cancellation.cancel(reason)
+        return True
+
+    def append(self, message: Message, *, usage: Usage | None = None, turn: str = "") -> None:
+        """Add to what was said: first to the journal, then here."""
+        if self.journal is not None:
+            self.journal.append(message, usage=usage, turn=turn)
+        self.messages.append(message)
+
+    # -- one step -----------------------------------------------------------------------------
+
+    async def _ask(self, work: _Work) -> Done:
+        if self._compact is not None:
+            await self._compact(self, overflowed=False)
+        try:
+            done = await self._answer()
+        except WindowError:
+            if self._compact is None or not await self._compact(self, overflowed=True):
+                raise
+            done = await self._answer()
+        self.budget.spend(done.usage, self._price(done))
+        self.last_input = done.usage.input
+        work.usage += done.usage
+        message = self._with_own_ids(done.message)
+        self.append(message, usage=done.usage, turn=work.turn)
+        return msgspec.structs.replace(done, message=message)
+
+    def _wrong(self, done: Done) -> str:
+        """What the model should be told about an answer that is none; nothing if it is one."""
+        from hermes.agent.providers.spelled import seems_call
+
+        if not done.message.text.strip():
+            return _AGAIN
+        return _AS_TEXT if seems_call(done.message.text, self.offer.reachable) else ""
+
+    def _price(self, done: Done) -> float:
+        from hermes.agent.providers.profiles import prices_of
+
+        prices = prices_of(done.model or self.provider.model)
+        return 0.0 if prices is None else prices.cost(done.usage)
+
+    async def _answer(self) -> Done:
+        request = Request(
+            (self.system, *self.messages),
+            tuple(self.offer.definitions()),
+        )
+        async for event in self.provider.stream(request):
+            self._tell(event)
+            if isinstance(event, Done):
+                return event
+        raise AssertionError("a provider ends with Done or raises")
+
+    async def _carry_out(self, done: Done, work: _Work) -> str:
+        """Run the calls of an answer; why the turn has to end, or nothing."""
+        uses = done.message.calls
+        # A fresh one for every step: what was cancelled stays cancelled.
+        context = self._context(work.turn)
+        calls = [ToolCall(use.name, use.arguments, id=use.id) for use in uses]
+        self._running = context
+        try:
+            outcomes = await self.runtime.call_many(
+                calls, context, at_once=self._at_once, watcher=_Record(self, uses, work)
+            )
+        finally:
+            self._running = None
+        stop = ""
+        for use, outcome in zip(uses, outcomes, strict=True):
+            said = work.guard.see(outcome, use.arguments, reads=self._reads(use))
+            content = outcome.content
+            if said == "tell":
+                content = f"{content}\n\n{_LOOPING.format('several')}"
+            elif said == "stop":
+                stop = f"stopped: {use.name} kept giving the same result and nothing else changed"
+            if outcome.status == "refused":
+                work.refused.append(f"{use.name}: {outcome.error}")
+            self.append(Message("tool", content, call_id=use.id, name=use.name), turn=work.turn)
+        return stop
+
+    def _reads(self, use: ToolUse) -> bool:
+        entry = self.runtime.registry.resolve(use.name)
+        return entry is None or entry.effect == "read"
+
+    def _with_own_ids(self, message: Message) -> Message:
+        """The same message with ids that no call of this conversation had before."""
+        calls = []
+        for use in message.calls:
+            own = use.id
+            while not own or own in self._ids:
+                own = f"call_{len(self._ids) + 1}"
+                if own in self._ids:
+                    own = f"{use.id or 'call'}_{len(self._ids) + 1}"
+            self._ids.add(own)
+            calls.append(use if own == use.id else ToolUse(own, use.name, use.arguments))
+        return msgspec.structs.replace(message, calls=tuple(calls)) if calls else message
+
+    def _take_steering(self, turn: str) -> None:
+        said, self._steering = self._steering, []
+        for text in said:
+            self.append(Message("user", text), turn=turn)
+
+    def _end(self, work: _Work, ended: Ended, reason: str = "", *, text: str = "") -> Result:
+        if reason:
+            # In the conversation, too: whoever goes on, person or model, sees why it ended here.
+            text = f"{text}\n\n{reason}".strip()
+            self.append(Message("assistant", text), turn=work.turn)
+        return Result(text, ended, work.usage, work.steps, tuple(work.refused), reason)
+
+
+class _Work:
+    """What one turn has done so far."""
+
+    __slots__ = ("guard", "nudged", "refused", "steps", "turn", "usage")
+
+    def __init__(self, turn: str, guard: LoopGuard) -> None:
+        self.turn = turn
+        self.guard = guard
+        self.usage = Usage()
+        self.steps = 0
+        self.nudged = False
+        self.refused: list[str] = []
+
+
+class _Record:
+    """Keeps intent and outcome of each call as they happen."""
+
+    def __init__(self, conversation: Conversation, uses: Sequence[ToolUse], work: _Work) -> None:
+        self._conversation = conversation
+        self._uses = uses
+        self._work = work
+        self._intents: dict[int, int] = {}
+
+    def begun(self, number: int) -> None:
+        journal, use = self._conversation.journal, self._uses[number]
+        if journal is not None:
+            entry = self._conversation.runtime.registry.resolve(use.name)
+            effect = "read" if entry is None else entry.effect
+            self._intents[number] = journal.intend(
+                self._work.turn, use.id, use.name, use.arguments, effect
+            )
+
+    def ended(self, number: int, outcome: ToolOutcome) -> None:
+        journal = self._conversation.journal
+        if journal is not None:
+            journal.outcome(self._intents[number], outcome.status, outcome.content, outcome.seconds)
+
+
+async def interrupted(turn: asyncio.Task[Result]) -> None:
+    """End a turn at once; the conversation stays as the journal has it."""
+    turn.cancel()
+    await asyncio.wait([turn])

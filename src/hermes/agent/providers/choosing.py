@@ -1,0 +1,269 @@
+"""Which model is asked: what the person typed, then the environment, then the settings.
+
+Nothing is opened and nobody is asked: a wrong choice shows at the first question.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.agent.providers.profiles import profile_of
+from hermes.agent.providers.protocol import ModelError
+from hermes.agent.providers.services import BY_NAME, SERVICES, Service
+from hermes.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from hermes.agent.providers.protocol import Provider
+    from hermes.core.config import Config
+
+EMBEDDED = "embedded"
+_WIRES = ("chat", "responses", "anthropic")
+
+
+class Choice:
+    """A model, where it is, and how it was chosen."""
+
+    __slots__ = ("base_url", "key", "model", "service", "why", "wire")
+
+    def __init__(
+        self, service: str, model: str, base_url: str, *, key: str, wire: str, why: str
+    ) -> None:
+        self.service = service
+        self.model = model
+        self.base_url = base_url
+        self.key = key
+        self.wire = wire
+        self.why = why
+
+
+def choose(config: Config, environ: Mapping[str, str], option: str | None = None) -> list[Provider]:
+    """The models to ask, in order: the chosen one, then those to fall back on.
+
+    Args:
+        config: The settings; `model.*` counts.
+        environ: The environment: keys, addresses and `HERMES_MODEL`.
+        option: What was typed: a model's name, or `service/name`.
+    """
+    chosen = choice(config, environ, option)
+    if chosen is None:
+        return [_embedded()]
+    choices = [chosen]
+    for name in setting(config, "model.fallbacks", []):
+        if name == EMBEDDED:
+            continue
+        found = _named(name, config, environ, "model.fallbacks")
+        if (found.service, found.model) != (chosen.service, chosen.model):
+            choices.append(found)
+    return [provider(found, config, environ) for found in choices]
+
+
+def chosen(config: Config, environ: Mapping[str, str], option: str | None = None) -> Provider:
+    """The model to ask; one that stands for several when there are some to fall back on."""
+    providers = choose(config, environ, option)
+    if len(providers) == 1:
+        return providers[0]
+    from hermes.agent.providers.fallback import Fallback
+
+    return Fallback(providers)
+
+
+def choice(config: Config, environ: Mapping[str, str], option: str | None = None) -> Choice | None:
+    """The chosen model; None when that is the embedded one."""
+    wanted = ((option, "the option"), (environ.get("HERMES_MODEL"), "HERMES_MODEL"))
+    for name, why in wanted:
+        if name and name.strip():
+            if name.strip() == EMBEDDED:
+                return None
+            return _named(name.strip(), config, environ, why)
+    name = str(setting(config, "model.name", ""))
+    service = str(setting(config, "model.provider", ""))
+    if EMBEDDED in (name, service):
+        return None
+    if service or setting(config, "model.base_url", ""):
+        return _at(_service(service, config), name, config, environ, "the settings")
+    if name:
+        return _named(name, config, environ, "model.name")
+    for found in SERVICES:
+        if found.keys and _usable(found, environ):
+            return _at(found, "", config, environ, _found_by(found, environ))
+    return None
+
+
+def provider(found: Choice, config: Config, environ: Mapping[str, str]) -> Provider:
+    """A choice as something that can be asked."""
+    import msgspec
+
+    from hermes.agent.providers.remote import RemoteModel
+
+    profile = profile_of(found.model)
+    if window := setting(config, "model.window", 0):
+        profile = msgspec.structs.replace(profile, window=int(window))
+    return RemoteModel(
+        found.service,
+        found.model,
+        found.base_url,
+        key=found.key,
+        wire=found.wire,
+        profile=profile,
+        idle_timeout=idle_timeout(config, environ),
+    )
+
+
+def idle_timeout(config: Config, environ: Mapping[str, str]) -> float | None:
+    """How long a model may be silent, if anybody said; None means the usual."""
+    said: Any = environ.get("HERMES_MODEL_IDLE_TIMEOUT") or _raw(config, "model.idle_timeout")
+    if said in (None, ""):
+        return None
+    try:
+        seconds = float(said)
+    except (TypeError, ValueError):
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise ConfigError(
+            f"the idle timeout of the model must be seconds, not {said!r:.40}",
+            hint="HERMES_MODEL_IDLE_TIMEOUT=60",
+        )
+    return seconds
+
+
+def setting(config: Config, name: str, default: Any) -> Any:
+    """A setting, or a default where nobody declared it."""
+    from hermes.core.config import DEFAULTS
+
+    if name in DEFAULTS:
+        return config.get(name)
+    value = _raw(config, name)
+    return default if value is None else value
+
+
+def _raw(config: Config, name: str) -> Any:
+    value: Any = config.values
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+# -- a name and the place it is meant for -------------------------------------------------------
+
+
+def _named(name: str, config: Config, environ: Mapping[str, str], why: str) -> Choice:
+    """The model of a name: at the service that it names, its maker's, or one that has them all."""
+    for mark in ("/", ":"):
+        first, found, rest = name.partition(mark)
+        service = BY_NAME.get(first)
+        # `openai/gpt-5` is also a name that services with models of many makers know.
+        if found and service and (service.local or _usable(service, environ, config)):
+            return _at(service, rest, config, environ, why)
+    if name in BY_NAME:
+        return _at(BY_NAME[name], "", config, environ, why)
+    settings = str(setting(config, "model.provider", ""))
+    if name == setting(config, "model.name", "") and settings:
+        return _at(_service(settings, config), name, config, environ, why)
+    maker = BY_NAME.get(profile_of(name).service)
+    if maker and "/" not in name and _usable(maker, environ):
+        return _at(maker, name, config, environ, why)
+    if settings or setting(config, "model.base_url", ""):
+        return _at(_service(settings, config), name, config, environ, why)
+    usable = [found for found in SERVICES if found.keys and _usable(found, environ)]
+    # Best one that has everything, or an address that somebody gave on purpose.
+    usable.sort(key=lambda found: not (found.gathers or found.own_address(environ)))
+    if usable:
+        return _at(usable[0], name, config, environ, why)
+    raise _nowhere(name, BY_NAME.get(name.partition("/")[0]) or maker)
+
+
+def _at(
+    service: Service, model: str, config: Config, environ: Mapping[str, str], why: str
+) -> Choice:
+    """A model at a service; raises `ModelError` where a key or an address is missing."""
+    ours = _settings_are_for(service, config)
+    base_url = service.own_address(environ)
+    if not base_url and ours:
+        base_url = str(setting(config, "model.base_url", ""))
+    base_url = base_url or service.base_url
+    if not base_url:
+        raise ModelError(
+            f"nobody said where {model or 'the model'} is",
+            hint="hermes config set model.base_url https://…/v1",
+        )
+    key = service.key(environ)
+    if ours and (variable := str(setting(config, "model.key_env", ""))):
+        key = environ.get(variable, "").strip()
+    if not key and base_url == service.base_url and not service.local:
+        raise ModelError(
+            f"{service.name} wants a key and there is none",
+            hint=f"export {service.keys[0]}=…, or choose another model: hermes setup.",
+        )
+    name = model or (str(setting(config, "model.name", "")) if ours else "") or service.model
+    if not name:
+        raise ModelError(
+            f"nobody said which model of {service.name} to ask",
+            hint=f"hermes model list {service.name}, then hermes model use {service.name}/NAME.",
+        )
+    wire = str(setting(config, "model.api", "")) if ours else ""
+    if wire and wire not in _WIRES:
+        raise ConfigError(f"model.api must be one of {', '.join(_WIRES)}, not {wire!r:.40}")
+    if not wire:
+        official = base_url == service.base_url == BY_NAME["openai"].base_url
+        wire = "responses" if official and profile_of(name).responses_only else service.wire
+    return Choice(service.name, name, base_url, key=key, wire=wire, why=why)
+
+
+def _settings_are_for(service: Service, config: Config) -> bool:
+    """Whether address, key and API in the settings are meant for this service."""
+    named = str(setting(config, "model.provider", ""))
+    if not named:
+        return service.name in ("openai", "custom") and bool(setting(config, "model.base_url", ""))
+    return named == service.name
+
+
+def _service(name: str, config: Config) -> Service:
+    if not name and setting(config, "model.base_url", ""):
+        return BY_NAME["custom"]
+    if name not in BY_NAME:
+        import difflib
+
+        near = difflib.get_close_matches(name, BY_NAME, 1, 0.5)
+        hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(BY_NAME)}."
+        raise ConfigError(f"model.provider is {name!r:.40}, which is no service", hint=hint)
+    return BY_NAME[name]
+
+
+def _usable(service: Service, environ: Mapping[str, str], config: Config | None = None) -> bool:
+    """Whether a key or an address says that a service is meant to be used."""
+    if service.key(environ) or service.own_address(environ):
+        return service.name != "custom" or config is not None
+    return config is not None and _settings_are_for(service, config)
+
+
+def _found_by(service: Service, environ: Mapping[str, str]) -> str:
+    names = (*service.keys, *service.addresses)
+    return next((name for name in names if environ.get(name)), service.name)
+
+
+def _nowhere(name: str, maker: Service | None) -> ModelError:
+    keys = [maker.keys[0]] if maker and maker.keys else ["OPENAI_API_KEY", "OPENROUTER_API_KEY"]
+    return ModelError(
+        f"nothing here can ask {name!r:.80}: there is no key and no server",
+        hint=f"Set {' or '.join(keys)}, name a server (ollama/{name[:40]}), or: hermes setup.",
+    )
+
+
+def _embedded() -> Provider:
+    """The model that needs no key and no server."""
+    from importlib import import_module
+
+    try:
+        module = import_module("hermes.agent.providers.embedded")
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("hermes."):
+            raise
+        raise ModelError(
+            "no model is configured",
+            hint="Set OPENAI_API_KEY, OPENROUTER_API_KEY or another key, or: hermes setup.",
+        ) from None
+    found: Provider = module.embedded_model()
+    return found

@@ -1,0 +1,168 @@
+"""The kinds of environment there are: what each is, whether it can be had here, how one is made.
+
+Settings are read by name (`terminal.docker.image`), through a function that also knows defaults.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+from hermes.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, Protocol
+
+    from hermes.environments.protocol import Environment
+
+    # The value of a setting, or what is given where there is none.
+    Setting = Callable[[str, Any], Any]
+
+    class Make(Protocol):
+        """Makes an environment; nothing is started by that."""
+
+        def __call__(
+            self,
+            workspace: str,
+            setting: Setting,
+            *,
+            env: dict[str, str | None] | None,
+            task: str,
+            passed: Sequence[str],
+        ) -> Environment: ...
+
+
+class Backend(NamedTuple):
+    """One kind of environment."""
+
+    name: str
+    what: str
+    # Why it can't be had here; empty when it can, as far as can be seen without starting it.
+    missing: Callable[[], str]
+    make: Make
+
+
+def backend(name: str) -> Backend:
+    """The kind of a name; raises `ConfigError`."""
+    found = BACKENDS.get(name)
+    if found is None:
+        raise ConfigError(
+            f"{name!r:.60} is no kind of environment",
+            hint=f"Set terminal.env_type to one of {', '.join(BACKENDS)}.",
+        )
+    return found
+
+
+def _local(
+    workspace: str,
+    setting: Setting,  # noqa: ARG001
+    *,
+    env: dict[str, str | None] | None,
+    task: str,
+    passed: Sequence[str],
+) -> Environment:
+    from hermes.environments.local import LocalEnvironment
+
+    return LocalEnvironment(workspace, env=env, task=task, passed=passed)
+
+
+def _sandbox(
+    workspace: str,
+    setting: Setting,
+    *,
+    env: dict[str, str | None] | None,
+    task: str,
+    passed: Sequence[str],
+) -> Environment:
+    from hermes.environments.sandbox import SandboxEnvironment, environment
+
+    return SandboxEnvironment(
+        workspace,
+        env=env,
+        task=task,
+        passed=passed,
+        network=setting("terminal.sandbox.network", False),
+        binds=setting("terminal.sandbox.binds", []),
+        memory=setting("terminal.sandbox.memory", environment.MEMORY),
+        pids=setting("terminal.sandbox.pids", environment.PIDS),
+    )
+
+
+def _docker(
+    workspace: str,
+    setting: Setting,
+    *,
+    env: dict[str, str | None] | None,
+    task: str,
+    passed: Sequence[str],
+) -> Environment:
+    from hermes.environments.docker import DockerEnvironment, DockerSettings
+
+    return DockerEnvironment(
+        workspace, DockerSettings.read(setting), env=env, task=task, passed=passed
+    )
+
+
+def _ssh(
+    workspace: str,  # noqa: ARG001
+    setting: Setting,
+    *,
+    env: dict[str, str | None] | None,
+    task: str,
+    passed: Sequence[str],
+) -> Environment:
+    from hermes.environments.ssh import SshEnvironment, SshSettings
+
+    # Our folders mean nothing on another host.
+    cwd = setting("terminal.ssh.cwd", "")
+    return SshEnvironment(SshSettings.read(setting), cwd, env=env, task=task, passed=passed)
+
+
+def _singularity(
+    workspace: str,
+    setting: Setting,
+    *,
+    env: dict[str, str | None] | None,
+    task: str,
+    passed: Sequence[str],
+) -> Environment:
+    from hermes.environments.singularity import SingularityEnvironment, SingularitySettings
+
+    settings = SingularitySettings.read(setting, workspace)
+    return SingularityEnvironment(settings, env=env, task=task, passed=passed)
+
+
+def _no_bubblewrap() -> str:
+    if sys.platform != "linux":
+        return "it needs Linux"
+    return "" if shutil.which("bwrap") else "bubblewrap is not installed"
+
+
+def _no_docker() -> str:
+    found = shutil.which("docker") or shutil.which("podman")
+    return "" if found else "neither docker nor podman is installed"
+
+
+def _no_ssh() -> str:
+    return "" if shutil.which("ssh") else "the OpenSSH client is not installed"
+
+
+def _no_singularity() -> str:
+    found = shutil.which("apptainer") or shutil.which("singularity")
+    return "" if found else "neither apptainer nor singularity is installed"
+
+
+BACKENDS = {
+    one.name: one
+    for one in (
+        Backend("local", "this machine; processes are owned, nothing else is kept apart",
+                lambda: "", _local),
+        Backend("sandbox", "this machine behind walls (bubblewrap)", _no_bubblewrap, _sandbox),
+        Backend("docker", "a container of its own (Docker, Podman)", _no_docker, _docker),
+        Backend("ssh", "another host (OpenSSH)", _no_ssh, _ssh),
+        Backend("singularity", "a container of Apptainer or Singularity", _no_singularity,
+                _singularity),
+    )
+}  # fmt: skip

@@ -1,0 +1,59 @@
+"""Sessions: every conversation, kept line by line, searched, forked and exported.
+
+    store.py      `Sessions`: begin, open, list, rename, delete, fork
+    session.py    `Session`: the journal of one conversation
+    values.py     what comes back, and the errors
+    ids.py        names that sort and can be said aloud
+
+    database.py   the SQLite file: transactions, versions, damage
+    entries.py    how a line is written down
+    reading.py    a whole journal, line by line
+    totals.py     what was used, by model, tool and agent
+
+    search.py     what fits a query, best first
+    query.py      how a query is read
+    folding.py    text without case and accents, cut into words
+    index.py      the file that search looks things up in
+    lookup.py     what the index is asked
+    ranking.py    how well a message fits
+    snippets.py   the part that shows why
+
+    exporting.py  a session as json or markdown
+    page.py       … as a web page
+    doctor.py     is it sound? and backups
+    pruning.py    making room, deleting
+
+Start with `store.py`, then `session.py`.
+"""
+
+from hermes.stores.sessions.session import Session
+from hermes.stores.sessions.store import Sessions
+from hermes.stores.sessions.values import (
+    Base,
+    DamagedError,
+    Entry,
+    Intent,
+    Note,
+    Outcome,
+    QueryError,
+    SessionInfo,
+    SessionsError,
+    Totals,
+    Work,
+)
+
+__all__ = [
+    "Base",
+    "DamagedError",
+    "Entry",
+    "Intent",
+    "Note",
+    "Outcome",
+    "QueryError",
+    "Session",
+    "SessionInfo",
+    "Sessions",
+    "SessionsError",
+    "Totals",
+    "Work",
+]

@@ -1,0 +1,208 @@
+"""The index that search looks things up in: a file beside the journal, which it can be made from.
+
+It is never mended: damaged, it is left behind, and the next one (`….search-2`) is made from the
+journal. Whoever has the old one open is not disturbed. It may be behind the journal, never ahead
+of what is safe on the disk; a search brings it up to date first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from hermes.core.log import Log
+from hermes.stores.sessions.database import connect, prepare
+from hermes.stores.sessions.entries import LINES, SYSTEM, TEXT, TOOL, searchable
+from hermes.stores.sessions.folding import fold, tokens
+from hermes.stores.sessions.values import SessionsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from sqlite3 import Connection, Error
+    from typing import Any
+
+    from hermes.stores.sessions.database import Database
+
+log = Log("hermes.sessions")
+
+# Only which message has a word is kept, not where: a third of the text, where all would double it.
+_STEPS = (
+    """
+CREATE VIRTUAL TABLE found USING fts5 (
+    tokens, content = '', columnsize = 0, detail = none, tokenize = "ascii tokenchars '_'");
+CREATE TABLE words (word TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+INSERT INTO marks VALUES ('upto', 0), ('messages', 0), ('postings', 0);
+""",
+)
+_BATCH = 1000
+INDEXED = (
+    f"e.kind > {SYSTEM} AND e.kind <= {TOOL}"  # the same instructions in each session are noise
+)
+
+
+class Index:
+    """The index of a journal as it is now."""
+
+    def __init__(self, database: Database, *, wait: float = 30.0) -> None:
+        self.database = database
+        self.generation = database.mark("index")
+        self.path = path_of(database, self.generation)
+        self.connection = connect(self.path, wait=wait)
+        try:
+            prepare(self.connection, self.path, _STEPS)
+            self._belong()
+        except BaseException:
+            self.connection.close()
+            raise
+
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction. Whoever needs one of the journal too begins this one first."""
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield self.connection
+            self.connection.execute("COMMIT")
+        except BaseException:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+            raise
+
+    def mark(self, name: str) -> int:
+        """A number kept under a name."""
+        import sqlite3
+
+        row = self.connection.execute("SELECT value FROM marks WHERE name = ?", (name,)).fetchone()
+        if row is None:
+            raise sqlite3.DatabaseError(f"the index has no mark {name}")
+        return int(row[0])
+
+    def _belong(self) -> None:
+        """Refuse an index that was made from another journal, or from what it was before.
+
+        The journal's own mark is on the disk before the index's.
+        """
+        import sqlite3
+
+        identity = self.database.mark("identity")
+        if self.connection.execute("SELECT 1 FROM marks WHERE name = 'journal'").fetchone() is None:
+            with self.writing() as connection:
+                connection.execute("INSERT OR IGNORE INTO marks VALUES ('journal', ?)", (identity,))
+        foreign, upto = self.mark("journal") != identity, self.mark("upto")
+        if not self.database.damage and (foreign or upto > self.database.mark("indexed")):
+            raise sqlite3.DatabaseError("the index was made from another journal")
+
+    def catch_up(self, check: Callable[[], Any] | None = None) -> None:
+        """Take in every message that is not in here yet."""
+        while not self.database.within and self._take_some():
+            if check is not None:
+                check()
+
+    def _take_some(self) -> bool:
+        with self.database.reading() as journal:
+            last = journal.execute("SELECT max(seq) FROM entries").fetchone()[0] or 0
+        if last <= self.mark("upto"):
+            return False
+        with self.writing() as connection:
+            upto = self.mark("upto")
+            with self.database.reading() as journal:
+                rows = journal.execute(
+                    f"SELECT e.seq, e.kind, {TEXT}, e.data FROM {LINES} "
+                    f"WHERE e.seq > ? AND {INDEXED} ORDER BY e.seq LIMIT ?",
+                    (upto, _BATCH),
+                ).fetchall()
+            # Somebody else may have come further since `last` was read.
+            reached = rows[-1][0] if rows else upto
+            if len(rows) < _BATCH:
+                reached = max(reached, last)
+            postings, new = 0, set()
+            for seq, kind, text, data in rows:
+                words, others = tokens(fold(searchable(kind, text, data)))
+                new |= words
+                postings += len(words) + len(others)
+                connection.execute(
+                    "INSERT INTO found (rowid, tokens) VALUES (?, ?)",
+                    (seq, " ".join((*words, *others))),
+                )
+            connection.executemany(
+                "INSERT OR IGNORE INTO words VALUES (?)", [(word,) for word in sorted(new)]
+            )
+            self.count(reached, len(rows), postings)
+            if not self.database.damage:
+                # After a power failure the numbers of lost lines are used again.
+                self.database.sync(indexed=reached)
+        return len(rows) == _BATCH
+
+    def remove(self, rows: list[Any]) -> None:
+        """Forget messages, given as the journal had them; to be called within `writing`."""
+        gone: set[str] = set()
+        postings = 0
+        for seq, kind, text, data in rows:
+            words, others = tokens(fold(searchable(kind, text, data)))
+            gone |= words
+            postings += len(words) + len(others)
+            self.connection.execute(
+                "INSERT INTO found (found, rowid, tokens) VALUES ('delete', ?, ?)",
+                (seq, " ".join((*words, *others))),
+            )
+        for word in gone:
+            if not self.connection.execute(
+                "SELECT 1 FROM found WHERE found MATCH ? LIMIT 1", (f'"{word}"',)
+            ).fetchone():
+                self.connection.execute("DELETE FROM words WHERE word = ?", (word,))
+        self.count(self.mark("upto"), -len(rows), -postings)
+
+    def count(self, upto: int, messages: int, postings: int) -> None:
+        """Note how far the index reaches and how much it holds."""
+        self.connection.execute(
+            "UPDATE marks SET value = CASE name WHEN 'upto' THEN ? WHEN 'messages' THEN value + ? "
+            "WHEN 'postings' THEN value + ? ELSE value END",
+            (upto, messages, postings),
+        )
+
+
+def path_of(database: Database, generation: int) -> str:
+    """Where the index of a generation is."""
+    return f"{database.path}.search-{generation}"
+
+
+def catch_up_if_free(database: Database) -> None:
+    """Bring the index up to date unless somebody else is at it; never in the way of an append."""
+    import sqlite3
+
+    try:
+        with Index(database, wait=0.0) as index:
+            index.catch_up()
+    except (sqlite3.Error, SessionsError) as error:
+        log.info("the index of the sessions is left for later: %s", error)
+
+
+def at_fault(error: Error) -> bool:
+    """Whether an error of SQLite's comes from an index that has to be made again."""
+    elsewhere = ("locked", "busy", "full", "readonly", "unable to open", "disk I/O", "interrupted")
+    return not any(reason in str(error) for reason in elsewhere)
+
+
+def start_again(database: Database, generation: int) -> None:
+    """Leave the index of a generation behind, if nobody did yet."""
+    with database.writing() as journal:
+        done = journal.execute(
+            "UPDATE marks SET value = value + 1 WHERE name = 'index' AND value = ?", (generation,)
+        )
+    if done.rowcount:
+        remove_files(path_of(database, generation))
+
+
+def remove_files(path: str) -> None:
+    """Remove a file of SQLite's that nobody will open again."""
+    for name in (path, f"{path}-wal", f"{path}-shm"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)

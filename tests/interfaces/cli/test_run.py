@@ -1,0 +1,188 @@
+"""`hermes run`, as a person or a script uses it: the real program against a scripted model."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from tests.conftest import HERMES, CommandLine
+
+from hermes.testing import Call, ScriptedModel, Turn
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedModel]:
+    with ScriptedModel() as model:
+        yield model
+
+
+@pytest.fixture
+def run(hermes: CommandLine, model: ScriptedModel) -> Any:
+    def run(*words: str, **more: Any) -> subprocess.CompletedProcess[str]:
+        env = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "sk-x", "HERMES_MODEL": "gpt-4o"}
+        return hermes(*words, env=env, **more)
+
+    return run
+
+
+def test_a_text_with_a_space_is_a_request(model: ScriptedModel, run: Any) -> None:
+    model.add("hello to you")
+
+    done = run("say hello")
+
+    assert (done.returncode, done.stdout) == (0, "hello to you\n")
+
+
+def test_the_request_may_come_from_stdin(model: ScriptedModel, run: Any) -> None:
+    model.add("read it")
+
+    done = run("run", stdin="from a pipe\n")
+
+    assert done.stdout == "read it\n"
+    assert model.requests[0]["messages"][-1]["content"] == "from a pipe\n"
+
+
+def test_one_unknown_word_is_a_mistyped_command(run: Any) -> None:
+    done = run("tolls")
+
+    assert done.returncode == 2
+    assert "tools" in done.stderr
+    assert "hermes run tolls" in done.stderr
+
+
+def test_what_was_refused_shows_in_the_exit_code(
+    model: ScriptedModel, run: Any, hermes: CommandLine
+) -> None:
+    (hermes.folder / "build").mkdir()
+    model.add(Turn(calls=[Call("terminal", {"command": "rm -rf build"})]), "I may not.")
+
+    done = run("run", "--json", "clean up")
+
+    answer = json.loads(done.stdout)
+    assert done.returncode == 3
+    assert (answer["text"], answer["ended"]) == ("I may not.", "answered")
+    assert "nobody can be asked" in answer["refused"][0]
+    assert (hermes.folder / "build").is_dir()
+
+
+def test_a_rule_can_be_approved_beforehand(
+    model: ScriptedModel, run: Any, hermes: CommandLine
+) -> None:
+    (hermes.folder / "build").mkdir()
+    model.add(Turn(calls=[Call("terminal", {"command": "rm -rf build"})]), "Gone.")
+
+    done = run("run", "--yes-to", "delete.recursive", "clean up")
+
+    assert done.returncode == 0, done.stderr
+    assert not (hermes.folder / "build").exists()
+
+
+def test_the_budget_shows_in_the_exit_code(model: ScriptedModel, run: Any) -> None:
+    model.add(*(Turn(calls=[Call("terminal", {"command": f"echo {n}"})]) for n in range(5)))
+
+    assert run("run", "--max-steps", "2", "go on").returncode == 4
+
+
+def test_events_come_as_json_lines(model: ScriptedModel, run: Any) -> None:
+    model.add(Turn(calls=[Call("system_info", {})]), "done")
+
+    done = run("run", "--stream-json", "look around")
+
+    kinds = [json.loads(line)["type"] for line in done.stdout.splitlines()]
+    assert kinds[0] == "call"
+    assert kinds[-1] == "result"
+    assert {"outcome", "TextDelta"} <= set(kinds)
+
+
+def test_a_session_goes_on(model: ScriptedModel, run: Any) -> None:
+    model.add("first answer", "second answer")
+    run("first question")
+
+    run("run", "--resume", "last", "second question")
+
+    said = [message["content"] for message in model.requests[1]["messages"][1:]]
+    assert said == ["first question", "first answer", "second question"]
+
+
+def test_a_model_that_is_not_there_is_one_line(run: Any, hermes: CommandLine) -> None:
+    env = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": "sk-x"}
+
+    done = hermes("run", "hello", env=env)
+
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "127.0.0.1:9" in done.stderr
+
+
+def test_the_first_interrupt_stops_the_call_and_the_model_is_told(
+    model: ScriptedModel, hermes: CommandLine
+) -> None:
+    model.add(
+        Turn(calls=[Call("terminal", {"command": "echo begun > mark; sleep 600"})]), "stopped"
+    )
+    variables = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "sk-x", "HERMES_MODEL": "gpt-4o"}
+    program = subprocess.Popen(
+        [HERMES, "run", "wait"],
+        cwd=hermes.folder,
+        env=hermes.environment(**variables),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    _until((hermes.folder / "mark").exists)
+
+    program.send_signal(signal.SIGINT)
+    out, _ = program.communicate(timeout=30)
+
+    assert out == "stopped\n"
+    assert "cancelled" in model.requests[1]["messages"][-1]["content"]
+    assert not _sleeping("sleep 600", hermes.folder)
+
+
+def test_a_second_interrupt_ends_the_turn_and_leaves_nothing(
+    model: ScriptedModel, hermes: CommandLine
+) -> None:
+    model.add(Turn("thinking", stall_after=1))
+    variables = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "sk-x", "HERMES_MODEL": "gpt-4o"}
+    program = subprocess.Popen(
+        [HERMES, "run", "wait"],
+        cwd=hermes.folder,
+        env=hermes.environment(**variables),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    _until(lambda: bool(model.requests))
+    time.sleep(0.3)
+
+    program.send_signal(signal.SIGINT)
+    _, err = program.communicate(timeout=30)
+
+    assert program.returncode == 130
+    assert "interrupted" in err
+
+
+def _until(holds: Any, seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def _sleeping(command: str, folder: Path) -> list[int]:
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if " ".join(process.cmdline()) == command and process.cwd() == str(folder):
+                found.append(process.pid)
+        except (psutil.Error, OSError):
+            continue
+    return [pid for pid in found if os.path.exists(f"/proc/{pid}")]
