@@ -238,3 +238,34 @@ def test_a_call_whose_end_nobody_saw_is_not_repeated(work: Path, ask: Any) -> No
     assert "not known" in unknown
     assert "not carried out" in never
     assert ran == []
+
+
+def test_with_smart_approval_the_model_says_yes_to_small_things_only(work: Path, ask: Any) -> None:
+    (work / "build").mkdir()
+    (work / ".git").mkdir()
+    app = App()
+    app.config.values = {"approvals": {"smart": True}}
+    seen = []
+
+    def yes(request: dict[str, Any]) -> str:
+        seen.append(request)
+        nonce = str(request["messages"][-1]["content"]).rpartition("--- end ")[2].split()[0]
+        return json.dumps({"nonce": nonce, "decision": "yes"})
+
+    agent, _ = ask(
+        Turn(calls=[Call("terminal", {"command": "rm -rf build"})]),
+        yes,
+        Turn(calls=[Call("terminal", {"command": "git push --force origin main"})]),
+        "done",
+        app=app,
+    )
+
+    result = agent.turn("clean up and push")
+
+    assert not (work / "build").exists()
+    assert len(seen) == 1
+    assert len(result.refused) == 1
+    assert "push" in result.refused[0]
+    app.audit.flush()
+    audited = [json.loads(line) for line in Path(app.audit.path).read_text().splitlines()]
+    assert [one["approver"] for one in audited if one["verdict"] == "approved"][0] == "model"

@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING
 from hermes.agent.budget import STEPS, Budget
 from hermes.agent.loop import Conversation
 from hermes.agent.prompt import context_files, system_text
+from hermes.agent.providers.protocol import Done, Request
 from hermes.agent.resuming import resumed
+from hermes.core.log import Log
+from hermes.core.messages import Message
 from hermes.runtime.app import App, default_app
 from hermes.runtime.sessions import begin_session, end_session
 
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
     from hermes.agent.loop import Journal, Result
     from hermes.agent.providers.protocol import Event, Provider
     from hermes.core.context import Approver, ToolContext
+    from hermes.safety.smart import Decision
+
+log = Log("hermes.agent")
 
 
 class Agent:
@@ -81,6 +87,11 @@ class Agent:
         )
         task = runtime.task(self.id, workspace=self.workspace)
         services = {**runtime.services, "offer": offer, "agent": self}
+        asked = approver or runtime.approver
+        if self.app.config.get("approvals.smart"):
+            from hermes.safety.smart import SmartApprover
+
+            asked = SmartApprover(self._judge, asked, self._note_decision)
 
         def context(turn: str) -> ToolContext:
             return runtime.context(
@@ -88,7 +99,7 @@ class Agent:
                 session_id=self.id,
                 turn=turn,
                 front_door=front_door,
-                approver=approver or runtime.approver,
+                approver=asked,
                 services=services,
                 profiles=profiles,
             )
@@ -153,6 +164,22 @@ class Agent:
         from hermes.agent.providers.choosing import chosen
 
         return chosen(self.app.config, os.environ, model)
+
+    async def _judge(self, question: str) -> str:
+        """What the model says to a question outside of the conversation."""
+        request = Request((Message("user", question),), max_tokens=200, temperature=0.0)
+        async for event in self.provider.stream(request):
+            if isinstance(event, Done):
+                self.conversation.budget.spend(event.usage)
+                return event.message.text
+        return ""
+
+    def _note_decision(self, decision: Decision) -> None:
+        log.warning(
+            "approval by %s: %s (%s) %s", decision.who, decision.said, decision.why, decision.digest
+        )
+        if self.journal is not None:
+            self.journal.note("approval", decision._asdict())
 
     def _project_context(self) -> dict[str, str]:
         """The project's words to agents, where a person has trusted exactly these."""

@@ -51,6 +51,7 @@ DEFAULTS: dict[str, tuple[Any, str]] = {
         "the profile of rights in use; empty means the file's, or standard",
     ),
     "approvals.mode": ("standard", "how much is asked: strict, standard or relaxed"),
+    "approvals.smart": (False, "let the model approve small things; people get the rest"),
     "command_allowlist": ([], "commands approved for good; written by approvals"),
 }
 

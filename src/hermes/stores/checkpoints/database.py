@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from hermes.core.home import make_private
@@ -97,8 +98,10 @@ class Database:
         import sqlite3
 
         private_folder(self.folder)
-        # SQLite would make it readable for everybody; its side files take the mode from it.
-        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600))
+        # SQLite would make it readable for everybody; its side files take the mode from it. One
+        # that is there is not opened: closing it again would end locks that this process holds.
+        with suppress(FileExistsError):
+            os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         connection = sqlite3.connect(
             self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
@@ -107,9 +110,30 @@ class Database:
         except BaseException:
             connection.close()
             raise
-        # A child process must not use, nor close, what it has of its parent's connection.
+        if self._connection is not None:
+            # A child process must not use, nor close, what it has of its parent's connection.
+            _inherited.append(self._connection)
         self._connection, self._process = connection, os.getpid()
         return connection
+
+
+# Connections of a parent process, which only it may close.
+_inherited: list[Connection] = []
+
+
+def _use_wal(connection: Connection) -> None:
+    """Switch to the write-ahead log; SQLite itself does not wait for another that does the same."""
+    import sqlite3
+
+    end = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
 
 
 def private_folder(folder: str) -> str:
@@ -125,7 +149,7 @@ def _prepare(connection: Connection, path: str) -> None:
     if version == 0:
         # Only possible before the first table is made.
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-    connection.execute("PRAGMA journal_mode = WAL")
+    _use_wal(connection)
     # A record must be on the disk before the file it is about changes.
     connection.execute("PRAGMA synchronous = FULL")
     if version == 0:
