@@ -30,7 +30,7 @@ _RG = Path(sys.executable).with_name("rg")
 
 def rows() -> Iterator[Row]:
     """Reading, writing, editing, finding, keeping for undo."""
-    with _workspace() as call:
+    with workspace() as call:
         yield from _reading(call)
         yield from _writing(call)
         yield from _editing(call)
@@ -40,7 +40,7 @@ def rows() -> Iterator[Row]:
 
 
 @contextmanager
-def _workspace() -> Iterator[Callable[..., Any]]:
+def workspace() -> Iterator[Callable[..., Any]]:
     """A workspace on a real disk, and the tools in it."""
     before = os.getcwd(), os.environ.get("HERMES_HOME")
     folder = tempfile.mkdtemp(prefix=".bench-", dir=Path(__file__).parent)

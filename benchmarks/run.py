@@ -10,7 +10,18 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-MODULES = ("start_up", "calls", "growth", "tokens", "gate", "files", "finding", "install")
+MODULES = (
+    "start_up",
+    "calls",
+    "growth",
+    "tokens",
+    "gate",
+    "files",
+    "terminal",
+    "agent",
+    "finding",
+    "install",
+)
 
 
 def main(chosen: list[str]) -> int:

@@ -104,6 +104,37 @@ def _yaml(command: str, tmp_path: Path) -> None:
     app.runtime.call_sync(ToolCall("yaml_shell", {}))
 
 
+def _terminal(command: str, tmp_path: Path) -> None:
+    _app(tmp_path).runtime.call_sync(ToolCall("terminal", {"command": command}))
+
+
+def _terminal_in_the_background(command: str, tmp_path: Path) -> None:
+    arguments = {"command": command, "background": True}
+    _app(tmp_path).runtime.call_sync(ToolCall("terminal", arguments))
+
+
+def _terminal_with_a_pty(command: str, tmp_path: Path) -> None:
+    _app(tmp_path).runtime.call_sync(ToolCall("terminal", {"command": command, "pty": True}))
+
+
+def _process(command: str, tmp_path: Path) -> None:
+    arguments = {"action": "start", "command": command}
+    _app(tmp_path).runtime.call_sync(ToolCall("process", arguments))
+
+
+def _agent(command: str, tmp_path: Path) -> None:
+    from hermes import Agent
+    from hermes.testing import Call, ScriptedModel, Turn
+
+    with ScriptedModel([Turn(calls=[Call("terminal", {"command": command})]), "no"]) as model:
+        os.environ.update(OPENAI_BASE_URL=model.url, OPENAI_API_KEY="none")
+        try:
+            with Agent(model="openai/gpt-4o", app=_app(tmp_path)) as agent:
+                agent.run("do it")
+        finally:
+            del os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"]
+
+
 def _command_line(command: str, tmp_path: Path) -> None:
     _hermes("call", "plugin_shell", f"command={command}", stdin="")
 
@@ -128,6 +159,11 @@ PATHS: dict[str, Callable[[str, Path], None]] = {
     "dispatch": _dispatch,
     "text arguments": _text,
     "YAML command": _yaml,
+    "terminal": _terminal,
+    "terminal in the background": _terminal_in_the_background,
+    "terminal with a pty": _terminal_with_a_pty,
+    "process": _process,
+    "agent": _agent,
     "command line": _command_line,
     "JSON protocol": _protocol,
 }
