@@ -272,9 +272,18 @@ class Gate:
         if not guarded.allowed or guarded.resolved is None:
             return Ruling("refuse", reason=guarded.reason, rule="path:guard")
         places[act[:2]] = guarded.resolved
-        inside = os.path.join(os.path.realpath(context.workspace), "")
-        if mode == "read" or os.path.join(guarded.resolved, "").startswith(inside):
+        if mode == "read":
             return _PASSES
+        workspace = os.path.realpath(context.workspace)
+        if os.path.join(guarded.resolved, "").startswith(os.path.join(workspace, "")):
+            # A name that another system would read as a path out of here is no plain name.
+            inside = {"allow_write": [f"{workspace}/**", workspace], "deny": []}
+            if "\\" not in act.value or (
+                check_path(
+                    act.value, mode, rules=inside, cwd=context.workspace, home=self._home
+                ).allowed
+            ):
+                return _PASSES
         reason = f"{act.value} is outside the workspace"
         return Ruling("ask", reason=reason, rule="path:outside")
 
