@@ -37,6 +37,59 @@ DEFAULTS: dict[str, tuple[Any, str]] = {
     "artifacts.keep_days": (7, "how long a large result can be read back"),
     "terminal.env_type": ("local", "where commands run and files lie: local, sandbox, docker, …"),
     "terminal.pass_env": ([], "variables that commands may see besides the usual ones"),
+    "terminal.sandbox.network": (False, "let commands in the sandbox reach the network"),
+    "terminal.sandbox.binds": ([], "folders that the sandbox may see: SOURCE[:TARGET][:ro|rw]"),
+    "terminal.sandbox.memory": (2 * 1024**3, "bytes of memory for all commands of a task"),
+    "terminal.sandbox.pids": (256, "how many processes they may be"),
+    "terminal.docker.image": ("debian:stable-slim", "the image of the container"),
+    "terminal.docker.volumes": ([], "what is mounted besides: SOURCE:TARGET[:ro|rw]"),
+    "terminal.docker.network": ("none", "the network of the container"),
+    "terminal.docker.memory": (2 * 1024**3, "bytes of memory for the container"),
+    "terminal.docker.pids": (256, "how many processes it may have"),
+    "terminal.docker.cpus": (0.0, "how many processors it may use; 0 is all"),
+    "terminal.docker.user": ("", "the user inside; empty is yours"),
+    "terminal.docker.read_only": (False, "whether its own files can't be written"),
+    "terminal.docker.mount_workspace": (True, "whether the workspace is mounted"),
+    "terminal.docker.pull": (False, "whether a missing image is fetched"),
+    "terminal.docker.program": ("", "docker or podman; empty is the one that is there"),
+    "terminal.docker.host": ("", "the address of the engine"),
+    "terminal.docker.extra_args": ([], "more arguments for the start of the container"),
+    "terminal.docker.start_seconds": (30.0, "how long the start may take"),
+    "terminal.ssh.host": ("", "the host that commands run on"),
+    "terminal.ssh.user": ("", "the user there"),
+    "terminal.ssh.port": (0, "the port; 0 is the usual one"),
+    "terminal.ssh.cwd": ("", "the folder there to begin in"),
+    "terminal.ssh.identity_file": ("", "the key to log in with"),
+    "terminal.ssh.config_file": ("", "the settings of ssh to use"),
+    "terminal.ssh.known_hosts_file": ("", "where the keys of hosts are"),
+    "terminal.ssh.accept_new_hosts": (False, "whether a host never seen before is trusted"),
+    "terminal.ssh.multiplex": (True, "whether commands share one connection"),
+    "terminal.ssh.start_seconds": (20.0, "how long the connection may take"),
+    "terminal.singularity.image": ("", "the image: a file, or docker://…"),
+    "terminal.singularity.workdir": ("/workspace", "where the workspace is mounted"),
+    "terminal.singularity.binds": ([], "what is bound besides: SOURCE:TARGET[:ro]"),
+    "terminal.singularity.overlay": ("", "a writable layer to keep changes in"),
+    "terminal.singularity.network": ("host", "host or none"),
+    "terminal.singularity.memory": ("", "memory for the instance, such as 2G"),
+    "terminal.singularity.pids": (0, "how many processes it may have; 0 is no limit"),
+    "terminal.singularity.program": ("", "apptainer or singularity; empty is the one there is"),
+    "terminal.singularity.allow_home": (False, "whether the home folder may be bound"),
+    "terminal.singularity.start_seconds": (60.0, "how long the start may take"),
+    "terminal.modal.app": ("hermes", "the app that sandboxes belong to"),
+    "terminal.modal.cwd": ("", "the folder there to begin in"),
+    "terminal.modal.image": ("", "the image of the sandbox"),
+    "terminal.modal.lifetime": (3600, "seconds until the sandbox ends"),
+    "terminal.modal.persistent": (True, "whether a snapshot is kept and used again"),
+    "terminal.daytona.api_url": ("", "the address of the service"),
+    "terminal.daytona.cwd": ("", "the folder there to begin in"),
+    "terminal.daytona.image": ("", "the image of the sandbox"),
+    "terminal.daytona.lifetime": (3600, "seconds until the sandbox ends"),
+    "terminal.daytona.persistent": (True, "whether a snapshot is kept and used again"),
+    "terminal.vercel_sandbox.base_url": ("", "the address of the service"),
+    "terminal.vercel_sandbox.cwd": ("", "the folder there to begin in"),
+    "terminal.vercel_sandbox.image": ("", "the image of the sandbox"),
+    "terminal.vercel_sandbox.lifetime": (3600, "seconds until the sandbox ends"),
+    "terminal.vercel_sandbox.persistent": (True, "whether a snapshot is kept and used again"),
     "checkpoints.max_bytes": (4 * 1024**3, "room for what undo needs before the oldest goes"),
     "checkpoints.max_file_bytes": (256 * 1024**2, "larger files are not changed by file tools"),
     "checkpoints.keep_days": (30, "how long a change can be undone"),
@@ -116,7 +169,8 @@ def check_value(name: str, value: Any, path: str) -> Any:
     """`value` when it is of the setting's kind."""
     default = DEFAULTS[name][0]
     kind = type(default)
-    fits = isinstance(value, kind) and isinstance(value, bool) == isinstance(default, bool)
+    wanted = (int, float) if kind is float else kind
+    fits = isinstance(value, wanted) and isinstance(value, bool) == isinstance(default, bool)
     if not fits or (kind is list and not all(isinstance(item, str) for item in value)):
         raise ConfigError(
             f"{name} in {path} must be {_KINDS[kind]}, not {value!r:.60}",
@@ -130,7 +184,13 @@ def check_value(name: str, value: Any, path: str) -> Any:
     return value
 
 
-_KINDS = {bool: "true or false", int: "a whole number", list: "a list of texts", str: "text"}
+_KINDS = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    list: "a list of texts",
+    str: "text",
+}
 
 
 def unknown_setting(name: str) -> ConfigError:

@@ -7,6 +7,10 @@
     local/          this machine: shell, owned processes, the guardian
     sandbox/        this machine behind walls: bubblewrap
     docker/         a container
+    ssh/            another host
+    singularity/    a container of Apptainer or Singularity
+    cloud/          a sandbox of Modal, Daytona or Vercel
+    far/            what those share that are reached through a shell
 
 What all of them share:
 

@@ -134,6 +134,43 @@ def _singularity(
     return SingularityEnvironment(settings, env=env, task=task, passed=passed)
 
 
+def _cloud(name: str) -> Make:
+    """What makes the environments of a cloud service."""
+
+    def make(
+        workspace: str,  # noqa: ARG001
+        setting: Setting,
+        *,
+        env: dict[str, str | None] | None,
+        task: str,
+        passed: Sequence[str],
+    ) -> Environment:
+        from hermes.environments.cloud import CloudEnvironment, provider_of
+
+        # Our folders mean nothing there.
+        return CloudEnvironment(
+            provider_of(name, setting),
+            setting(f"terminal.{name}.cwd", ""),
+            image=setting(f"terminal.{name}.image", ""),
+            lifetime=setting(f"terminal.{name}.lifetime", 3600.0),
+            persistent=setting(f"terminal.{name}.persistent", True),
+            env=env,
+            task=task,
+            passed=passed,
+        )
+
+    return make
+
+
+def _no_library(module: str, extra: str) -> Callable[[], str]:
+    def missing() -> str:
+        from importlib.util import find_spec
+
+        return "" if find_spec(module) else f"the {extra} extra is not installed"
+
+    return missing
+
+
 def _no_bubblewrap() -> str:
     if sys.platform != "linux":
         return "it needs Linux"
@@ -164,5 +201,10 @@ BACKENDS = {
         Backend("ssh", "another host (OpenSSH)", _no_ssh, _ssh),
         Backend("singularity", "a container of Apptainer or Singularity", _no_singularity,
                 _singularity),
+        Backend("modal", "a sandbox of Modal", _no_library("modal", "modal"), _cloud("modal")),
+        Backend("daytona", "a sandbox of Daytona", _no_library("daytona", "daytona"),
+                _cloud("daytona")),
+        Backend("vercel_sandbox", "a sandbox of Vercel", _no_library("vercel", "vercel"),
+                _cloud("vercel_sandbox")),
     )
 }  # fmt: skip

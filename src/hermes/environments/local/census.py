@@ -57,12 +57,16 @@ def census() -> list[Found]:
                 found[process.pid] = Found(process, mark.partition("/")[0])
         except psutil.Error:
             continue
+    watchers = {guardian.pid for guardian in guardians}
     for guardian in guardians:
         try:
             below = guardian.children(recursive=True)
         except psutil.Error:
             continue
         for process in below:
+            # A sandbox has a guardian of its own inside.
+            if process.pid in watchers:
+                continue
             try:
                 found.setdefault(process.pid, Found(process, "?"))
             except psutil.Error:

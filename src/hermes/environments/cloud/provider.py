@@ -1,0 +1,67 @@
+"""What a service has to offer, in the fewest words."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from hermes.environments.protocol import PlaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+
+class ProviderError(PlaceError):
+    """The service would not do it; the message has its own words."""
+
+
+class Provider(Protocol):
+    """One sandbox at a time of one service. Failures are `ProviderError`."""
+
+    # For people and for the names of files: `modal`, `daytona`, `vercel_sandbox`.
+    name: str
+
+    def create(self, *, image: str, snapshot: str, seconds: float) -> None:
+        """Start a sandbox that lives for so long: from a snapshot where one is given."""
+        ...
+
+    def run(self, command: str, *, seconds: float) -> str:
+        """What `sh -c COMMAND` prints there; it is plain ASCII."""
+        ...
+
+    def snapshot(self) -> str:
+        """Save what is on its disk; the name under which it can be started again."""
+        ...
+
+    def destroy(self) -> None:
+        """End the sandbox; nothing happens when there is none."""
+        ...
+
+
+def provider_of(name: str, setting: Callable[[str, Any], Any]) -> Provider:
+    """The service of a name, by its settings below `terminal.NAME`."""
+    if name == "modal":
+        from hermes.environments.cloud.modal import ModalProvider
+
+        return ModalProvider(app=setting("terminal.modal.app", "hermes"))
+    if name == "daytona":
+        from hermes.environments.cloud.daytona import DaytonaProvider
+
+        return DaytonaProvider(api_url=setting("terminal.daytona.api_url", ""))
+    from hermes.environments.cloud.vercel import VercelProvider
+
+    return VercelProvider(base_url=setting("terminal.vercel_sandbox.base_url", ""))
+
+
+@contextmanager
+def translated(doing: str, *theirs: type[Exception]) -> Iterator[None]:
+    """Tell an error of a library, or of the way to its service, as `ProviderError`."""
+    expected: tuple[type[Exception], ...] = (*theirs, OSError, ValueError)
+    try:
+        yield
+    except expected as error:
+        said = " ".join(str(error).split())[:300] or type(error).__name__
+        raise ProviderError(
+            f"the service could not {doing}: {said}", hint="Check its status page and the token."
+        ) from error

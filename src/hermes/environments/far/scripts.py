@@ -1,0 +1,166 @@
+"""The shell texts that run at the far end; POSIX `sh` and the tools that every system has.
+
+The guard is a shell that reads requests, calls of the functions below, from its input. At the end
+of the input it stops everything that carries the task's mark (a variable that all processes of a
+command inherit) and everything in the process groups of commands. The worker is a shell that runs
+one command after the other, each in a session of its own.
+
+Both answer between marks (`marks.py`). In the guard's folder there are, for each worker `N`: `pN`
+the process id of its command, `sN` the state that it left, `iN` what it reads, `tN` a long text;
+`dK` says that command `K` may live on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.environments.variables import UNATTENDED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+VARIABLE = "HERMES_COMMAND"
+
+_TOLD = r"""
+tell() { printf '\036%s<' "$M"; cat; printf '\036%s>' "$M"; }
+"""
+
+_GUARD = r"""
+umask 077
+trap '' PIPE INT
+D=
+for d in "${TMPDIR:-/tmp}" /tmp /var/tmp /dev/shm "$HOME"; do
+  case $d in *[!A-Za-z0-9/._-]*) continue;; esac
+  D=$(mktemp -d "$d/hermes-XXXXXX" 2>/dev/null) && break
+  D=
+done
+# Some greps see nothing behind a zero byte; there each file is looked at by itself.
+Z=$(printf 'a\0b\n' | grep -cF b)
+marked() {
+  if [ "$Z" = 1 ]; then
+    grep -lsF -e "HERMES_COMMAND=$T.$1" /proc/[0-9]*/environ | tr -dc '0-9\n'
+    return
+  fi
+  for f in /proc/[0-9]*/environ; do
+    while IFS= read -r l || [ -n "$l" ]; do
+      case $l in *"HERMES_COMMAND=$T.$1"*) f=${f#/proc/}; echo "${f%/*}"; break;; esac
+    done <"$f"
+  done
+} 2>/dev/null
+# The process group of worker $1, unless its number has become somebody else's.
+group() {
+  p=; [ -r "$D/p$1" ] && read -r p <"$D/p$1"
+  [ -n "$p" ] || return 1
+  [ ! -e "/proc/$p/environ" ] ||
+    { tr '\0' '\n' <"/proc/$p/environ" | grep -qF "HERMES_COMMAND=$T."; } 2>/dev/null
+}
+hit() {
+  group "$2" && kill "-$1" "-$p"
+  for q in $(marked "$3."); do kill "-$1" "$q"; done
+} 2>/dev/null
+alive() {
+  [ -n "$(marked "$2.")" ] && return
+  group "$1" && kill -0 "-$p" 2>/dev/null
+}
+stop() {
+  hit TERM "$1" "$2"; hit CONT "$1" "$2"
+  i=0
+  while alive "$1" "$2"; do
+    i=$((i + 1))
+    [ "$i" -lt 14 ] || hit KILL "$1" "$2"
+    [ "$i" -lt 60 ] || break
+    sleep 0.05
+  done
+}
+number() {
+  tr '\0' '\n' <"/proc/$1/environ" | sed -n "s/^HERMES_COMMAND=$T\.\([0-9]*\)\..*/\1/p"
+} 2>/dev/null
+spared() { [ -n "$S" ] && n=$(number "$1") && [ -n "$n" ] && [ -e "$D/d$n" ]; }
+finish() {
+  trap - EXIT
+  S=; for f in "$D"/d*; do [ ! -e "$f" ] || S=1; done
+  i=0; s=TERM
+  while [ "$i" -lt 30 ]; do
+    left=
+    for q in $(marked ''); do
+      spared "$q" || { kill "-$s" "$q" 2>/dev/null && left=1; }
+    done
+    for f in "$D"/p*; do
+      if [ -z "$S" ] && group "${f##*/p}"; then kill "-$s" "-$p" 2>/dev/null && left=1; fi
+    done
+    [ -n "$left" ] || break
+    i=$((i + 1)); [ "$i" -lt 5 ] || s=KILL
+    sleep 0.1
+  done
+  [ -n "$S" ] || rm -rf "$D"
+}
+trap finish EXIT
+trap exit HUP TERM
+B=$(command -v bash) || B=$(command -v sh)
+X=$(command -v setsid)
+{ printf '%s\0' "$D" "$B" "$X" "$HOME" "$PWD"; export -p; printf '\0'; } | tell
+"""
+
+# `go` enters a folder; where it is gone, the nearest above it, unless exactly that one is wanted.
+_WORKER = r"""
+export PWD
+# What this shell itself has to say of commands ("Killed") is not theirs.
+exec 3>&2 2>/dev/null
+end() {
+  p=; a=0
+  if [ -r "$D/p$N" ]; then read -r p <"$D/p$N"; fi
+  if [ -n "$p" ]; then
+    if kill -0 "-$p" 2>/dev/null; then a=1; else : >"$D/p$N"; fi
+  fi
+  if [ -n "$2" ]; then printf '\036%s<S' "$M"; cat "$D/s$N"; printf '\036%s>' "$M"; fi
+  printf '\036%s<E %s %s %s\036%s>' "$M" "$1" "${p:-0}" "$a" "$M"
+  printf '\036%s<e\036%s>' "$M" "$M" >&3
+}
+go() {
+  printf '\036%s<B\036%s>' "$M" "$M"
+  cd "$1" 2>/dev/null && return
+  [ -z "$2" ] || { printf '\036%s<F\036%s>' "$M" "$M"; return 1; }
+  d=$1
+  while :; do
+    d=${d%/*}
+    cd "${d:-/}" 2>/dev/null && break
+    [ -n "$d" ] || return 1
+  done
+  printf '\036%s<G%s\036%s>' "$M" "$PWD" "$M"
+}
+# Stays for as long as something of command $1 does: first the processes that are known.
+linger() {
+  k=$1; shift
+  while [ "$#" -gt 0 ]; do
+    while [ "$#" -gt 0 ] && ! kill -0 "$1" 2>/dev/null; do shift; done
+    if [ "$#" -gt 0 ]; then sleep 0.3; else
+      set -- $(grep -lsF -e "HERMES_COMMAND=$k." /proc/[0-9]*/environ 2>/dev/null | tr -dc '0-9\n')
+    fi
+  done
+  exit 0
+}
+printf '\036%s<R\036%s>' "$M" "$M"
+"""
+
+
+def quoted(text: str) -> str:
+    """A text as one word of a shell."""
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def guard(mark: str, token: str) -> str:
+    """What the guard is given to read first."""
+    return f"{{ M={mark}; T={token}; {_TOLD}{_GUARD}}}\n"
+
+
+def worker(mark: str, folder: str, number: int) -> str:
+    """What a worker is given to read first."""
+    return f"{{ M={mark}; D={quoted(folder)}; N={number}; {settings(UNATTENDED)}{_WORKER}}}\n"
+
+
+def settings(variables: Mapping[str, str | None]) -> str:
+    """The commands that set variables, and take away those that are None."""
+    lines = []
+    for name, value in variables.items():
+        lines.append(f"unset {name}" if value is None else f"export {name}={quoted(value)}")
+    return "".join(f"{line}\n" for line in lines)

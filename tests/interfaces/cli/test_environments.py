@@ -1,0 +1,74 @@
+"""`hermes environments`: what there is, whether it works, what was left over."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from argparse import ArgumentParser
+from io import StringIO
+
+import pytest
+
+from hermes.core.errors import ConfigError
+from hermes.interfaces.cli import environments
+from hermes.interfaces.cli.main import CliApp
+
+
+def command(*words: str) -> tuple[int, str]:
+    parser = ArgumentParser()
+    environments.arguments(parser)
+    options = parser.parse_args(words)
+    app = CliApp()
+    app.stdout = StringIO()
+    code = options.run(app, options)
+    return code, app.stdout.getvalue()
+
+
+def test_all_kinds_are_listed_and_one_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HERMES_TERMINAL_ENV", "sandbox")
+
+    _, shown = command("list", "--json")
+
+    rows = {row["name"]: row for row in json.loads(shown)}
+    assert {"local", "sandbox", "docker"} <= set(rows)
+    assert [name for name, row in rows.items() if row["chosen"]] == ["sandbox"]
+    assert "sandbox" in command()[1]
+
+
+@pytest.mark.parametrize("name", ["local", "sandbox"])
+def test_one_that_works_says_what_is_enforced(name: str) -> None:
+    if name == "sandbox" and shutil.which("bwrap") is None:
+        pytest.skip("bubblewrap is not installed")
+
+    code, shown = command("test", name, "--json")
+
+    report = json.loads(shown)
+    assert (code, report["works"]) == (0, True)
+    assert report["processes"]
+    assert "works: True" in command("test", name)[1]
+
+
+def test_one_that_does_not_work_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("docker") is None:
+        pytest.skip("docker is not installed")
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/d.sock")
+
+    code, shown = command("test", "docker", "--json")
+
+    report = json.loads(shown)
+    assert (code, report["works"]) == (1, False)
+    assert "docker info" in report["hint"]
+
+
+def test_a_kind_that_is_not_known_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no kind"):
+        command("test", "nosuch")
+
+
+def test_pruning_says_what_was_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/d.sock")
+
+    code, shown = command("prune", "--json")
+
+    assert code == 0
+    assert json.loads(shown)["removed"]["docker"] == []
