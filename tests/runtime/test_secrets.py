@@ -78,3 +78,41 @@ def test_a_profile_may_forbid_it(bench: Bench, masked: str) -> None:
     refused = bench("write_file", path="settings.ini", content=f"token = {masked}\n")
 
     assert "profile" in refused["error"]
+
+
+def test_a_value_stays_masked_under_another_name(bench: Bench) -> None:
+    (bench.work / ".env").write_text("DB_PASSWORD=hunter2secretvalue\n")
+    answer = bench("read_file", path=".env")
+    found = PLACEHOLDER.search(answer["content"])
+    assert found
+
+    bench("patch", path=".env", old_string=f"DB_PASSWORD={found[0]}", new_string=f"NOTE={found[0]}")
+    shown = bench("read_file", path=".env", force=True)
+    cut = bench("terminal", command="cut -c 6- .env")
+
+    assert (bench.work / ".env").read_text() == "NOTE=hunter2secretvalue\n"
+    assert "hunter2" not in json.dumps(shown)
+    assert "hunter2" not in json.dumps(cut)
+
+
+def test_a_piece_of_a_private_key_is_as_secret_as_the_whole(bench: Bench) -> None:
+    import base64
+    import random
+
+    body = base64.b64encode(random.Random(5).randbytes(900)).decode()
+    lines = [body[at : at + 64] for at in range(0, len(body), 64)]
+    key = ["-----BEGIN PRIVATE KEY-----", *lines, "-----END PRIVATE KEY-----"]
+    (bench.work / "key.pem").write_text("\n".join(key) + "\n")
+
+    answers = [
+        bench("read_file", path="key.pem", offset=4, limit=3),
+        bench("search_files", pattern="[a-z]", path="key.pem", offset=3, limit=3),
+        bench("file_diff", path="key.pem", text="\n".join([*key[:5], "x", *key[6:]]), context=1),
+        bench("patch", path="key.pem", old_string=f"{lines[4][:-3]}xyz", new_string="y"),
+        bench("terminal", command="sed -n 5,7p key.pem"),
+        bench("read_file", path="key.pem"),
+    ]
+
+    for answer in answers:
+        for line in lines[:-1]:
+            assert line not in json.dumps(answer), answer

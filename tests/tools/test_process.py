@@ -206,3 +206,24 @@ def test_one_that_was_ended_from_outside_says_who_did_it(runtime: Runtime, home:
     ended = ask(runtime, "wait", name="victim", timeout=10)
     assert ended["state"] == "killed"
     assert "hermes ps" in ended["killed_by"]
+
+
+def test_pieces_of_a_line_are_judged_as_the_line(tmp_path: Path) -> None:
+    from hermes.runtime.app import App
+
+    (tmp_path / "sub").mkdir()
+    app = App(project=str(tmp_path))
+    context = app.runtime.context("pieces")
+    context.task.workspace = str(tmp_path)
+
+    def call(**arguments: object) -> str:
+        return app.runtime.call_sync(ToolCall("process", arguments), context).status
+
+    assert call(action="start", command="bash", name="b") == "ok"
+    assert call(action="write", name="b", data="echo a; rm -r") == "ok"
+    assert call(action="write", name="b", data="f ./sub\n") == "refused"
+    assert call(action="start", command="python3 -i", name="p") == "ok"
+    assert call(action="submit", name="p", data="print(1)") == "ok"
+    assert call(action="submit", name="p", data="import shutil; shutil.rmtree('sub')") == "refused"
+    app.close()
+    assert (tmp_path / "sub").is_dir()

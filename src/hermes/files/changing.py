@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.errors import ToolError
 from hermes.environments import disk_of
+from hermes.files.hiding import hide_keys
 from hermes.files.versions import digest_of, versions_of
 from hermes.stores.checkpoints import ABSENT, Author, Planned, file_state
 from hermes.stores.checkpoints.shared import checkpoints
@@ -67,6 +68,8 @@ def rewrite(ctx: ToolContext, places: Iterable[str], compute: Compute) -> list[E
                 store.lock(place, author=author, seconds=_LOCK_SECONDS, check=ctx.check_cancelled)
             )
         before = {place: read_whole(disk, place) for place in places}
+        for data in before.values():
+            hide_keys(ctx, data or b"")
         wanted = {
             place: Content(new) if isinstance(new, bytes) else new
             for place, new in compute(before).items()

@@ -84,6 +84,13 @@ def _apply(
         now[place] = None
         return answer | {"deleted": True}
     mode = None if part.mode is None else stat.S_IMODE(part.mode)
+    if mode is not None:
+        if mode not in (0o644, 0o755):
+            raise EditError(
+                f"{part.path}: the patch sets the mode {mode:o}; nothing was changed",
+                hint="A patch can make a file executable (755) or not (644), no more.",
+            )
+        answer["mode"] = f"{mode:o}"
     if part.action == "add":
         text = apply_hunks("", part.hunks).text
         if data is not None and decode(data).text != text:

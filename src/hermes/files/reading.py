@@ -9,6 +9,7 @@ from hermes.core.errors import ToolError
 from hermes.core.result import ToolResult
 from hermes.environments import disk_of
 from hermes.files.changing import LARGEST, explained
+from hermes.files.hiding import hide_keys
 from hermes.files.kinds import kind_of_content
 from hermes.files.lines import CHARACTERS, page, page_of
 from hermes.files.notebooks import read_notebook
@@ -52,6 +53,7 @@ def read_page(ctx: ToolContext, path: str, *, offset: int, limit: int, force: bo
                 return _answer(ctx, path, place, shown, force=force)
         data = _whole(file) if found.size <= _KEPT else None
         if data is not None:
+            hide_keys(ctx, data)
             shown = page_of(data, offset, limit)
         else:
             shown = page(file, offset, limit, watch=_watch(ctx, path))

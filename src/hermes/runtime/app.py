@@ -11,6 +11,7 @@ import time
 from functools import cached_property
 
 from hermes.core.config import Config
+from hermes.core.errors import HermesError
 from hermes.core.home import hermes_home, home_path
 from hermes.core.registry import registry as shared_registry
 
@@ -44,7 +45,7 @@ class App:
         self, registry: ToolRegistry = shared_registry, *, project: str | None = None
     ) -> None:
         self._registry = registry
-        self.project = project or os.getcwd()
+        self.project = project or _here()
         self.approver: Approver | None = None
         self.profile: str | None = None
         self._loading = threading.RLock()
@@ -232,6 +233,15 @@ class App:
         """End what was begun."""
         if "runtime" in self.__dict__:
             self.runtime.close()
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise HermesError(
+            "the current folder no longer exists", hint="Change to another one (cd), and try again."
+        ) from None
 
 
 _default: App | None = None

@@ -54,7 +54,8 @@ class Secrets:
     def masked(self, content: str, flight: Flight) -> str:
         """A result with a placeholder for each secret in it."""
         plain = self._redactor.redact(content)
-        if (plain == content and flight.used is None) or flight.entry is None:
+        known = self._vault.known(_session(flight)) if self._vault is not None else None
+        if (plain == content and not (known and known.values)) or flight.entry is None:
             return plain
         from hermes.safety.placeholders import origin_of
 
@@ -66,7 +67,8 @@ class Secrets:
             resolve=lambda path: _place(flight, path),
         )
         vault = self._open()
-        return vault.mask(content, session=_session(flight), origin=origin, used=flight.used)
+        # What was a secret once in this session stays one, whatever stands around it now.
+        return vault.mask(content, session=_session(flight), origin=origin, used=known)
 
     def end_session(self, session: str) -> None:
         """Forget the secrets of a session."""

@@ -221,6 +221,16 @@ class Gate:
         from hermes.safety.shell import detect_dangerous_command
 
         verdict = detect_dangerous_command(command, cwd=cwd, home=self._home)
+        if not verdict.reads_only and not _inside(cwd, context.workspace):
+            grant = command_grant(
+                "path:outside", command, verdict.commands, cwd=cwd, env=context.task.env
+            )
+            yield Ruling(
+                "ask",
+                reason=f"it runs in {cwd}, outside the workspace",
+                rule="path:outside",
+                grants=(grant,),
+            )
         if signals_us(verdict.commands):
             yield Ruling("refuse", reason="that process guards this call", rule="gate:own-process")
         for finding in verdict.findings:
@@ -286,6 +296,17 @@ class Gate:
                 return _PASSES
         reason = f"{act.value} is outside the workspace"
         return Ruling("ask", reason=reason, rule="path:outside")
+
+
+def _inside(folder: str, workspace: str) -> bool:
+    """Whether commands may change things in a folder unasked: the workspace, or temporary files."""
+    import tempfile
+
+    here = os.path.join(os.path.realpath(folder), "")
+    return any(
+        here.startswith(os.path.join(os.path.realpath(open_), ""))
+        for open_ in (workspace, tempfile.gettempdir())
+    )
 
 
 def _below(context: ToolContext, kind: str, place: str) -> bool:

@@ -53,6 +53,7 @@ def file_diff(
     """
     from hermes.environments import disk_of
     from hermes.files.comparing import Side, compare_contents, compare_folders
+    from hermes.files.hiding import hide_keys_at
 
     given = [name for name in (other, text, against) if name is not None]
     if len(given) != 1:
@@ -62,11 +63,13 @@ def file_diff(
         )
     disk = disk_of(ctx)
     place = ctx.place(path, "read")
+    hide_keys_at(ctx, disk, place)
     found = disk.status(place)
     if found is None and against is None:
         raise ToolError(f"{path} is not there")
     if other is not None:
         place_of_other = ctx.place(other, "read")
+        hide_keys_at(ctx, disk, place_of_other)
         match = disk.status(place_of_other)
         if match is None:
             raise ToolError(f"{other} is not there")

@@ -118,7 +118,8 @@ def _patch_acts(arguments: Mapping[str, Any], _: ToolContext) -> list[tuple[str,
         acts.append(("write", arguments["path"]))
     if arguments.get("patch"):
         acts.extend(paths_of(arguments["patch"]))
-    return acts
+    # What can't be read changes nothing: the tool will say what is wrong with it.
+    return acts or [("read", ".")]
 
 
 @tool(

@@ -64,10 +64,12 @@ def search_files(
     """
     from hermes.environments import disk_of
     from hermes.files import search
+    from hermes.files.hiding import hide_keys_at
     from hermes.files.search import reports
 
     disk = disk_of(ctx)
     root = ctx.place(path, "read")
+    hide_keys_at(ctx, disk, root)
     watch = search.Watch(timeout, cancellation=ctx.cancellation, progress=ctx.progress)
     choice = search.Choice(hidden=hidden, ignored=ignored, binary=binary)
     chosen = search.chooser(glob) if glob else None

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 _DAY = 86_400
+# As much of what was typed into a process as is judged together with what comes next.
+_TYPED = 16_000
+_LATER = "what it changes later can't be undone"
 
 Action = Literal[
     "list", "status", "log", "wait", "ports",
@@ -33,11 +36,34 @@ def _judged_process(arguments: Mapping[str, Any], ctx: ToolContext) -> Iterator[
     if action == "start" and arguments.get("command"):
         yield from _judged(arguments, ctx)
     elif action in ("write", "submit") and arguments.get("data"):
-        # A shell may be reading.
-        yield "execute", arguments["data"]
+        yield _typing(arguments, ctx)
     elif action in ("signal", "kill", "close", "detach"):
         # Only what belongs to the task can be named, so nothing else can be meant.
         yield "execute", "true"
+
+
+def _typing(arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[str, ...]:
+    """What typing amounts to: the program, reading all that it was given so far and this."""
+    from hermes.environments import handling
+    from hermes.environments.judging import judged
+    from hermes.environments.tasks import environment_so_far
+
+    try:
+        one = handling.find(environment_so_far(ctx), arguments.get("name"))
+    except ToolError:
+        # The tool will say that there is none.
+        return "execute", "true"
+    # Pieces of a line are harmless; the line need not be.
+    text = _typed(ctx, one.name) + arguments["data"]
+    return "execute", judged(ctx, one.command, stdin=text), one.cwd
+
+
+def _typed(ctx: ToolContext, name: str, more: str = "") -> str:
+    """The end of what was typed into a process, with this added to it."""
+    kept: dict[str, str] = ctx.task.state.setdefault("typed", {})
+    if more:
+        kept[name] = (kept.get(name, "") + more)[-_TYPED:]
+    return kept.get(name, "")
 
 
 def _folder(arguments: Mapping[str, Any], ctx: ToolContext) -> str:
@@ -94,7 +120,8 @@ def terminal(
         if background:
             started = environment.start(command, cwd=workdir, env=env, stdin=stdin, pty=pty)
             started.wait(0.3)
-            return ToolResult({**described(started), "output": started.recent()})
+            shown = {**described(started), "output": started.recent()}
+            return ToolResult(shown, notes=[*unprotected, _LATER])
         result = environment.execute(
             command,
             timeout=timeout,
@@ -164,12 +191,13 @@ def process(
     if action == "start":
         if not command or not command.strip():
             raise ToolError("start needs a command")
-        with _protect(ctx, {"command": command, "workdir": workdir, "env": env}):
+        with _protect(ctx, {"command": command, "workdir": workdir, "env": env}) as unprotected:
             started = environment_of(ctx).start(
                 command, name=name or "", cwd=workdir, env=env, pty=pty
             )
-        started.wait(0.3)
-        return ToolResult({**handling.described(started), "output": started.recent()})
+            started.wait(0.3)
+        shown = {**handling.described(started), "output": started.recent()}
+        return ToolResult(shown, notes=[*unprotected, _LATER])
     known = environment_so_far(ctx)
     if action == "list":
         listed = known.processes() if known is not None else []
@@ -187,7 +215,11 @@ def process(
     if action in ("write", "submit"):
         if data is None:
             raise ToolError(f"{action} needs data")
-        return ToolResult(handling.typed(one, data, enter=action == "submit"))
+        around = {"command": one.command, "stdin": _typed(ctx, one.name) + data, "workdir": one.cwd}
+        with _protect(ctx, around):
+            answer = handling.typed(one, data, enter=action == "submit")
+        _typed(ctx, one.name, f"{data}\n" if action == "submit" else data)
+        return ToolResult(answer)
     if action == "close":
         one.close_input()
     elif action == "signal":

@@ -160,6 +160,15 @@ class Vault:
             check_addresses(dict(arguments), given, place[1], found[0])
         return given, Used(tuple(values), tuple(kept.value for kept in values.values()))
 
+    def known(self, session: str) -> Used:
+        """Every value that a placeholder of the session stands for."""
+        with self._lock:
+            held = self._sessions.get(session)
+            if held is None:
+                return Used()
+            kept = list(held.by_placeholder.values())
+        return Used(tuple(one.placeholder for one in kept), tuple(one.value for one in kept))
+
     def end_session(self, session: str) -> None:
         """Forget the values of a session."""
         with self._lock:

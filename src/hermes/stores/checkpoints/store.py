@@ -144,9 +144,13 @@ class Checkpoints:
         self._look()
         return taken
 
-    def after_command(self, snapshot: Snapshot) -> list[Change]:
-        """Record what was made, changed and removed since the snapshot, as its author's doing."""
-        return self._snapshots.finish(snapshot)
+    def after_command(self, snapshot: Snapshot, *, certain: bool = True) -> list[Change]:
+        """Record what was made, changed and removed since the snapshot, as its author's doing.
+
+        Where that is not `certain`, undo brings back what is gone and leaves the rest alone unless
+        it is forced.
+        """
+        return self._snapshots.finish(snapshot, certain=certain)
 
     # -- undoing ----------------------------------------------------------------------------
 
