@@ -73,7 +73,7 @@ def search_files(
     watch = search.Watch(timeout, cancellation=ctx.cancellation, progress=ctx.progress)
     choice = search.Choice(hidden=hidden, ignored=ignored, binary=binary)
     chosen = search.chooser(glob) if glob else None
-    readable = _readable(ctx)
+    readable = _readable(ctx, disk)
     status = _existing(disk, root, path)
     lead = _lead(path, folder=status.kind == "folder")
     if target == "files":
@@ -102,7 +102,11 @@ def search_files(
         by_file=output != "content",
         watch=watch,
     )
-    notes = reports.nothing_found(found, pattern, glob, literal=literal)
+    notes = list(reports.nothing_found(found, pattern, glob, literal=literal))
+    if not pattern.isascii():
+        notes.append(
+            "beyond ASCII only UTF-8 files, and those with a byte-order mark, were searched"
+        )
     return reports.content_report(
         found, output, lead, offset=offset, limit=limit, watch=watch, notes=notes
     )
@@ -160,7 +164,7 @@ def directory_list(
         limit=limit,
         choice=Choice(hidden=hidden, ignored=ignored),
         sizes=sizes,
-        readable=_readable(ctx),
+        readable=_readable(ctx, disk),
         watch=watch,
     )
     return listing_report(listing, offset=offset, limit=limit, watch=watch)
@@ -177,12 +181,16 @@ def _existing(disk: Disk, root: str, path: str) -> Status:
     return status
 
 
-def _readable(ctx: ToolContext) -> Callable[[str], bool]:
+def _readable(ctx: ToolContext, disk: Disk) -> Callable[[str], bool]:
+    from hermes.files.hiding import hide_keys_at
+
     def readable(place: str) -> bool:
         try:
             ctx.place(place, "read")
         except ToolError:
             return False
+        if place.endswith((".pem", ".key", ".p8", ".ppk")):
+            hide_keys_at(ctx, disk, place)
         return True
 
     return readable
