@@ -133,7 +133,7 @@ def test_a_tool_that_changed_before_it_was_loaded_is_sent_as_it_is_now(
 
 def test_late_tools_are_sent_at_once_where_nothing_is_deferred() -> None:
     registry = filled(3)
-    offer = Offer(registry, registry.entries())
+    offer = Offer(registry, registry.entries(), defer_above=100)
     before = names(offer.definitions())
 
     late = [

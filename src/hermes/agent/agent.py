@@ -12,6 +12,8 @@ import os
 from typing import TYPE_CHECKING
 
 from hermes.agent.budget import STEPS, Budget
+from hermes.agent.compaction import Compaction
+from hermes.agent.delegating import Delegation
 from hermes.agent.loop import Conversation
 from hermes.agent.prompt import context_files, system_text
 from hermes.agent.providers.protocol import Done, Request
@@ -20,6 +22,7 @@ from hermes.core.log import Log
 from hermes.core.messages import Message
 from hermes.runtime.app import App, default_app
 from hermes.runtime.sessions import begin_session, end_session
+from hermes.stores.memory import snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -86,7 +89,21 @@ class Agent:
             None if disabled is None else list(disabled),
         )
         task = runtime.task(self.id, workspace=self.workspace)
-        services = {**runtime.services, "offer": offer, "agent": self}
+        budget = Budget(steps=max_steps, tokens=max_tokens, usd=max_usd, seconds=max_seconds)
+        project = self._project_context()
+        services = {
+            **runtime.services,
+            "offer": offer,
+            "agent": self,
+            "delegate": Delegation(
+                self.provider,
+                self.app,
+                offer=offer,
+                budget=budget,
+                journal=journal,
+                project=project,
+            ),
+        }
         asked = approver or runtime.approver
         if self.app.config.get("approvals.smart"):
             from hermes.safety.smart import SmartApprover
@@ -108,12 +125,16 @@ class Agent:
             self.provider,
             runtime,
             system=system_text(
-                self.workspace, context=self._project_context(), more=[system] if system else ()
+                self.workspace,
+                memory=snapshot(),
+                context=project,
+                more=[system] if system else (),
             ),
             offer=offer,
             context=context,
             journal=journal,
-            budget=Budget(steps=max_steps, tokens=max_tokens, usd=max_usd, seconds=max_seconds),
+            budget=budget,
+            compact=Compaction(),
             on_event=on_event,
             messages=resumed(journal) if journal is not None else (),
             at_once=self.app.config.get("tools.parallel"),

@@ -26,9 +26,15 @@ if TYPE_CHECKING:
         def __call__(self, request: ApprovalRequest) -> Any: ...
 
     class Delegate(Protocol):
-        """Hand a task to a fresh agent and wait for its answer."""
+        """Hand tasks to fresh agents and wait for their reports, in the order of the tasks.
 
-        async def __call__(self, task: str, *, toolsets: list[str]) -> str: ...
+        A task has a `goal` and may have `context`, `toolsets`, `timeout_seconds` and
+        `idle_timeout_seconds`; `context` is that of the call which hands them on.
+        """
+
+        async def __call__(
+            self, tasks: Sequence[Mapping[str, Any]], context: ToolContext
+        ) -> list[dict[str, Any]]: ...
 
 
 class CancelledError(HermesError):

@@ -1,0 +1,31 @@
+"""Memory: two small Markdown files that are remembered from one conversation to the next.
+
+    store.py      `Memory`: add, replace, remove, restore; one for each file
+    blocks.py     how a file is cut into entries, and put together again to the byte
+    place.py      the file itself: one writer at a time, swapped as a whole
+    versions.py   what the file held before each change, and who changed it
+    merging.py    what to make of a file that somebody else has written
+    room.py       which entries could go when the file is full
+    showing.py    `snapshot`: what a conversation begins with
+
+People may edit the files while they are in use. Start with `store.py`.
+"""
+
+from __future__ import annotations
+
+from hermes.stores.memory.showing import snapshot
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.stores.memory.store import LIMITS, Change, FullError, Memory, OrdersError
+
+__all__ = ["LIMITS", "Change", "FullError", "Memory", "OrdersError", "snapshot"]
+
+
+def __getattr__(name: str) -> object:
+    # Every conversation asks for a snapshot; where nothing is remembered, it needs no store.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from hermes.stores.memory import store
+
+    return getattr(store, name)
