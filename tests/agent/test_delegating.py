@@ -318,7 +318,7 @@ def test_the_person_is_asked_with_the_path_of_who_wants_it(work: Path, ask: Any)
 
     agent.run("go")
 
-    assert asked == [("", "delegate_task"), ("root/1", "terminal")]
+    assert asked == [("root/1", "terminal")]
     assert (work / "build").exists()
     assert len(report(model)["refused"]) == 1
 

@@ -119,3 +119,19 @@ def test_the_audit_line_says_who_approved(work: Path) -> None:
         ("denied", "library", "refused"),
         ("allowed", "", "ok"),
     ]
+
+
+def test_an_approver_that_reaches_nobody_says_so(work: Path) -> None:
+    registry = ToolRegistry()
+
+    @tool(registry=registry, toolset="t", effect="write", acts={"path": "write"})
+    def save(path: str) -> str:
+        """Do nothing."""
+        return ""
+
+    outcome = _runtime(registry, approver=lambda _: None).call_sync(
+        ToolCall("save", {"path": "../a"})
+    )
+
+    assert outcome.status == "refused"
+    assert "nobody can be asked" in outcome.content
