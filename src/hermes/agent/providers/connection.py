@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -125,10 +125,20 @@ class Connection:
             await response.aclose()
 
     async def close(self) -> None:
-        """Close what this event loop has open."""
-        client = self._clients.pop(asyncio.get_running_loop(), None)
-        if client is not None:
-            await client.aclose()
+        """Close what is open, in whichever event loop it was opened."""
+        here = asyncio.get_running_loop()
+        for loop, client in list(self._clients.items()):
+            self._clients.pop(loop, None)
+            if loop is here:
+                await client.aclose()
+            elif loop.is_running():
+                ended = asyncio.run_coroutine_threadsafe(client.aclose(), loop)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(asyncio.wrap_future(ended), 2.0)
+            elif not loop.is_closed():
+                # It runs again for a moment, unless its thread has just taken it up.
+                with suppress(RuntimeError):
+                    await asyncio.to_thread(_finish, loop, client)
 
     def _client(self) -> httpx2.AsyncClient:
         import httpx2
@@ -160,6 +170,14 @@ class Connection:
             f"{shown_url(self.base_url)!r} is no address of a model ({reason[:200]})",
             hint="hermes config set model.base_url https://…",
         )
+
+
+def _finish(loop: asyncio.AbstractEventLoop, client: httpx2.AsyncClient) -> None:
+    closing = client.aclose()
+    try:
+        loop.run_until_complete(closing)
+    finally:
+        closing.close()
 
 
 def is_loopback(url: str) -> bool:
