@@ -9,6 +9,7 @@ import socket
 import struct
 import sys
 import threading
+from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -181,8 +182,19 @@ class Guardian:
             theirs.close()
         self._socket = ours
         # From the start: somebody may kill it, and then it must not stay as a zombie.
-        threading.Thread(target=_reap, args=(self.pid,), name="hermes-reap", daemon=True).start()
+        reaper = threading.Thread(target=self._reap, args=(self.pid,), name="hermes-reap")
+        reaper.daemon = True
+        reaper.start()
         return ours
+
+    def _reap(self, pid: int) -> None:
+        # Somebody else may wait for every child of this program.
+        with suppress(ChildProcessError):
+            os.waitpid(pid, 0)
+        with self._lock:
+            if self.pid == pid:
+                # Nobody is at the other end any more.
+                self._drop()
 
     def _drop(self) -> None:
         if self._socket is None:
@@ -198,14 +210,6 @@ class Guardian:
             self._socket.close()
             self._socket = None
             self.pid = 0
-
-
-def _reap(pid: int) -> None:
-    try:
-        os.waitpid(pid, 0)
-    except ChildProcessError:
-        # Somebody else waits for every child of this program.
-        return
 
 
 guardian = Guardian()
