@@ -24,6 +24,9 @@ log = Log("hermes.cli")
 
 WELCOME = "Hermes gives a language model hands: tools, carried out safely."
 FIRST_STEPS = (
+    ('  hermes "do this"', "have an agent carry something out"),
+    ("  hermes setup", "find a model for it, try it, remember it"),
+    ("  hermes undo", "take back what it changed in files"),
     ("  hermes tools", "see the tools"),
     ('  hermes tools search "…"', "find one by need, in your own words"),
     ("  hermes call system_info", "call one"),
