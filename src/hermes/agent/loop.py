@@ -10,7 +10,6 @@ resumes after a crash knows what was done, what was not, and what nobody can tel
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from typing import TYPE_CHECKING, Literal
 
@@ -53,11 +52,11 @@ if TYPE_CHECKING:
         async def __call__(self, conversation: Conversation, *, overflowed: bool) -> bool: ...
 
 
-Ended = Literal["answered", "stopped", "spent", "interrupted"]
+Ended = Literal["answered", "stopped", "spent"]
 
 _AGAIN = "Your answer was empty. Answer the request, or call a tool."
 _AS_TEXT = "You wrote a tool call as text, so nothing was done. Call the tool itself."
-_LOOPING = "Note: this has given the same result {} times. Try something else, or tell the person."
+_LOOPING = "Note: the same result has come several times. Try something else, or tell the person."
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -215,7 +214,7 @@ class Conversation:
             said = work.guard.see(outcome, use.arguments, reads=self._reads(use))
             content = outcome.content
             if said == "tell":
-                content = f"{content}\n\n{_LOOPING.format('several')}"
+                content = f"{content}\n\n{_LOOPING}"
             elif said == "stop":
                 stop = f"stopped: {use.name} kept giving the same result and nothing else changed"
             if outcome.status == "refused":
@@ -289,9 +288,3 @@ class _Record:
         journal = self._conversation.journal
         if journal is not None:
             journal.outcome(self._intents[number], outcome.status, outcome.content, outcome.seconds)
-
-
-async def interrupted(turn: asyncio.Task[Result]) -> None:
-    """End a turn at once; the conversation stays as the journal has it."""
-    turn.cancel()
-    await asyncio.wait([turn])

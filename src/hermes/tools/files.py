@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-# The longest text that one call may bring.
-_PAGE = 100_000
-
-
 @tool(
     toolset="file",
     permissions=["file:read"],
