@@ -25,7 +25,7 @@ bench: .venv/.dev
 	$(PYTHON) -m benchmarks.run
 
 # Where CI=true nothing may be skipped for want of an optional part, so all of them are installed.
-EXTRAS = dev$(if $(filter true,$(CI)),$(comma)archives$(comma)embeddings)
+EXTRAS = dev$(comma)chat$(comma)mcp$(if $(filter true,$(CI)),$(comma)archives$(comma)embeddings)
 comma := ,
 
 # The program itself is installed by the launcher, as for anybody; the tools for developers on top.

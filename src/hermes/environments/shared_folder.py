@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import BinaryIO
 
+    from hermes.environments.shell_disk import ShellDisk
     from hermes.runtime.disk import Disk
     from hermes.runtime.disk.protocol import Entry, Status
 
@@ -20,7 +21,7 @@ class SharedFolderDisk:
     For folders that are proven to be the same; a link out of it is not followed by either side.
     """
 
-    def __init__(self, shared: str, outside: str, inside: Disk) -> None:
+    def __init__(self, shared: str, outside: str, inside: ShellDisk) -> None:
         self.label = inside.label
         self._shared = shared
         self._outside = outside
@@ -74,6 +75,10 @@ class SharedFolderDisk:
         """Remove a file or link, or an empty folder."""
         disk, there = self._at(place)
         disk.remove(there)
+
+    def run(self, place: str, script: str) -> tuple[int, bytes, bytes]:
+        """Run a script inside, in the folder that holds a place: exit code, output, errors."""
+        return self._inside.run(place, script)
 
     def scan(self, place: str) -> Iterator[Entry]:
         """What a folder holds, in no order."""

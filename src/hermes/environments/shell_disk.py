@@ -215,6 +215,10 @@ class ShellDisk:
             kind = _KINDS.get(chr(item[0]), "device")
             yield Entry(os.fsdecode(item[1:]), kind)  # type: ignore[arg-type]
 
+    def run(self, place: str, script: str) -> tuple[int, bytes, bytes]:
+        """Run a script in the folder that holds a place: exit code, output, errors."""
+        return self._ask(script, place)
+
     def _ask(
         self, script: str, place: str, *arguments: str, data: bytes = b""
     ) -> tuple[int, bytes, bytes]:

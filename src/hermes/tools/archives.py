@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from hermes.core import ToolContext, ToolError, ToolResult, tool
 from hermes.core.schema import Field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from hermes.files.packing import Made
@@ -83,12 +84,12 @@ def file_compress(
         return _create(ctx, archive, sources or [], exclude or [], format, level, existing)
     from hermes.files.packing.naming import folder_for
 
-    place = _readable(ctx, archive)
-    if action == "list":
-        return _list(ctx, place, members, exclude, limit, offset)
-    if action == "test":
-        return _test(ctx, place)
-    return _extract(ctx, place, target or folder_for(archive), members, exclude, existing)
+    with _readable(ctx, archive) as place:
+        if action == "list":
+            return _list(ctx, place, members, exclude, limit, offset)
+        if action == "test":
+            return _test(ctx, place)
+        return _extract(ctx, place, target or folder_for(archive), members, exclude, existing)
 
 
 def record(ctx: ToolContext, planned: Sequence[Planned]) -> list[int]:
@@ -228,7 +229,8 @@ def _extract(
     exclude: list[str] | None,
     existing: Any,
 ) -> ToolResult:
-    from hermes.runtime.archives import extract_archive
+    from hermes.environments import disk_of
+    from hermes.files.packing.carrying import extract_to
 
     fits = _chooser(members, exclude)
     chosen = 0
@@ -252,13 +254,15 @@ def _extract(
         records.extend(record(ctx, planned))
 
     try:
-        made = extract_archive(
+        made = extract_to(
+            disk_of(ctx),
             place,
             ctx.place(target, "write"),
             choose=choose,
             existing=existing,
             before=before,
             watch=_reached(ctx, place),
+            check=ctx.check_cancelled,
         )
     except BaseException:
         _forget(ctx, records)
@@ -288,9 +292,11 @@ def _planned(placed: Placed) -> Planned:
     return Planned(placed.place, present_state(LocalDisk(), placed.drafted, like=State("file")))
 
 
-def _readable(ctx: ToolContext, archive: str) -> str:
-    """The place of an archive that can be read here."""
+@contextmanager
+def _readable(ctx: ToolContext, archive: str) -> Iterator[str]:
+    """Where an archive can be read on this machine."""
     from hermes.environments import disk_of
+    from hermes.files.packing.carrying import at_hand
 
     disk = disk_of(ctx)
     place = ctx.place(archive, "read")
@@ -299,9 +305,8 @@ def _readable(ctx: ToolContext, archive: str) -> str:
         raise ToolError(f"{archive} is not there")
     if found.kind != "file":
         raise ToolError(f"{archive} is not a file but a {found.kind}")
-    if disk.label != "local":
-        raise ToolError(f"archives on {disk.label} can't be opened from here")
-    return place
+    with at_hand(disk, place, ctx.check_cancelled) as path:
+        yield path
 
 
 def _source(ctx: ToolContext, disk: Disk, source: str) -> Source:

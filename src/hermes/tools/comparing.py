@@ -128,10 +128,8 @@ def _versions(
 
     if against == "checkpoint":
         before = previous(ctx, place)
-    elif disk.label == "local":
-        before = committed(place, ctx.check_cancelled)
     else:
-        raise ToolError(f"git is not asked for files on {disk.label}")
+        before = committed(place, ctx.check_cancelled, getattr(disk, "run", None))
     now = disk.status(place)
     if before is None and now is None:
         raise ToolError(f"{path} is not there, and was not in the {against} either")

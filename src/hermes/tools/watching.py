@@ -11,7 +11,7 @@ from hermes.core.schema import Field
 if TYPE_CHECKING:
     from typing import Any
 
-    from hermes.files.watching import Change, Watcher, Watches
+    from hermes.files.watching import AnyWatcher, Change, Watches
 
 _HOUR = 3600
 _SLICE = 1.0
@@ -85,7 +85,7 @@ def file_watch(
 
 
 def _wait(
-    ctx: ToolContext, watcher: Watcher, timeout: float, debounce: float, limit: int
+    ctx: ToolContext, watcher: AnyWatcher, timeout: float, debounce: float, limit: int
 ) -> dict[str, Any]:
     import time
 
@@ -118,16 +118,17 @@ def _wait(
 
 def _watcher(
     ctx: ToolContext, path: str | None, globs: list[str] | None, everything: bool
-) -> Watcher:
+) -> AnyWatcher:
     from hermes.environments import disk_of
-    from hermes.files.watching import Watcher
+    from hermes.files.watching import FarWatcher, Watcher
     from hermes.files.watching.watcher import IGNORED
 
-    label = disk_of(ctx).label
-    if label != "local":
-        raise ToolError(f"files on {label} can't be watched from here", hint="Look again later.")
+    disk = disk_of(ctx)
     place = ctx.place(_required(path), "read")
-    return Watcher(place, globs=globs or (), ignore=() if everything else IGNORED)
+    ignore = () if everything else IGNORED
+    if disk.label == "local":
+        return Watcher(place, globs=globs or (), ignore=ignore)
+    return FarWatcher(disk, place, globs=globs or (), ignore=ignore)
 
 
 def _watches(ctx: ToolContext) -> Watches:
@@ -143,10 +144,10 @@ def _required(path: str | None) -> str:
     return path
 
 
-def _remarks(watcher: Watcher) -> dict[str, Any]:
+def _remarks(watcher: AnyWatcher) -> dict[str, Any]:
     notes = []
-    if watcher.polling:
-        notes.append("the system has no watches left: looked at every half second instead")
+    if watcher.remark:
+        notes.append(watcher.remark)
     if not watcher.complete:
         notes.append("too many files to know them all: replaced files may be reported as added")
     return {"notes": notes} if notes else {}

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.files.far_disk import far_disk
 
 from hermes.core import ToolError
 from hermes.files.comparing import committed
@@ -40,6 +41,17 @@ def test_a_file_that_is_not_in_the_commit_is_nothing(repository: Path) -> None:
     (repository / "new").write_text("")
 
     assert committed(str(repository / "new")) is None
+
+
+def test_on_another_machine_its_own_git_is_asked(repository: Path, tmp_path: Path) -> None:
+    (repository / "sub/file").write_text("two")
+    far = far_disk().run
+
+    assert committed(str(repository / "sub/file"), far=far) == b"one\n\xff\0"
+    assert committed(str(repository / ":odd *[name"), far=far) == b"odd"
+    assert committed(str(repository / "new"), far=far) is None
+    with pytest.raises(ToolError, match="not a git repository"):
+        committed(str(tmp_path / "file"), far=far)
 
 
 def test_no_repository_and_no_commit_are_said(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hermes.core.context import Cancellation
     from hermes.environments.protocol import CommandResult
-    from hermes.runtime.disk import Disk
+    from hermes.environments.shell_disk import ShellDisk
 
 _KILLED = 137
 
@@ -59,12 +59,12 @@ class DockerEnvironment(FarEnvironment):
         self._killed = 0
 
     @property
-    def disk(self) -> Disk:
+    def disk(self) -> ShellDisk | SharedFolderDisk:
         """The files inside; those of the workspace are reached from here where they are here."""
         self.open()
         if self.persistent:
-            return SharedFolderDisk(self.workspace, self.workspace, super().disk)
-        return super().disk
+            return SharedFolderDisk(self.workspace, self.workspace, self._disk)
+        return self._disk
 
     def open(self) -> list[str]:
         """Start the container, if need be; what there is to say of that."""

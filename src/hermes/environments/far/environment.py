@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from hermes.environments.far.link import Link
     from hermes.environments.far.sync import Synced
     from hermes.environments.protocol import Isolation
-    from hermes.runtime.disk import Disk
+    from hermes.environments.shared_folder import SharedFolderDisk
 
 # A plain call that took no longer has hardly started a daemon.
 _QUICK_SECONDS = 0.015
@@ -70,7 +70,7 @@ class FarEnvironment:
         self._disk = ShellDisk(self.run_script, label=link.label)
 
     @property
-    def disk(self) -> Disk:
+    def disk(self) -> ShellDisk | SharedFolderDisk:
         """The files there."""
         return self._disk
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,10 @@ from hermes.core.errors import ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    Said = subprocess.CompletedProcess[bytes]
+    # A place and a script; exit code, output and errors of the script, run in the place's folder.
+    Far = Callable[[str, str], tuple[int, bytes, bytes]]
 
 MOST_BYTES = 64 * 1024 * 1024
 _SECONDS = 30
@@ -25,36 +30,63 @@ _OPTIONS = (
     "-c",
     "protocol.allow=never",
 )
+_SETTINGS = {
+    "LC_ALL": "C",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": _SILENT,
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+}
 
 
-def committed(place: str, check: Callable[[], object] = lambda: None) -> bytes | None:
-    """The bytes of a file in `HEAD`; None where the commit does not have it."""
+def committed(
+    place: str, check: Callable[[], object] = lambda: None, far: Far | None = None
+) -> bytes | None:
+    """The bytes of a file in `HEAD`; None where the commit does not have it.
+
+    Args:
+        check: Called again and again; may raise to stop.
+        far: Runs a script beside the file, where the file is on another machine.
+    """
     folder, name = os.path.split(place)
-    if not os.path.isdir(folder):
+
+    def git(*words: str) -> Said:
+        return _git(folder, words, check) if far is None else _far_git(place, words, far)
+
+    if far is None and not os.path.isdir(folder):
         raise ToolError(f"{folder} is no folder")
-    top = _git(folder, "rev-parse", "--show-toplevel", check=check)
+    top = git("rev-parse", "--show-toplevel")
     if top.returncode:
         raise ToolError(
             f"git has nothing for {place}: {_said(top)}", hint="Compare with another file instead."
         )
-    if _git(folder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=check).returncode:
+    if git("rev-parse", "--verify", "--quiet", "HEAD^{commit}").returncode:
         raise ToolError(f"the repository of {place} has no commit yet")
     blob = f"HEAD:./{name}"
-    listed = _git(folder, "cat-file", "-s", blob, check=check)
+    listed = git("cat-file", "-s", blob)
     if listed.returncode:
         return None
     size = int(listed.stdout)
     if size > MOST_BYTES:
         raise ToolError(f"{place} has {size} bytes in HEAD, more than {MOST_BYTES} are not read")
-    found = _git(folder, "cat-file", "blob", blob, check=check)
+    found = git("cat-file", "blob", blob)
     if found.returncode:
         raise ToolError(f"{place} can't be read from HEAD: {_said(found)}")
     return found.stdout
 
 
-def _git(
-    folder: str, *words: str, check: Callable[[], object]
-) -> subprocess.CompletedProcess[bytes]:
+def _far_git(place: str, words: tuple[str, ...], far: Far) -> Said:
+    command = ["git", *_OPTIONS, *words]
+    settings = [f"{name}={value}" for name, value in _SETTINGS.items()]
+    code, out, err = far(place, shlex.join(["env", *settings, *command]))
+    if code == 127:
+        raise ToolError("git is not installed there")
+    return subprocess.CompletedProcess(command, code, out, err)
+
+
+def _git(folder: str, words: tuple[str, ...], check: Callable[[], object]) -> Said:
     command = ["git", "-C", folder, *_OPTIONS, *words]
     try:
         process = subprocess.Popen(
@@ -62,7 +94,7 @@ def _git(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=_environment(),
+            env={**_wanted(), **_SETTINGS},
             start_new_session=True,
         )
     except FileNotFoundError:
@@ -85,20 +117,10 @@ def _git(
             raise
 
 
-def _environment() -> dict[str, str]:
-    wanted = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
-    return {
-        **wanted,
-        "LC_ALL": "C",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": _SILENT,
-        "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-    }
+def _wanted() -> dict[str, str]:
+    return {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
 
 
-def _said(done: subprocess.CompletedProcess[bytes]) -> str:
+def _said(done: Said) -> str:
     lines = done.stderr.decode(errors="replace").strip().splitlines()
     return lines[0].removeprefix("fatal: ") if lines else f"exit code {done.returncode}"

@@ -5,6 +5,7 @@
     streaming.py    a member's bytes, exactly as many as were announced
     tar.py, zip.py  members -> the bytes of an archive; seven_zip.py likewise
     creating.py     create_archive: all of it on the disk, or nothing
+    carrying.py     archives of any disk: at hand to be read, unpacked to where they are
 
 Start with creating.py. How archives are read is in `hermes.runtime.archives`.
 """

@@ -2,6 +2,7 @@
 
     known.py        which paths there are, so that what happened can be told from what is there now
     watcher.py      the system's notices -> changes, batched and filtered; polling where need be
+    far.py          the same for a disk whose system tells nothing: looked at again and again
     background.py   watchers that go on between calls, with bounded memory
 
 Start with watcher.py. The notices come from `watchfiles`; they are hints: a file that was replaced
@@ -10,7 +11,10 @@ reported is decided by comparing with what was known.
 """
 
 from hermes.files.watching.background import Watches
+from hermes.files.watching.far import FarWatcher
 from hermes.files.watching.known import Change
 from hermes.files.watching.watcher import Watcher
 
-__all__ = ["Change", "Watcher", "Watches"]
+AnyWatcher = Watcher | FarWatcher
+
+__all__ = ["AnyWatcher", "Change", "FarWatcher", "Watcher", "Watches"]

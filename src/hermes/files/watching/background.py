@@ -11,8 +11,8 @@ from hermes.files.watching.watcher import Stop, merged
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hermes.files.watching import AnyWatcher
     from hermes.files.watching.known import Change
-    from hermes.files.watching.watcher import Watcher
 
 MOST_WATCHES = 16
 MOST_PENDING = 10_000
@@ -32,7 +32,7 @@ class Collected(NamedTuple):
 class Watch:
     """A watcher with a thread that empties it."""
 
-    def __init__(self, name: str, watched: str, watcher: Watcher) -> None:
+    def __init__(self, name: str, watched: str, watcher: AnyWatcher) -> None:
         self.name = name
         self.watched = watched
         self.watcher = watcher
@@ -99,7 +99,7 @@ class Watches:
         self._count = 0
         self._closed = False
 
-    def start(self, name: str, watched: str, make: Callable[[], Watcher]) -> Watch:
+    def start(self, name: str, watched: str, make: Callable[[], AnyWatcher]) -> Watch:
         """A new watch; without a name it gets one."""
         with self._lock:
             if self._closed:

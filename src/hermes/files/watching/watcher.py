@@ -61,6 +61,13 @@ class Watcher:
         self._known = Known(self._root, self._wanted, deep=whole, signed=self.polling)
 
     @property
+    def remark(self) -> str:
+        """What is to be known about how it is watched; nothing where the system tells."""
+        if not self.polling:
+            return ""
+        return "the system has no watches left: looked at every half second instead"
+
+    @property
     def complete(self) -> bool:
         """Whether every path is known, so that additions are told from changes for certain."""
         return self._known.complete
