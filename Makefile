@@ -1,13 +1,14 @@
 # make test    install what the tests need, run them
 # make check   what CI runs: lint, format, types, import direction, tests
 # make bench   measure; prints a table, writes benchmarks/results.json
+# make bench-embedded   have the embedded model do examples/tasks (minutes)
 
 PYTHON := .venv/bin/python
 # make test TESTS=tests/core runs a part of them.
 TESTS ?= tests
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: test check lint bench clean
+.PHONY: test check lint bench bench-embedded clean
 
 test: .venv/.dev
 	$(PYTHON) -m pytest -n 2 --dist loadgroup $(TESTS)
@@ -23,6 +24,9 @@ lint: .venv/.dev
 
 bench: .venv/.dev
 	$(PYTHON) -m benchmarks.run
+
+bench-embedded: .venv/.dev
+	$(PYTHON) -m benchmarks.embedded
 
 # Where CI=true nothing may be skipped for want of an optional part, so all of them are installed.
 EXTRAS = dev$(comma)chat$(comma)mcp$(if $(filter true,$(CI)),$(comma)archives$(comma)embeddings)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from benchmarks.files import workspace
 from benchmarks.measure import Row, process_ms, python_ms
 from hermes.core.messages import Message
-from hermes.testing import ScriptedModel
+from hermes.testing import Call, ScriptedModel, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
 
 def rows() -> Iterator[Row]:
@@ -25,6 +26,7 @@ def rows() -> Iterator[Row]:
             base = python_ms("pass")
             ours = process_ms([sys.executable, "-m", "hermes", "run", "hi"], runs=7)
             yield Row("hermes run hi / python -c pass", ours / base, "× CPU", 35)
+            yield _child()
             yield _kept()
         finally:
             del os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"]
@@ -51,6 +53,30 @@ def _turns() -> Iterator[Row]:
                     agent.run("hi")
                     best = min(best, time.thread_time() - began)
             yield Row(f"a turn after {prior} others (CPU)", best * 1000, "ms", 6)
+
+
+def _child() -> Row:
+    """What a task costs that is handed on, beyond the two answers that its parent needs."""
+    from hermes import Agent
+    from hermes.runtime.app import App
+    from hermes.stores.sessions import Sessions
+
+    def answer(request: dict[str, Any]) -> Turn | str:
+        last = request["messages"][-1]
+        hands_on = last["content"] == "hand it on"
+        return Turn(calls=[Call("delegate_task", {"goal": "do it"})]) if hands_on else "done"
+
+    with ScriptedModel(then=answer) as model, Sessions() as sessions:
+        os.environ["OPENAI_BASE_URL"] = model.url
+        session = sessions.begin(workspace=os.getcwd(), model="gpt-4o", front_door="bench")
+        with Agent("openai/gpt-4o", app=App(), journal=session) as agent:
+            least = {"hi": float("inf"), "hand it on": float("inf")}
+            for text in list(least) * 15:
+                began = time.process_time()
+                agent.run(text)
+                least[text] = min(least[text], time.process_time() - began)
+    spent = least["hand it on"] - 2 * least["hi"]
+    return Row("a delegated child (CPU, with the model's)", spent * 1000, "ms", 15)
 
 
 def _kept() -> Row:

@@ -23,6 +23,11 @@ from hermes.safety.permissions.shipped import STANDARD
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_PYTHON = (
+    "python3 - <<'E'\nimport json\nfrom pathlib import Path\n"
+    + "rows = json.loads(Path('a.json').read_text())\nprint(sum(r['n'] for r in rows if r))\n" * 20
+    + "E\n"
+)
 _PROSE = "The build finished without errors; 214 files were written in 3.2 s. " * 15
 
 
@@ -53,6 +58,7 @@ def _commands() -> Iterator[Row]:
     yield Row("ordinary command, median", statistics.median(times) * 1000, "µs", 120)
     heredoc = "cat > f.txt <<'EOF'\n" + "a line of ordinary text, 36 characters\n" * 54 + "EOF\n"
     yield Row("2 KB heredoc", _ms(heredoc), "ms", 2)
+    yield Row("2 KB heredoc of Python", _ms(_PYTHON), "ms", 2)
     chain = "; ".join(f"echo {number}" for number in range(2_000))
     yield Row("2,000 commands", _ms(chain), "ms", 60)
     yield Row("100 KB of hostile nesting, worst", max(map(_ms, HOSTILE.values())), "ms", 250)

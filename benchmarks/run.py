@@ -19,6 +19,10 @@ MODULES = (
     "files",
     "terminal",
     "agent",
+    "chat",
+    "traces",
+    "mcp_client",
+    "mcp_server",
     "finding",
     "install",
 )

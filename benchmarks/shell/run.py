@@ -50,6 +50,11 @@ HOSTILE = {
     "ranges": "echo {1..999999} " * 5_900,
     "pipes": "|" * 100_000,
     "wrappers": "sudo " * 20_000,
+    "one-word lines": "a\n" * 50_000,
+    "closing words": "esac\n" * 20_000,
+    "deleting lines": "rm some/long/path/to/a/file.txt\n" * 3_000,
+    "nested shells": "sh -c 'sh -c \"echo a\"'\n" * 4_000,
+    "Python lines": "python3 - <<'E'\n" + "f(x)\n" * 20_000 + "E\n",
 }
 
 

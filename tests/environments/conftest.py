@@ -57,7 +57,8 @@ def _wait(address: str, daemon: subprocess.Popen[bytes], root: Path) -> None:
         time.sleep(0.2)
 
 
-def _import(address: str, root: Path) -> None:
+def packed_image(root: Path) -> bytes:
+    """A small system (busybox), as an archive; `root` is a folder to make it in."""
     made = root / "rootfs"
     for name in ("bin", "tmp", "etc", "root", "dev", "proc", "sys", "var/tmp"):
         (made / name).mkdir(parents=True)
@@ -70,9 +71,13 @@ def _import(address: str, root: Path) -> None:
             (made / "bin" / name).symlink_to("busybox")
     (made / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
     packed = subprocess.run(["tar", "-C", made, "-c", "."], capture_output=True, check=True)
+    return packed.stdout
+
+
+def _import(address: str, root: Path) -> None:
     subprocess.run(
         ["docker", "-H", address, "import", "-c", "ENV PATH=/bin", "-", IMAGE],
-        input=packed.stdout,
+        input=packed_image(root),
         capture_output=True,
         check=True,
     )

@@ -19,7 +19,8 @@ from hermes.environments.docker import DockerEnvironment, DockerSettings
 from hermes.environments.docker.arguments import run_arguments
 from hermes.environments.docker.complaints import explained
 from hermes.environments.docker.link import engine as find_engine
-from hermes.environments.docker.pruning import MACHINE, PID, STARTED, TASK, containers, prune
+from hermes.environments.docker.pruning import containers, prune
+from hermes.environments.owning import MACHINE, PID, STARTED, TASK
 from hermes.environments.protocol import PlaceError
 
 IMAGE = "hermes-testbox"
@@ -323,3 +324,40 @@ def _eventually(holds: Callable[[], bool], seconds: float = 15.0) -> bool:
             pass
         time.sleep(0.1)
     return False
+
+
+def test_what_was_granted_in_a_folder_of_root_s_is_taken_away_again(
+    engine: str, tmp_path: Path
+) -> None:
+    if os.getuid():
+        pytest.skip("only root's folders need it")
+    folder = tmp_path / "ours"
+    folder.mkdir(mode=0o750)
+    (folder / "old").write_text("old")
+    (folder / "old").chmod(0o640)
+    place = DockerEnvironment(str(folder), DockerSettings(IMAGE, host=engine))
+    try:
+        made = place.execute("mkdir sub && echo new >sub/new && cat old && id -u", timeout=60)
+        granted = os.listxattr(folder)
+    finally:
+        place.cleanup()
+
+    assert (made.exit_code, made.stdout) == (0, "old61001\n")
+    assert granted
+    for path in (folder, *folder.rglob("*")):
+        found = path.stat()
+        assert (found.st_uid, os.listxattr(path)) == (0, []), path
+    assert (folder.stat().st_mode & 0o777, (folder / "old").stat().st_mode & 0o777) == (
+        0o750,
+        0o640,
+    )
+
+
+def test_ports_inside_are_found(make: Make) -> None:
+    place = make()
+    one = place.start("nc -l -p 4567", name="server")
+
+    found = one.wait(20, until=lambda: bool(one.ports()))
+
+    assert found
+    assert [port.rpartition(":")[2] for port in one.ports()] == ["4567"]

@@ -135,6 +135,47 @@ def _agent(command: str, tmp_path: Path) -> None:
             del os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"]
 
 
+def _mcp_server(mode: str) -> Callable[[str, Path], None]:
+    """A client of our server, in one of the two eras of its protocol."""
+
+    def path(command: str, tmp_path: Path) -> None:
+        from tests.mcp.server.peers import client, run
+
+        async def call() -> None:
+            async with client(_app(tmp_path), mode) as connected:
+                await connected.call_tool("terminal", {"command": command})
+
+        run(call)
+
+    return path
+
+
+def _mcp_tool(command: str, tmp_path: Path) -> None:
+    """A shell that is a tool of somebody else's server."""
+    import yaml
+    from tests.mcp.client.conftest import Desk, tool
+
+    from hermes.core.home import hermes_home
+    from hermes.mcp.client import attach
+
+    schema = {"type": "object", "properties": {"command": {"type": "string"}}}
+    desk = Desk(Path(hermes_home()), tmp_path)
+    # It says of itself that it reads and nothing more: it is not believed so far.
+    peer = desk.peer(tool("shell", kind="shell", inputSchema=schema))
+    said = {"mcp_servers": {"box": peer}, "mcp": {"osv": "off"}}
+    (desk.home / "config.yaml").write_text(yaml.safe_dump(said))
+    app = _app(tmp_path)
+    servers = attach(app)
+    assert servers is not None
+    try:
+        assert servers.wait(20) == []
+        app.runtime.call_sync(ToolCall("mcp-box__shell", {"command": command}))
+    finally:
+        servers.close()
+        app.close()
+        (desk.home / "config.yaml").unlink()
+
+
 def _command_line(command: str, tmp_path: Path) -> None:
     _hermes("call", "plugin_shell", f"command={command}", stdin="")
 
@@ -164,6 +205,9 @@ PATHS: dict[str, Callable[[str, Path], None]] = {
     "terminal with a pty": _terminal_with_a_pty,
     "process": _process,
     "agent": _agent,
+    "MCP server": _mcp_server("auto"),
+    "MCP server, older era": _mcp_server("legacy"),
+    "MCP tool": _mcp_tool,
     "command line": _command_line,
     "JSON protocol": _protocol,
 }
@@ -191,10 +235,46 @@ def test_every_path_gets_the_same_verdict_and_audit_line(
 
 
 def test_an_ordinary_command_passes_by_every_path(home: Path, tmp_path: Path) -> None:
-    for path in ("direct", "async", "dispatch", "text arguments", "YAML command"):
+    for path in ("direct", "async", "dispatch", "text arguments", "YAML command", "MCP tool"):
         PATHS[path](f"echo {path} > done-{path.split()[0]}", tmp_path)
 
         assert Path(f"done-{path.split()[0]}").exists(), path
+
+
+def test_a_shell_of_a_server_that_hides_what_it_does_is_asked_about_as_a_whole(
+    home: Path, tmp_path: Path
+) -> None:
+    """The gate knows what a call names, and not what a server does with it.
+
+    A parameter that is called `command` is judged as a command, above. Under any other name it is
+    a text like others; then nothing but the tool's own word says what it does. A tool that does
+    not say that it only reads is asked about whatever it is given, and one that lies is as
+    trusted as its server was when a person put it into the settings: its process sees none of our
+    variables, and its answers count as a stranger's words.
+    """
+    import yaml
+    from tests.mcp.client.conftest import Desk, tool
+
+    from hermes.mcp.client import attach
+
+    schema = {"type": "object", "properties": {"task": {"type": "string"}}}
+    desk = Desk(home, tmp_path)
+    peer = desk.peer(tool("run", kind="shell", reads=False, inputSchema=schema))
+    (home / "config.yaml").write_text(yaml.safe_dump({"mcp_servers": {"box": peer}}))
+    app = _app(tmp_path)
+    servers = attach(app)
+    assert servers is not None
+    try:
+        assert servers.wait(20) == []
+        for command in ("echo harmless", *EFFECTS.values()):
+            outcome = app.runtime.call_sync(ToolCall("mcp-box:run", {"task": command}))
+
+            assert outcome.status == "refused", command
+            assert "nobody can be asked" in outcome.content
+        assert not os.path.exists("canary")
+    finally:
+        servers.close()
+        app.close()
 
 
 def test_an_unreadable_policy_closes_the_gate(home: Path, tmp_path: Path) -> None:

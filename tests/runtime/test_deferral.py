@@ -61,7 +61,7 @@ def offer(registry: ToolRegistry) -> Offer:
 def test_few_tools_are_all_sent_and_there_is_nothing_to_search() -> None:
     registry = filled(2)
 
-    offer = Offer(registry, registry.entries())
+    offer = Offer(registry, registry.entries(), defer_above=len(registry.entries()))
 
     assert not offer.deferred
     assert set(names(offer.definitions())) == set(registry.names()) - {"tool_search"}

@@ -180,3 +180,15 @@ def test_hooks_added_from_many_threads_are_all_there() -> None:
         thread.join()
 
     assert len(hooks.session_end) == 400
+
+
+def test_a_tool_has_one_name_for_hooks_whatever_it_is_called_by() -> None:
+    bench = Bench()
+    bench.runtime.registry.register("other", "own", {}, lambda: "here", aliases=["else"], effect="read")  # fmt: skip
+    seen: list[str] = []
+    bench.runtime.hooks.add("pre_tool_call", lambda call: seen.append(call.tool))
+
+    outcome = bench.runtime.call_sync(ToolCall("else", {}))
+
+    assert seen == ["other"]
+    assert outcome.name == "other"

@@ -106,6 +106,9 @@ def test_what_is_remembered_is_all_but_the_handler() -> None:
         if callable(entry.acts):
             assert callable(twin.acts)
             code.add("acts")
+        if entry.dynamic_schema_overrides is not None:
+            assert callable(twin.dynamic_schema_overrides)
+            code.add("dynamic_schema_overrides")
         for slot in set(entry.__slots__) - code:
             assert json.dumps(getattr(entry, slot)) == json.dumps(getattr(twin, slot)), slot
         assert twin.handler is None

@@ -135,3 +135,34 @@ def test_an_approver_that_reaches_nobody_says_so(work: Path) -> None:
 
     assert outcome.status == "refused"
     assert "nobody can be asked" in outcome.content
+
+
+@pytest.mark.parametrize("path", ["note.txt/inside", "n" * 300, "a\0b", "", "x/" * 3000 + "y"])
+@pytest.mark.parametrize("kind", ["read", "write", "delete"])
+def test_a_name_that_no_file_can_have_is_a_plain_mistake(work: Path, path: str, kind: str) -> None:
+    (work / "note.txt").write_text("x")
+    registry = ToolRegistry()
+
+    @tool(registry=registry, toolset="t", effect="read", acts={"path": kind})
+    def use(ctx: ToolContext, path: str) -> str:
+        """Ask where a path leads."""
+        return ctx.place(path, kind)
+
+    outcome = _runtime(registry).call_sync(ToolCall("use", {"path": path}))
+
+    assert outcome.status == "error", outcome.content
+    assert "path" in outcome.content
+    assert len(outcome.content) < 500
+
+
+def test_a_way_into_a_process_stays_refused(work: Path) -> None:
+    registry = ToolRegistry()
+
+    @tool(registry=registry, toolset="t", effect="read", acts={"path": "read"})
+    def use(ctx: ToolContext, path: str) -> str:
+        """Ask where a path leads."""
+        return ctx.place(path, "read")
+
+    outcome = _runtime(registry).call_sync(ToolCall("use", {"path": "/proc/self/root/etc/passwd"}))
+
+    assert outcome.status == "refused"

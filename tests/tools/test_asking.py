@@ -37,7 +37,17 @@ def test_an_answer_may_be_awaited(asked: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"), [("2", "blue"), (" blue ", "blue"), ("3", "3"), ("neither", "neither")]
+    ("said", "meant"),
+    [
+        ("2", "blue"),
+        ("2.", "blue"),
+        ("(1)", "red"),
+        (" blue ", "blue"),
+        ("3", "3"),
+        ("0", "0"),
+        ("9" * 5000, "9" * 5000),
+        ("neither", "neither"),
+    ],
 )
 def test_a_number_stands_for_its_choice(asked: Any, said: str, meant: str) -> None:
     bench = asked(lambda *_: said)

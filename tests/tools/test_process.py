@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,28 @@ def test_a_pattern_that_is_none_is_refused(runtime: Runtime) -> None:
     assert "regular expression" in outcome(runtime, "log", name="x", grep="(").value["error"]
 
 
+@pytest.mark.parametrize("arguments", [{"grep": "(a+)+$"}, {"pattern": "(a+)+$"}])
+def test_a_pattern_that_would_take_for_ever_is_stopped(
+    runtime: Runtime, arguments: dict[str, str]
+) -> None:
+    ask(runtime, "start", name="a", command=f"echo {'a' * 60}b; sleep 600")
+    ask(runtime, "wait", name="a", pattern="b", timeout=20)
+
+    action = "log" if "grep" in arguments else "wait"
+    found = outcome(runtime, action, name="a", **arguments)
+
+    assert "was stopped after" in found.value["error"]
+
+
+def test_a_pattern_that_repeats_is_found(runtime: Runtime) -> None:
+    ask(runtime, "start", name="a", command="for i in 1 22 333; do echo n=$i; done; sleep 600")
+
+    matched = ask(runtime, "wait", name="a", pattern=r"n=\d{3}$", timeout=20)["matched"]
+    lines = ask(runtime, "log", name="a", grep=r"=(1|2+)$")["lines"]
+
+    assert (matched, lines) == ("n=333", ["n=1", "n=22"])
+
+
 def test_what_is_typed_is_read(runtime: Runtime) -> None:
     ask(runtime, "start", name="cat", command="cat")
 
@@ -191,6 +214,23 @@ def test_a_process_that_is_not_there_is_said_to_be_none(runtime: Runtime, action
 
     assert "nobody" in found.value["error"]
     assert outcome(runtime, action, data="x").status == "error"
+
+
+def test_one_that_fails_is_started_again_when_asked_to(runtime: Runtime) -> None:
+    command = "echo try >> tries; [ $(wc -l < tries) -ge 2 ] && exec sleep 600"
+    first = ask(runtime, "start", name="web", command=command, restart="on-failure")
+
+    for _ in range(100):
+        status = ask(runtime, "status", name="web")
+        if status["state"] == "running" and status["restarts"]:
+            break
+        time.sleep(0.1)
+    ended = ask(runtime, "kill", name="web")
+
+    assert "restart" not in first
+    assert (status["restart"], status["restarts"]) == ("on failure", 1)
+    assert (ended["state"], ended["restart"]) == ("killed", "switched off")
+    assert [one["state"] for one in ask(runtime, "list")["processes"]] == ["exited", "killed"]
 
 
 def test_starting_needs_a_command(runtime: Runtime) -> None:

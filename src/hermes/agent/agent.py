@@ -14,12 +14,17 @@ from typing import TYPE_CHECKING
 from hermes.agent.budget import STEPS, Budget
 from hermes.agent.compaction import Compaction
 from hermes.agent.delegating import Delegation
+from hermes.agent.distilling import Distillation
+from hermes.agent.hearing import hear
 from hermes.agent.loop import Conversation
+from hermes.agent.mixture import Mixture
+from hermes.agent.pricing import Pricing, spent_today
 from hermes.agent.prompt import context_files, system_text
-from hermes.agent.providers.protocol import Done, Request
+from hermes.agent.providers.protocol import Request
 from hermes.agent.resuming import resumed
 from hermes.core.log import Log
 from hermes.core.messages import Message
+from hermes.mcp.client import attach, follow
 from hermes.runtime.app import App, default_app
 from hermes.runtime.sessions import begin_session, end_session
 from hermes.stores.memory import snapshot
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
+    from hermes.agent.delegating import Child
     from hermes.agent.loop import Journal, Result
     from hermes.agent.providers.protocol import Event, Provider
     from hermes.core.context import Approver, ToolContext
@@ -84,25 +90,41 @@ class Agent:
         self.journal = journal
         self.id = journal.id if journal is not None else f"agent-{os.urandom(4).hex()}"
         runtime = self.app.runtime
-        offer = self.app.offer(
+        attach(self.app)
+        chosen = (
             None if toolsets is None else list(toolsets),
             None if disabled is None else list(disabled),
         )
+        offer = self.app.offer(*chosen)
+        # What servers add later is appended, never put in between.
+        self._unfollow = follow(self.app, offer, lambda: self.app.chosen(*chosen))
         task = runtime.task(self.id, workspace=self.workspace)
-        budget = Budget(steps=max_steps, tokens=max_tokens, usd=max_usd, seconds=max_seconds)
+        pricing = Pricing.of(runtime)
+        budget = Budget(
+            steps=max_steps,
+            tokens=max_tokens,
+            usd=max_usd,
+            seconds=max_seconds,
+            usd_per_day=self.app.config.get("budget.usd_per_day") or None,
+            today=lambda: spent_today(pricing),
+        )
+        self.budget = budget
         project = self._project_context()
+        self.delegation = Delegation(
+            self.provider,
+            self.app,
+            offer=offer,
+            budget=budget,
+            journal=journal,
+            project=project,
+        )
         services = {
             **runtime.services,
             "offer": offer,
             "agent": self,
-            "delegate": Delegation(
-                self.provider,
-                self.app,
-                offer=offer,
-                budget=budget,
-                journal=journal,
-                project=project,
-            ),
+            "delegate": self.delegation,
+            "sample": self._sample,
+            "mixture": Mixture(self.provider, self.app, budget=budget, journal=journal),
         }
         asked = approver or runtime.approver
         if self.app.config.get("approvals.smart"):
@@ -121,7 +143,18 @@ class Agent:
                 profiles=profiles,
             )
 
-        self.conversation = Conversation(
+        def unattended() -> ToolContext:
+            return runtime.context(
+                task.id,
+                session_id=f"{self.id}-distilled",
+                front_door=front_door,
+                approver=lambda _: None,
+                services=services,
+                profiles=profiles,
+            )
+
+        kind: type[Conversation] = getattr(self.provider, "conversation", Conversation)
+        self.conversation = kind(
             self.provider,
             runtime,
             system=system_text(
@@ -134,11 +167,18 @@ class Agent:
             context=context,
             journal=journal,
             budget=budget,
-            compact=Compaction(),
+            compact=Distillation(
+                Compaction(), unattended, every=self.app.config.get("memory.distill_every")
+            ),
             on_event=on_event,
             messages=resumed(journal) if journal is not None else (),
             at_once=self.app.config.get("tools.parallel"),
         )
+        self._context = context
+        self.conversation.news = self.delegation.news
+        if self.conversation.messages:
+            self.delegation.recall(context(""))
+        hear(runtime, self.id, journal, self.conversation.messages)
         begin_session(runtime, self.id)
         self._open = True
 
@@ -157,16 +197,53 @@ class Agent:
         """`run`, for code that awaits."""
         return (await self.conversation.turn(text)).text
 
+    def background(self, text: str) -> str:
+        """Have a fresh agent carry out a request beside the conversation; its handle.
+
+        It knows nothing of the conversation. The model hears of it when it has ended.
+        """
+        around = self._context(f"{self.id}-background-{os.urandom(3).hex()}")
+        (child,) = self.delegation.start([{"goal": text}], around)
+        return child.handle
+
+    def children(self) -> list[Child]:
+        """The agents that work or worked for this one, and for those, at a glance."""
+        return [worker.seen() for worker in self.delegation.workers(self._context(""))]
+
+    def report(self, handle: str) -> dict[str, Any]:
+        """What came of a child: status, text, files_changed, tokens; empty while it works."""
+        worker = self.delegation.worker(handle, self._context(""))
+        return {} if worker.unfinished else dict(worker.report)
+
+    def cancel(self, handle: str) -> bool:
+        """Stop a child and all that works for it; whether it was at work."""
+        worker = self.delegation.worker(handle, self._context(""))
+        at_work = worker.unfinished
+        if at_work:
+            worker.cancel("cancelled by the person")
+        return at_work
+
+    def steer(self, handle: str, text: str) -> bool:
+        """Tell a child something, which it reads at its next step; whether it is at work."""
+        worker = self.delegation.worker(handle, self._context(""))
+        at_work = worker.unfinished
+        if at_work:
+            worker.steer(text)
+        return at_work
+
     def close(self) -> None:
         """End what belongs to the conversation: processes, connections, approvals for it."""
         if not self._open:
             return
         self._open = False
+        self._unfollow()
         from hermes.runtime import bridge
 
+        self.delegation.close()
         end_session(self.app.runtime, self.id)
         self.app.runtime.close_task(self.id)
         bridge.run(self.provider.close())
+        self.delegation.crew.close()
 
     def __enter__(self) -> Agent:
         return self
@@ -189,11 +266,25 @@ class Agent:
     async def _judge(self, question: str) -> str:
         """What the model says to a question outside of the conversation."""
         request = Request((Message("user", question),), max_tokens=200, temperature=0.0)
-        async for event in self.provider.stream(request):
-            if isinstance(event, Done):
-                self.conversation.budget.spend(event.usage)
-                return event.message.text
-        return ""
+        return (await self.conversation.ask(request, purpose="approval")).message.text
+
+    async def _sample(
+        self, messages: Sequence[dict[str, str]], *, system: str, max_tokens: int
+    ) -> tuple[str, str, int]:
+        """What the model says to an MCP server that may ask it: text, model, tokens.
+
+        Raises `SpentError` when the conversation may not ask any more.
+        """
+        self.budget.step()
+        said = [
+            Message("assistant" if one["role"] == "assistant" else "user", one["text"])
+            for one in messages
+        ]
+        head = [Message("system", system)] if system else []
+        request = Request((*head, *said), max_tokens=max_tokens)
+        done = await self.conversation.ask(request, purpose="sampling")
+        model = done.model or self.provider.model
+        return done.message.text, model, done.usage.input + done.usage.output
 
     def _note_decision(self, decision: Decision) -> None:
         log.warning(

@@ -33,38 +33,58 @@ class Budget:
         tokens: int | None = None,
         usd: float | None = None,
         seconds: float | None = None,
+        usd_per_day: float | None = None,
+        today: Callable[[], float] = lambda: 0.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.steps = steps
         self.tokens = tokens
         self.usd = usd
         self.seconds = seconds
+        self.usd_per_day = usd_per_day
+        # What was spent today by everybody, asked for at the beginning of each turn.
+        self._today = today
+        self._before = today() if usd_per_day is not None else 0.0
         self._clock = clock
         self._began = clock()
         self._lock = threading.Lock()
         self.used_steps = 0
         self.usage = Usage()
         self.cost = 0.0
+        # Whether something was used whose price nobody knows.
+        self.unpriced = False
 
     def renew(self) -> None:
         """A new turn: the steps and the time are counted from here, tokens and money go on."""
         with self._lock:
             self.used_steps = 0
             self._began = self._clock()
+            if self.usd_per_day is not None:
+                # What this one has spent so far is part of it.
+                self._before = self._today() - self.cost
 
     def step(self) -> None:
         """Count one question to a model; raises `SpentError` when it may not be asked."""
         with self._lock:
+            limited = self.usd is not None or self.usd_per_day is not None
+            if limited and self.unpriced:
+                # A limit that can't be kept must not be taken for one that is.
+                raise SpentError(
+                    "usd",
+                    "stopped: the model's price is not known, so that no limit in dollars can be "
+                    "kept; say it (model.prices), or limit the tokens",
+                )
             for limit, used, most, said in self._limits():
                 if most is not None and used >= most:
                     raise SpentError(limit, f"stopped: {said} ({used:g} of {most:g})")
             self.used_steps += 1
 
-    def spend(self, usage: Usage, cost: float = 0.0) -> None:
-        """Count what an answer cost."""
+    def spend(self, usage: Usage, cost: float | None = 0.0) -> None:
+        """Count what an answer cost; None where nobody knows its price."""
         with self._lock:
             self.usage += usage
-            self.cost += cost
+            self.cost += cost or 0.0
+            self.unpriced = self.unpriced or cost is None
 
     def left(self) -> dict[str, float]:
         """What remains of each limit that there is."""
@@ -77,5 +97,11 @@ class Budget:
             ("steps", self.used_steps, self.steps, "as many steps as it may take"),
             ("tokens", tokens, self.tokens, "as many tokens as it may use"),
             ("usd", self.cost, self.usd, "as much money as it may cost"),
+            (
+                "usd_per_day",
+                self._before + self.cost,
+                self.usd_per_day,
+                "as much money as a day may cost",
+            ),
             ("seconds", self._clock() - self._began, self.seconds, "as long as it may take"),
         ]

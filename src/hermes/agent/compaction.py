@@ -21,11 +21,11 @@ from hermes.agent.condensing import (
     tokens,
     with_handles,
 )
-from hermes.agent.providers.protocol import Done, Request, WindowError
+from hermes.agent.providers.protocol import Request, WindowError
 from hermes.core.errors import HermesError
 from hermes.core.jsontext import to_json
 from hermes.core.log import Log
-from hermes.core.messages import Message, Usage
+from hermes.core.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,14 +33,13 @@ if TYPE_CHECKING:
 
     from hermes.agent.condensing import Step
     from hermes.agent.loop import Conversation
+    from hermes.agent.providers.protocol import Done
 
     class Compacting(Protocol):
         """A journal that can let a summary stand for what it holds."""
 
         def note(self, kind: str, data: Any) -> int: ...
-        def compact(
-            self, upto_seq: int, summary: Sequence[Message], *, usage: Usage | None
-        ) -> int: ...
+        def compact(self, upto_seq: int, summary: Sequence[Message]) -> int: ...
 
 
 log = Log("hermes.agent")
@@ -173,17 +172,17 @@ class Compaction:
         room = int(aim / self._ratio) - self._fixed(conversation)
         keep = _STAYING[0][0]
         old = [with_handles(step, artifacts) for step in steps[:-keep]]
-        after, usage = flat([*old, *steps[-keep:]]), None
+        after = flat([*old, *steps[-keep:]])
         if _total(after) > room:
             left_out, tail = self._parted(conversation, steps, room)
             after = flat(tail)
             if left_out:
-                summary, usage = await self._sum_up(conversation, flat(left_out), room)
+                summary = await self._sum_up(conversation, flat(left_out), room)
                 facts = Facts(flat(left_out), conversation.runtime)
                 after.insert(0, summary_message(summary, facts, _share(room)))
         if _total(after) >= _total(before) * 0.95:
             return False
-        self._replace(conversation, after, usage, used)
+        self._replace(conversation, after, used)
         return True
 
     def _parted(
@@ -204,14 +203,12 @@ class Compaction:
                 break
         return steps[:-keep], tail
 
-    async def _sum_up(
-        self, conversation: Conversation, messages: list[Message], room: int
-    ) -> tuple[str, Usage]:
+    async def _sum_up(self, conversation: Conversation, messages: list[Message], room: int) -> str:
         """The model's summary, made piece by piece where one request could not hold it all."""
         # Half of the window: with the last summary and the answer it is never full.
         piece = max(int(self._window(conversation) / self._ratio / 2) * _CHARS, _SMALLEST_PIECE)
         most = _share(room)
-        pending, summary, usage = record(messages), "", Usage()
+        pending, summary = record(messages), ""
         while pending:
             taken, rest = _piece(pending, piece)
             try:
@@ -221,9 +218,8 @@ class Compaction:
                     raise
                 piece = max(piece // 2, _SMALLEST_PIECE)
                 continue
-            usage += done.usage
             summary, pending = done.message.text.strip()[:most] or summary, rest
-        return summary or "(the model gave no summary)", usage
+        return summary or "(the model gave no summary)"
 
     async def _ask(self, conversation: Conversation, text: str, before: str, most: int) -> Done:
         question = _SUM_UP.format(
@@ -232,21 +228,16 @@ class Compaction:
             before=_BEFORE.format(before) if before else "",
             record=text,
         )
-        async for event in conversation.provider.stream(Request((Message("user", question),))):
-            if isinstance(event, Done):
-                conversation.budget.spend(event.usage, _price(event, conversation.provider.model))
-                return event
-        raise AssertionError("a provider ends with Done or raises")
+        request = Request((Message("user", question),))
+        return await conversation.ask(request, purpose="compaction")
 
-    def _replace(
-        self, conversation: Conversation, after: list[Message], usage: Usage | None, used: int
-    ) -> None:
+    def _replace(self, conversation: Conversation, after: list[Message], used: int) -> None:
         journal: Compacting | Any = conversation.journal
         # One that can't do it keeps every message: whoever resumes begins with all of them.
         if hasattr(journal, "compact"):
             # A line of its own is newer than all that was said, and says what happened here.
             line = journal.note("compaction", {"tokens": used, "messages": len(after)})
-            journal.compact(line, after, usage=usage)
+            journal.compact(line, after)
         conversation.messages[:] = after
         self._known = (0, 0)
 
@@ -254,13 +245,6 @@ class Compaction:
 def _share(room: int) -> int:
     """How many characters the summary may have, and again as many the facts below it."""
     return max(int(room * _SUMMARY_SHARE) * _CHARS, 1_000)
-
-
-def _price(done: Done, model: str) -> float:
-    from hermes.agent.providers.profiles import prices_of
-
-    prices = prices_of(done.model or model)
-    return 0.0 if prices is None else prices.cost(done.usage)
 
 
 def _total(messages: Sequence[Message]) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hermes.agent.prompt import PROGRAM
 from hermes.core.errors import HermesError
 from hermes.core.jsontext import to_json
 from hermes.core.messages import Message, ToolUse
@@ -159,7 +160,7 @@ class Facts:
         for message in messages:
             if is_summary(message):
                 self._take_over(message.text)
-            elif message.role == "user":
+            elif message.role == "user" and not message.text.startswith(PROGRAM):
                 self.requests.append(_one_line(message.text, _REQUEST))
             elif message.role == "tool" and message.name == "todo":
                 self.task_list = _one_line(message.text, _TASK_LIST)

@@ -11,25 +11,34 @@ resumes after a crash knows what was done, what was not, and what nobody can tel
 from __future__ import annotations
 
 import itertools
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from hermes.agent.budget import Budget, SpentError
 from hermes.agent.guard import LoopGuard
-from hermes.agent.providers.protocol import Done, Request, WindowError
+from hermes.agent.pricing import Pricing
+from hermes.agent.prompt import PROGRAM
+from hermes.agent.providers.protocol import Request, WindowError
+from hermes.agent.questions import ask, usage_attributes
+from hermes.agent.recording import Record, answer_to, told
+from hermes.agent.resuming import turns_of
 from hermes.core.entry import ToolCall
 from hermes.core.messages import Message, ToolUse, Usage
+from hermes.mcp.naming import wire_name, wired
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
     from typing import Any, Protocol
 
-    from hermes.agent.providers.protocol import Event, Provider
+    from hermes.agent.providers.protocol import Done, Event, Provider
     from hermes.core.context import ToolContext
     from hermes.core.entry import ToolOutcome
     from hermes.runtime.deferral import Offer
     from hermes.runtime.pipeline import Runtime
+    from hermes.runtime.tracing import Span
 
     class Journal(Protocol):
         """Where a conversation is kept, message by message and call by call."""
@@ -42,7 +51,9 @@ if TYPE_CHECKING:
         ) -> int: ...
         def outcome(self, call_seq: int, status: str, content: str, seconds: float) -> int: ...
         def messages(self) -> list[Message]: ...
-        def note(self, kind: str, data: Any) -> int: ...
+        def note(
+            self, kind: str, data: Any, *, usage: Usage | None = None, model: str = ""
+        ) -> int: ...
         def intents(self) -> Sequence[Any]: ...
         def journal(self) -> Sequence[Any]: ...
 
@@ -54,9 +65,11 @@ if TYPE_CHECKING:
 
 Ended = Literal["answered", "stopped", "spent"]
 
-_AGAIN = "Your answer was empty. Answer the request, or call a tool."
-_AS_TEXT = "You wrote a tool call as text, so nothing was done. Call the tool itself."
-_LOOPING = "Note: the same result has come several times. Try something else, or tell the person."
+_AGAIN = f"{PROGRAM} your answer was empty. Answer the request, or call a tool."
+_AS_TEXT = f"{PROGRAM} you wrote a tool call as text, so nothing was done. Call the tool itself."
+_LOOPING = (
+    f"{PROGRAM} the same result has come several times. Try something else, or tell the person."
+)
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -96,23 +109,35 @@ class Conversation:
         self.budget = budget or Budget()
         self.messages = list(messages)
         self.last_input = 0
+        # Asked before each step for what the model should hear of, such as a child that ended.
+        self.news: Callable[[], Sequence[str]] = tuple
+        self._pricing = Pricing.of(runtime)
         self._context = context
         self._compact = compact
         self._tell = on_event or (lambda _: None)
         self._at_once = at_once
         self._steering: list[str] = []
-        self._turns = itertools.count(sum(m.role == "user" for m in self.messages) + 1)
+        self._turns = itertools.count(turns_of(journal, self.messages) + 1)
         self._ids = {call.id for message in self.messages for call in message.calls}
         self._running: ToolContext | None = None
 
     async def turn(self, text: str, *, images: Sequence[Any] = ()) -> Result:
         """Carry out one request of a person, to its answer or to the reason why it ended."""
         name = f"{self.journal.id if self.journal else 'turn'}-{next(self._turns)}"
+        with self._traced(name) as span:
+            result = await self._turn(name, Message("user", text, images=tuple(images)))
+            if span is not None:
+                span.attributes |= usage_attributes(result.usage)
+                span.attributes["hermes.turn.ended"] = result.ended
+            return result
+
+    async def _turn(self, name: str, request: Message) -> Result:
         self.budget.renew()
         work = _Work(name, LoopGuard())
-        self.append(Message("user", text, images=tuple(images)), turn=name)
+        self.append(request, turn=name)
         try:
             while True:
+                self._take_steering(name)
                 self.budget.step()
                 work.steps += 1
                 done = await self._ask(work)
@@ -125,11 +150,14 @@ class Conversation:
                     self.append(Message("user", wrong), turn=name)
                 elif not self._steering:
                     return self._end(work, "answered", text=done.message.text)
-                self._take_steering(name)
         except SpentError as error:
             return self._end(work, "spent", str(error))
         finally:
             self._running = None
+
+    def tell(self, event: Event) -> None:
+        """Have something told to whoever listens."""
+        self._tell(event)
 
     def listen(self, on_event: Callable[[Event], None]) -> None:
         """Have what the model says told to somebody else from now on."""
@@ -153,6 +181,27 @@ class Conversation:
             self.journal.append(message, usage=usage, turn=turn)
         self.messages.append(message)
 
+    async def ask(self, request: Request, *, purpose: str = "") -> Done:
+        """Ask the model; what is said to it for another `purpose` is counted, and not kept."""
+        tell = None if purpose else self._tell
+        done = await ask(
+            self.provider, request, tracer=self.runtime.tracer, tell=tell, purpose=purpose
+        )
+        model = self._pay(done)
+        if purpose and self.journal is not None:
+            self.journal.note("asked", {"for": purpose}, usage=done.usage, model=model)
+        return done
+
+    def _pay(self, done: Done) -> str:
+        """Count what an answer cost; the name of the model that it is counted under."""
+        model = self._pricing.counted_as(done, self.provider)
+        self.budget.spend(done.usage, self._pricing.cost(model, done.usage))
+        journal: Any = self.journal
+        if getattr(journal, "model", model) != model:
+            # What is used from now on is counted as this model's.
+            journal.model = model
+        return model
+
     # -- one step -----------------------------------------------------------------------------
 
     async def _ask(self, work: _Work) -> Done:
@@ -164,7 +213,6 @@ class Conversation:
             if self._compact is None or not await self._compact(self, overflowed=True):
                 raise
             done = await self._answer()
-        self.budget.spend(done.usage, self._price(done))
         self.last_input = done.usage.input
         work.usage += done.usage
         message = self._with_own_ids(done.message)
@@ -179,22 +227,9 @@ class Conversation:
             return _AGAIN
         return _AS_TEXT if seems_call(done.message.text, self.offer.reachable) else ""
 
-    def _price(self, done: Done) -> float:
-        from hermes.agent.providers.profiles import prices_of
-
-        prices = prices_of(done.model or self.provider.model)
-        return 0.0 if prices is None else prices.cost(done.usage)
-
     async def _answer(self) -> Done:
-        request = Request(
-            (self.system, *self.messages),
-            tuple(self.offer.definitions()),
-        )
-        async for event in self.provider.stream(request):
-            self._tell(event)
-            if isinstance(event, Done):
-                return event
-        raise AssertionError("a provider ends with Done or raises")
+        messages = (self.system, *self.messages)
+        return await self.ask(Request(messages, tuple(wired(self.offer.definitions()))))
 
     async def _carry_out(self, done: Done, work: _Work) -> str:
         """Run the calls of an answer; why the turn has to end, or nothing."""
@@ -203,23 +238,36 @@ class Conversation:
         context = self._context(work.turn)
         calls = [ToolCall(use.name, use.arguments, id=use.id) for use in uses]
         self._running = context
+        record = Record(self, uses, work.turn)
         try:
             outcomes = await self.runtime.call_many(
-                calls, context, at_once=self._at_once, watcher=_Record(self, uses, work)
+                calls, context, at_once=self._at_once, watcher=record
             )
+            self._running = None
+            return self._tell_results(uses, outcomes, work)
+        except BaseException:
+            record.abandon()
+            raise
         finally:
             self._running = None
-        stop = ""
+
+    def _tell_results(
+        self, uses: Sequence[ToolUse], outcomes: Sequence[ToolOutcome], work: _Work
+    ) -> str:
+        """Append what came of the calls; why the turn has to end, or nothing."""
+        stop, going_round = "", False
         for use, outcome in zip(uses, outcomes, strict=True):
             said = work.guard.see(outcome, use.arguments, reads=self._reads(use))
-            content = outcome.content
             if said == "tell":
-                content = f"{content}\n\n{_LOOPING}"
+                going_round = True
             elif said == "stop":
                 stop = f"stopped: {use.name} kept giving the same result and nothing else changed"
             if outcome.status == "refused":
                 work.refused.append(f"{use.name}: {outcome.error}")
-            self.append(Message("tool", content, call_id=use.id, name=use.name), turn=work.turn)
+            self.append(answer_to(use, told(outcome)), turn=work.turn)
+        if going_round and not stop:
+            # After the results and apart from them, for those are JSON.
+            self.append(Message("user", _LOOPING), turn=work.turn)
         return stop
 
     def _reads(self, use: ToolUse) -> bool:
@@ -227,7 +275,7 @@ class Conversation:
         return entry is None or entry.effect == "read"
 
     def _with_own_ids(self, message: Message) -> Message:
-        """The same message with ids that no call of this conversation had before."""
+        """The same message with ids that no call had before, and names that any API takes."""
         calls = []
         for use in message.calls:
             own = use.id
@@ -236,12 +284,12 @@ class Conversation:
                 if own in self._ids:
                     own = f"{use.id or 'call'}_{len(self._ids) + 1}"
             self._ids.add(own)
-            calls.append(use if own == use.id else ToolUse(own, use.name, use.arguments))
+            calls.append(ToolUse(own, wire_name(use.name), use.arguments))
         return msgspec.structs.replace(message, calls=tuple(calls)) if calls else message
 
     def _take_steering(self, turn: str) -> None:
         said, self._steering = self._steering, []
-        for text in said:
+        for text in (*said, *self.news()):
             self.append(Message("user", text), turn=turn)
 
     def _end(self, work: _Work, ended: Ended, reason: str = "", *, text: str = "") -> Result:
@@ -250,6 +298,23 @@ class Conversation:
             text = f"{text}\n\n{reason}".strip()
             self.append(Message("assistant", text), turn=work.turn)
         return Result(text, ended, work.usage, work.steps, tuple(work.refused), reason)
+
+    def _traced(self, turn: str) -> AbstractContextManager[Span | None]:
+        """The part of a turn in the trace: in its session, or in the call that handed it on."""
+        tracer = self.runtime.tracer
+        if tracer is None:
+            return nullcontext()
+        context = self._context(turn)
+        agent = context.agent_path
+        attributes = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.agent.name": agent or "hermes",
+            "gen_ai.conversation.id": context.session_id,
+            "hermes.turn": turn,
+        }
+        around = tracer.around(context.session_id, inside=bool(agent))
+        kind: Literal["agent", "turn"] = "agent" if agent else "turn"
+        return tracer.inside(kind, f"invoke_agent {agent or 'hermes'}", attributes, around)
 
 
 class _Work:
@@ -264,27 +329,3 @@ class _Work:
         self.steps = 0
         self.nudged = False
         self.refused: list[str] = []
-
-
-class _Record:
-    """Keeps intent and outcome of each call as they happen."""
-
-    def __init__(self, conversation: Conversation, uses: Sequence[ToolUse], work: _Work) -> None:
-        self._conversation = conversation
-        self._uses = uses
-        self._work = work
-        self._intents: dict[int, int] = {}
-
-    def begun(self, number: int) -> None:
-        journal, use = self._conversation.journal, self._uses[number]
-        if journal is not None:
-            entry = self._conversation.runtime.registry.resolve(use.name)
-            effect = "read" if entry is None else entry.effect
-            self._intents[number] = journal.intend(
-                self._work.turn, use.id, use.name, use.arguments, effect
-            )
-
-    def ended(self, number: int, outcome: ToolOutcome) -> None:
-        journal = self._conversation.journal
-        if journal is not None:
-            journal.outcome(self._intents[number], outcome.status, outcome.content, outcome.seconds)

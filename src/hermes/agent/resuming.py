@@ -12,13 +12,19 @@ from typing import TYPE_CHECKING
 from hermes.core.messages import Message
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hermes.agent.loop import Journal
 
 _UNKNOWN = (
     '{"error": "interrupted: whether this was done is not known", "hint": "Look at what is there '
     'before you repeat it."}'
 )
-_NEVER = '{"error": "interrupted before it began; it was not carried out"}'
+NEVER = '{"error": "interrupted before it began; it was not carried out"}'
+STOPPED = (
+    '{"error": "stopped with the turn while it was under way: how far it got is not known", '
+    '"hint": "Look at what is there before you repeat it."}'
+)
 
 
 def resumed(journal: Journal) -> list[Message]:
@@ -35,8 +41,18 @@ def resumed(journal: Journal) -> list[Message]:
         if line.kind == "outcome"
     }
     for use in lacking:
-        content = ended.get(begun[use.id], _UNKNOWN) if use.id in begun else _NEVER
+        content = ended.get(begun[use.id], _UNKNOWN) if use.id in begun else NEVER
         message = Message("tool", content, call_id=use.id, name=use.name)
         journal.append(message, usage=None, turn="")
         messages.append(message)
     return messages
+
+
+def turns_of(journal: Journal | None, messages: Sequence[Message]) -> int:
+    """How many turns there were: what a new one is called must not have been used before.
+
+    Messages may have been summed up since; a journal knows the names themselves.
+    """
+    last = getattr(journal, "last_turn", None)
+    said = sum(message.role == "user" for message in messages)
+    return max(said, last() if last is not None else 0)

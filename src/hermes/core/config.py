@@ -37,6 +37,8 @@ DEFAULTS: dict[str, tuple[Any, str]] = {
     "artifacts.keep_days": (7, "how long a large result can be read back"),
     "terminal.env_type": ("local", "where commands run and files lie: local, sandbox, docker, …"),
     "terminal.pass_env": ([], "variables that commands may see besides the usual ones"),
+    "terminal.ansi": (False, "whether colours stay in what commands print"),
+    "terminal.idle_minutes": (60, "when a container or sandbox without use is ended; 0 is never"),
     "terminal.sandbox.network": (False, "let commands in the sandbox reach the network"),
     "terminal.sandbox.binds": ([], "folders that the sandbox may see: SOURCE[:TARGET][:ro|rw]"),
     "terminal.sandbox.memory": (2 * 1024**3, "bytes of memory for all commands of a task"),
@@ -93,9 +95,28 @@ DEFAULTS: dict[str, tuple[Any, str]] = {
     "checkpoints.max_bytes": (4 * 1024**3, "room for what undo needs before the oldest goes"),
     "checkpoints.max_file_bytes": (256 * 1024**2, "larger files are not changed by file tools"),
     "checkpoints.keep_days": (30, "how long a change can be undone"),
+    "delegation.max_children": (3, "how many agents may work for one at once"),
+    "delegation.max_depth": (2, "levels of agents: 2 is one and those that work for it"),
+    "delegation.timeout_seconds": (900.0, "how long one may work, unless the call says"),
+    "delegation.idle_timeout_seconds": (300.0, "how long without a sign of life"),
     "audit.enabled": (True, "write one line per call to the audit log"),
+    "budget.usd_per_day": (0.0, "dollars that all sessions of a day may cost; 0 is no limit"),
+    "trace.enabled": (True, "keep spans of turns, model calls and tool calls in the home folder"),
+    "trace.max_bytes": (64 * 1024**2, "room for spans before the oldest go"),
+    "trace.keep_days": (14, "how long spans are kept"),
+    "trace.export": (False, "send spans to trace.otlp_endpoint, too"),
+    "trace.otlp_endpoint": ("", "where: http://…:4318; empty is OTEL_EXPORTER_OTLP_ENDPOINT"),
+    "memory.distill_every": (30, "turns after which facts worth keeping are put up; 0 is never"),
+    "sessions.max_bytes": (0, "room for sessions before the oldest are deleted; 0 is no limit"),
+    "sessions.keep_days": (0, "sessions nobody touched for so long are deleted; 0 is never"),
+    "sessions.power": (False, "wait for the disk with each line: no power failure loses one"),
+    "moa.models": ([], "the models that mixture_of_agents asks; empty is what can be found"),
+    "moa.aggregator": ("", "the model that makes one answer of theirs; empty is the agent's"),
     "plugins.enabled": (True, "load plugins from the home folder and installed packages"),
     "plugins.disabled": ([], "plugins to leave out, by name"),
+    "mcp_servers": ({}, "servers whose tools are offered; `hermes mcp add` writes them"),
+    "mcp.osv": ("warn", "packages that are malware, or can't be looked up: warn, block or off"),
+    "mcp.wait_seconds": (15.0, "how long a run waits for servers that are not known yet"),
     "network.allow_private": (False, "let tools reach private and loopback addresses"),
     "network.allow_hosts": ([], "hosts that tools may reach whatever they resolve to"),
     "network.deny_hosts": ([], "hosts that tools may never reach"),
@@ -144,7 +165,7 @@ class Config:
         if value is None:
             # Left out, or left empty.
             default = DEFAULTS[name][0]
-            return list(default) if isinstance(default, list) else default
+            return default.copy() if isinstance(default, (list, dict)) else default
         return check_value(name, value, self.path)
 
 
@@ -160,9 +181,33 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "artifacts.max_bytes": (lambda value: value >= 0, "at least 0"),
     "artifacts.keep_days": (lambda value: value >= 0, "at least 0"),
     "checkpoints.max_bytes": (lambda value: value >= 0, "at least 0"),
+    "model.prices": (
+        lambda value: all(map(_is_price, value)),
+        "lines of NAME INPUT OUTPUT [CACHED [WRITTEN]] with dollars per million tokens",
+    ),
+    "budget.usd_per_day": (lambda value: 0 <= value < float("inf"), "at least 0"),
+    "trace.max_bytes": (lambda value: value >= 0, "at least 0"),
+    "trace.keep_days": (lambda value: value >= 1, "at least 1"),
+    "memory.distill_every": (lambda value: value >= 0, "at least 0"),
+    "sessions.max_bytes": (lambda value: value >= 0, "at least 0"),
+    "sessions.keep_days": (lambda value: value >= 0, "at least 0"),
     "checkpoints.max_file_bytes": (lambda value: value >= 0, "at least 0"),
     "checkpoints.keep_days": (lambda value: value >= 1, "at least 1"),
+    "mcp.osv": (lambda value: value in ("warn", "block", "off"), "warn, block or off"),
+    "mcp.wait_seconds": (lambda value: value >= 0, "at least 0"),
+    "delegation.max_children": (lambda value: value >= 1, "at least 1"),
+    "delegation.max_depth": (lambda value: 1 <= value <= 5, "between 1 and 5"),
+    "delegation.timeout_seconds": (lambda value: value > 0, "above 0"),
+    "delegation.idle_timeout_seconds": (lambda value: value > 0, "above 0"),
 }
+
+
+def _is_price(line: str) -> bool:
+    _, *numbers = line.replace("=", " ").split() or [""]
+    try:
+        return 2 <= len(numbers) <= 4 and all(0 <= float(n) < float("inf") for n in numbers)
+    except ValueError:
+        return False
 
 
 def check_value(name: str, value: Any, path: str) -> Any:
@@ -187,6 +232,7 @@ def check_value(name: str, value: Any, path: str) -> Any:
 _KINDS = {
     bool: "true or false",
     int: "a whole number",
+    dict: "settings by name",
     float: "a number",
     list: "a list of texts",
     str: "text",

@@ -29,12 +29,28 @@ if TYPE_CHECKING:
         """Hand tasks to fresh agents and wait for their reports, in the order of the tasks.
 
         A task has a `goal` and may have `context`, `toolsets`, `timeout_seconds` and
-        `idle_timeout_seconds`; `context` is that of the call which hands them on.
+        `idle_timeout_seconds`; `context` is that of the call which hands them on. `start` does not
+        wait; `act` does something with agents that were started: list, wait, cancel, ….
         """
 
         async def __call__(
             self, tasks: Sequence[Mapping[str, Any]], context: ToolContext
         ) -> list[dict[str, Any]]: ...
+
+        def start(
+            self, tasks: Sequence[Mapping[str, Any]], context: ToolContext
+        ) -> Sequence[Any]: ...
+
+        async def act(
+            self,
+            action: str,
+            handle: str,
+            context: ToolContext,
+            *,
+            message: str = "",
+            seconds: float | None = None,
+            background: bool = False,
+        ) -> dict[str, Any]: ...
 
 
 class CancelledError(HermesError):

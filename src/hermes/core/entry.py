@@ -45,6 +45,7 @@ class ToolEntry:
         "handler",
         "invoke",
         "is_async",
+        "keeps",
         "lifecycle",
         "locks",
         "max_result_size_chars",
@@ -61,6 +62,7 @@ class ToolEntry:
         "takes_context",
         "timeout_seconds",
         "toolset",
+        "untrusted",
         "version",
     )
 
@@ -84,6 +86,8 @@ class ToolEntry:
         effect: Effect = "execute",
         reads_when: Mapping[str, Sequence[Any]] | None = None,
         acts: Mapping[str, str] | Callable[..., Any] | None = None,
+        keeps: str = "",
+        untrusted: bool = False,
         concurrency: Concurrency | None = None,
         locks: Sequence[str] = (),
         timeout_seconds: float | None = None,
@@ -125,6 +129,10 @@ class ToolEntry:
         self.reads_when = {key: _several(values) for key, values in (reads_when or {}).items()}
         # Which parameters are paths, commands, addresses, for the gate: see `safety/acts.py`.
         self.acts: Any = acts if callable(acts) else dict(acts or {})
+        # What it writes that later conversations load by themselves: "memory", "skills", "cron", …
+        self.keeps = keeps
+        # Whether its results hold words of strangers; those of web and MCP tools do anyway.
+        self.untrusted = untrusted
         self.locks = _several(locks)
         self.concurrency: Concurrency = concurrency or _concurrency(effect, self.locks)
         self.timeout_seconds = _limit(name, timeout_seconds)
@@ -231,9 +239,22 @@ class ToolCall:
 
 
 class ToolOutcome:
-    """How a call ended. `content` is the JSON text for the model, whatever happened."""
+    """How a call ended. `content` is the JSON text for the model, whatever happened.
 
-    __slots__ = ("artifact", "call_id", "content", "error", "name", "rule", "seconds", "status")
+    `source` says whose words are in it, where these are neither ours nor the person's.
+    """
+
+    __slots__ = (
+        "artifact",
+        "call_id",
+        "content",
+        "error",
+        "name",
+        "rule",
+        "seconds",
+        "source",
+        "status",
+    )
 
     def __init__(
         self,
@@ -245,6 +266,7 @@ class ToolOutcome:
         rule: str = "",
         seconds: float = 0.0,
         artifact: str | None = None,
+        source: str = "",
     ) -> None:
         self.call_id = call_id
         self.name = name
@@ -254,6 +276,7 @@ class ToolOutcome:
         self.rule = rule
         self.seconds = seconds
         self.artifact = artifact
+        self.source = source
 
     def __repr__(self) -> str:
         return f"<{self.status} {self.name} {self.content[:80]}>"

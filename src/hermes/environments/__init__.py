@@ -14,21 +14,41 @@
 
 What all of them share:
 
+    sharing.py      what each is given: whose it is, what it may see
+    owning.py       labels that say whose a container is, and whether that Hermes is gone
+    idling.py       ends what nobody has used for long
+    trying.py       what is really kept apart, by trying it
     variables.py    what a command sees of the environment
     shell_disk.py   files that only a shell can reach; shared_folder.py: one that both sides have
     shell_state.py  folder, variables and functions from one command to the next
     output/         what commands print, within bounds and readable
     exits.py        what exit codes mean
-    prompts.py      whether somebody is being asked
+    prompts.py      whether somebody is being asked; unfed.py: whether a `read` would be in vain
     watching.py     remarks: a full disk, a busy background
     judging.py      what the gate has to judge of a command
     reporting.py    what the model is told of a command
-    handling.py     what the process tool does
+    handling.py     what the process tool does; listening.py: ports;
+                    line_matching.py: patterns, within a time limit
+    restarting.py   background commands that are started again when they fail
 
 New here? Read protocol.py, then local/environment.py.
 """
 
-from hermes.environments.choosing import disk_of
-from hermes.environments.tasks import environment_of
+from __future__ import annotations
+
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.environments.choosing import disk_of
+    from hermes.environments.tasks import environment_of
 
 __all__ = ["disk_of", "environment_of"]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "disk_of": "choosing",
+        "environment_of": "tasks",
+    },
+)

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from hermes.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from typing import Any, Protocol
 
     from hermes.environments.protocol import Environment
+    from hermes.environments.sharing import Shared
 
     # The value of a setting, or what is given where there is none.
     Setting = Callable[[str, Any], Any]
@@ -23,15 +24,7 @@ if TYPE_CHECKING:
     class Make(Protocol):
         """Makes an environment; nothing is started by that."""
 
-        def __call__(
-            self,
-            workspace: str,
-            setting: Setting,
-            *,
-            env: dict[str, str | None] | None,
-            task: str,
-            passed: Sequence[str],
-        ) -> Environment: ...
+        def __call__(self, workspace: str, setting: Setting, shared: Shared) -> Environment: ...
 
 
 class Backend(NamedTuple):
@@ -55,34 +48,39 @@ def backend(name: str) -> Backend:
     return found
 
 
+def ready(one: Backend, setting: Setting, *, chosen: bool) -> str:
+    """Why there is no point in trying a kind here and now; empty where there is."""
+    missing = one.missing()
+    if missing:
+        return missing
+    wanted = _WANTED.get(one.name)
+    if wanted and not setting(wanted, ""):
+        return f"{wanted} is not set"
+    if one.name in CLOUD and not chosen:
+        return f"not tried, since it costs money: hermes environments test {one.name}"
+    return ""
+
+
 def _local(
     workspace: str,
     setting: Setting,  # noqa: ARG001
-    *,
-    env: dict[str, str | None] | None,
-    task: str,
-    passed: Sequence[str],
+    shared: Shared,
 ) -> Environment:
     from hermes.environments.local import LocalEnvironment
 
-    return LocalEnvironment(workspace, env=env, task=task, passed=passed)
+    return LocalEnvironment(workspace, shared=shared)
 
 
 def _sandbox(
     workspace: str,
     setting: Setting,
-    *,
-    env: dict[str, str | None] | None,
-    task: str,
-    passed: Sequence[str],
+    shared: Shared,
 ) -> Environment:
     from hermes.environments.sandbox import SandboxEnvironment, environment
 
     return SandboxEnvironment(
         workspace,
-        env=env,
-        task=task,
-        passed=passed,
+        shared=shared,
         network=setting("terminal.sandbox.network", False),
         binds=setting("terminal.sandbox.binds", []),
         memory=setting("terminal.sandbox.memory", environment.MEMORY),
@@ -93,45 +91,34 @@ def _sandbox(
 def _docker(
     workspace: str,
     setting: Setting,
-    *,
-    env: dict[str, str | None] | None,
-    task: str,
-    passed: Sequence[str],
+    shared: Shared,
 ) -> Environment:
     from hermes.environments.docker import DockerEnvironment, DockerSettings
 
-    return DockerEnvironment(
-        workspace, DockerSettings.read(setting), env=env, task=task, passed=passed
-    )
+    return DockerEnvironment(workspace, DockerSettings.read(setting), shared=shared)
 
 
 def _ssh(
     workspace: str,  # noqa: ARG001
     setting: Setting,
-    *,
-    env: dict[str, str | None] | None,
-    task: str,
-    passed: Sequence[str],
+    shared: Shared,
 ) -> Environment:
     from hermes.environments.ssh import SshEnvironment, SshSettings
 
     # Our folders mean nothing on another host.
     cwd = setting("terminal.ssh.cwd", "")
-    return SshEnvironment(SshSettings.read(setting), cwd, env=env, task=task, passed=passed)
+    return SshEnvironment(SshSettings.read(setting), cwd, shared=shared)
 
 
 def _singularity(
     workspace: str,
     setting: Setting,
-    *,
-    env: dict[str, str | None] | None,
-    task: str,
-    passed: Sequence[str],
+    shared: Shared,
 ) -> Environment:
     from hermes.environments.singularity import SingularityEnvironment, SingularitySettings
 
     settings = SingularitySettings.read(setting, workspace)
-    return SingularityEnvironment(settings, env=env, task=task, passed=passed)
+    return SingularityEnvironment(settings, shared=shared)
 
 
 def _cloud(name: str) -> Make:
@@ -140,10 +127,7 @@ def _cloud(name: str) -> Make:
     def make(
         workspace: str,  # noqa: ARG001
         setting: Setting,
-        *,
-        env: dict[str, str | None] | None,
-        task: str,
-        passed: Sequence[str],
+        shared: Shared,
     ) -> Environment:
         from hermes.environments.cloud import CloudEnvironment, provider_of
 
@@ -154,9 +138,7 @@ def _cloud(name: str) -> Make:
             image=setting(f"terminal.{name}.image", ""),
             lifetime=setting(f"terminal.{name}.lifetime", 3600.0),
             persistent=setting(f"terminal.{name}.persistent", True),
-            env=env,
-            task=task,
-            passed=passed,
+            shared=shared,
         )
 
     return make
@@ -191,6 +173,9 @@ def _no_singularity() -> str:
     return "" if found else "neither apptainer nor singularity is installed"
 
 
+# What nobody can guess.
+_WANTED = {"ssh": "terminal.ssh.host", "singularity": "terminal.singularity.image"}
+CLOUD = frozenset({"modal", "daytona", "vercel_sandbox"})
 BACKENDS = {
     one.name: one
     for one in (

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
 from hermes.environments.exits import exit_meaning
+from hermes.environments.line_matching import SECONDS, Matcher, SlowPatternError
 from hermes.environments.prompts import last_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from hermes.core.context import ToolContext
@@ -76,7 +79,7 @@ def _live(one: Background) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "pids": pids,
         "silent_seconds": round(time.time() - one.last_output_at, 1),
-        "ports": ports([one]).get(one.name, []),
+        "ports": one.ports(),
     }
     if waiting(one, pids):
         shown["needs_input"] = last_line(one.recent()) or "it waits for input"
@@ -123,7 +126,11 @@ def _logged(one: Background, page: dict[str, Any]) -> dict[str, Any]:
 
 
 def _matching(one: Background, grep: str, offset: int) -> dict[str, Any]:
-    pattern = compiled(grep)
+    with matcher(grep) as wanted:
+        return _searched(one, wanted, offset)
+
+
+def _searched(one: Background, wanted: Matcher, offset: int) -> dict[str, Any]:
     hits: list[str] = []
     at, scanned, cut = offset, 0, ""
     while True:
@@ -135,7 +142,7 @@ def _matching(one: Background, grep: str, offset: int) -> dict[str, Any]:
         lines = (cut + text).split("\n")
         # The end of a page may be in mid-line.
         cut = lines.pop() if at < total else ""
-        hits += [line[:_LONGEST_LINE] for line in lines if pattern.search(line[:10_000])]
+        hits += [lines[number][:_LONGEST_LINE] for number in wanted.matching(lines)]
         if at >= total:
             break
     shown = hits[-_MOST_HITS:]
@@ -143,22 +150,40 @@ def _matching(one: Background, grep: str, offset: int) -> dict[str, Any]:
     return _logged(one, page)
 
 
-def compiled(pattern: str) -> re.Pattern[str]:
-    """A regular expression from the model."""
+@contextmanager
+def matcher(pattern: str) -> Iterator[Matcher]:
+    """What finds the lines that match a regular expression from the model."""
     try:
-        return re.compile(pattern)
+        made = Matcher(pattern)
     except (re.error, OverflowError, RecursionError) as error:
         raise ToolError(
             f"{pattern!r:.200} is no regular expression: {error}",
             hint="Escape special characters with a backslash.",
         ) from None
+    try:
+        yield made
+    except SlowPatternError:
+        raise ToolError(
+            f"the search for {pattern!r:.200} was stopped after {SECONDS} s",
+            hint="Use a simpler pattern: no repetition within a repetition.",
+        ) from None
+    finally:
+        made.close()
 
 
 def wait(
     ctx: ToolContext, one: Background, *, pattern: str | None, timeout: float
 ) -> dict[str, Any]:
     """Wait until a process ends, or until it prints something that matches."""
-    wanted = compiled(pattern) if pattern is not None else None
+    if pattern is None:
+        return _awaited(ctx, one, None, pattern, timeout)
+    with matcher(pattern) as wanted:
+        return _awaited(ctx, one, wanted, pattern, timeout)
+
+
+def _awaited(
+    ctx: ToolContext, one: Background, wanted: Matcher | None, pattern: str | None, timeout: float
+) -> dict[str, Any]:
     found: list[str] = []
     seen = 0
 
@@ -167,11 +192,11 @@ def wait(
         assert wanted is not None
         text, start, total = one.log(max(0, seen - 10_000), limit=200_000)
         seen = min(start + 200_000, total)
-        for line in text.split("\n"):
-            if wanted.search(line[:10_000]):
-                found.append(line[:_LONGEST_LINE])
-                return True
-        return False
+        lines = text.split("\n")
+        hits = wanted.matching(lines)
+        if hits:
+            found.append(lines[hits[0]][:_LONGEST_LINE])
+        return bool(hits)
 
     begun = time.monotonic()
     came = one.wait(
@@ -192,24 +217,8 @@ def wait(
 
 def ports(running: list[Background]) -> dict[str, list[str]]:
     """Where each process listens, as `address:port`."""
-    import psutil
-
-    found: dict[str, list[str]] = {}
-    for one in running:
-        listening: set[str] = set()
-        for pid in [] if getattr(one, "far", False) else one.pids():
-            try:
-                connections = psutil.Process(pid).net_connections("inet")
-            except psutil.Error:
-                continue
-            listening |= {
-                f"{c.laddr.ip}:{c.laddr.port}"
-                for c in connections
-                if c.status == psutil.CONN_LISTEN
-            }
-        if listening:
-            found[one.name] = sorted(listening)
-    return found
+    found = {one.name: one.ports() for one in running}
+    return {name: places for name, places in found.items() if places}
 
 
 def typed(one: Background, data: str, *, enter: bool) -> dict[str, Any]:

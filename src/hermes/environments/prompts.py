@@ -23,19 +23,22 @@ _COULD_NOT = re.compile(
     r"a terminal is required to (?:read|authenticate)|no tty present|must be run from a terminal"
     r"|EOFError: EOF when reading a line|EOF when reading a line"
     r"|(?:stdin|standard input|the input device) is not a (?:tty|terminal)"
-    r"|terminal prompts disabled|cannot open /dev/tty|/dev/tty: No such device"
+    r"|terminal prompts disabled|cannot open '?/dev/tty|/dev/tty'?: No such device"
     r"|Host key verification failed|Inappropriate ioctl for device"
     r"|requires? an interactive terminal|could not read (?:Username|Password)"
     r"|inputs? (?:is|are) required|su: must be run|setRawMode|non-interactive",
     re.IGNORECASE,
 )
+# Any other question of a program: one leaves a space for the answer, and no line ends that way.
+_OPEN = re.compile(r"(?:\w[?:]|\w[^\n]*[)\]>]|[?#>:]) $")
+# Commands that do nothing but print such a line.
+_SAYS_SO = re.compile(r"\s*(?:echo|printf)\b[^;|&\n]*")
 # An editor that goes on without a terminal, and will wait for keys for ever.
 _WITHOUT_SCREEN = re.compile(r"Warning: (?:In|Out)put is not (?:from|to) a terminal")
 # Given no file and nothing to read, these wait for somebody to type.
 _TALKERS = re.compile(
-    r"\s*(?:read(?:\s+-[A-Za-z]+(?:\s+(?:\"[^\"]*\"|'[^']*'|\S+))?)*(?:\s+[A-Za-z_]\w*)*"
-    r"|(?:\S*/)?(?:python[\d.]*|node|irb|bash|sh|zsh|psql|mysql|sqlite3|ruby|perl|lua|php|bc|ghci"
-    r"|R|cat|passwd|su))\s*;?\s*"
+    r"\s*(?:\S*/)?(?:python[\d.]*|node|irb|bash|sh|zsh|psql|mysql|sqlite3|ruby|perl|lua|php|bc|ghci"
+    r"|R|cat|passwd|su)\s*;?\s*"
 )
 
 
@@ -55,16 +58,34 @@ def looks_like_prompt(text: str) -> bool:
     return bool(tail.strip()) and not tail.endswith("\n") and bool(_ASKS.search(_line(tail)))
 
 
-def wanted_input(command: str, output: str, code: int) -> str | None:
-    """The line in which a command that has ended asked for what nobody could give it."""
+def wanted_input(
+    command: str, output: str, *, fed: bool = False, stopped: bool = False
+) -> str | None:
+    """The line in which a command that has ended asked for what nobody could give it.
+
+    `fed` says that it was given something to read, `stopped` that it did not end by itself.
+    """
     for line in reversed(output[-4000:].splitlines()):
         if _COULD_NOT.search(line):
             return line.strip()[-200:]
-    if code != 0 and output and not output.endswith("\n") and _ASKS.search(_line(output[-400:])):
+    if _stands_open(output, stopped) and not _SAYS_SO.fullmatch(command):
         return last_line(output)
+    if fed:
+        return None
     if not output.strip() and _TALKERS.fullmatch(command):
         return f"{command.strip()} reads standard input, which is closed"
-    return None
+    from hermes.environments.unfed import unfed_read
+
+    return unfed_read(command)
+
+
+def _stands_open(output: str, stopped: bool) -> bool:
+    """Whether the last line is not ended, and is or looks like a question."""
+    if not output or output.endswith("\n"):
+        return False
+    line = _line(output[-400:])
+    # Whoever was stopped may have been in the middle of any line.
+    return bool(_ASKS.search(line)) or (not stopped and bool(_OPEN.search(line)))
 
 
 def _line(tail: str) -> str:

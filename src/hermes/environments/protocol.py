@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     State = Literal["running", "exited", "killed", "lost"]
 
 
+# Who killed a process, when nobody that is known did: the system for want of memory, a person.
+OUTSIDE = "somebody outside this task (SIGTERM or SIGKILL)"
+
+
 class PlaceError(ToolError):
     """The place where commands run can't be reached, or can't start one."""
 
@@ -208,6 +212,10 @@ class Background(Protocol):
 
     def pids(self) -> list[int]:
         """Its processes that are alive."""
+        ...
+
+    def ports(self) -> list[str]:
+        """Where they listen, as `address:port`."""
         ...
 
 

@@ -21,8 +21,10 @@ _HEAD = SHOWN // 3
 _MOST_TURNS = 60
 
 
-def report(ctx: ToolContext, command: str, result: CommandResult, *, pty: bool) -> ToolResult:
-    """The answer of the terminal tool."""
+def report(
+    ctx: ToolContext, command: str, result: CommandResult, *, pty: bool, fed: bool = False
+) -> ToolResult:
+    """The answer of the terminal tool; `fed` says that the command was given something to read."""
     notes = list(result.notes)
     data: dict[str, Any] = {"exit_code": result.exit_code}
     if result.ended in ("cancelled", "needs input", "lost") and result.exit_code < 0:
@@ -41,10 +43,12 @@ def report(ctx: ToolContext, command: str, result: CommandResult, *, pty: bool) 
                 f"still running: pid {', '.join(map(str, result.background_pids))}, as process "
                 f"{result.background.name}; it ends with the task"
             )
-    if result.ended == "exited":
-        wanted = None if pty else wanted_input(command, result.output.merged, result.exit_code)
+    if result.ended in ("exited", "timeout") and not pty:
+        stopped = result.ended == "timeout"
+        wanted = wanted_input(command, result.output.merged, fed=fed, stopped=stopped)
         if wanted:
             notes.append(f"needs input: {wanted} (give stdin, or pty=true and process write)")
+    if result.ended == "exited":
         return ToolResult(data, notes=notes)
     error, hint = _trouble(result)
     return ToolResult(data, error=error, hint=hint, notes=notes)

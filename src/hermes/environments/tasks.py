@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from hermes.core.context import ToolContext
     from hermes.environments.backends import Setting
     from hermes.environments.protocol import Environment
+    from hermes.environments.restarting import Restarts
 
-# Variables of our own that commands may see besides the usual ones, by name.
-PASSED = "terminal.pass_env"
 _KEY = "environment"
 
 
@@ -30,14 +30,36 @@ def environment_so_far(ctx: ToolContext) -> Environment | None:
     return found
 
 
+def note_folder(ctx: ToolContext, environment: Environment) -> None:
+    """Let the rest of Hermes know where the next command runs, by the name that it has here."""
+    here: Callable[[str], str] | None = getattr(environment, "here", None)
+    folder = environment.cwd
+    ctx.task.state["cwd"] = folder if here is None else here(folder)
+
+
+def restarts_of(ctx: ToolContext) -> Restarts:
+    """The background commands of a call's task that are started again when they fail."""
+    from hermes.environments.restarting import Restarts
+
+    found: Restarts = ctx.task.keep("restarts", Restarts, Restarts.close)
+    return found
+
+
 def _made(ctx: ToolContext) -> Environment:
     from hermes.environments.backends import backend
     from hermes.environments.choosing import kind_of
+    from hermes.environments.sharing import Shared
 
-    passed: Sequence[str] = setting_of(ctx)(PASSED, ())
-    return backend(kind_of(ctx)).make(
-        ctx.workspace, setting_of(ctx), env=ctx.task.env, task=ctx.task_id, passed=passed
+    setting = setting_of(ctx)
+    shared = Shared(
+        env=ctx.task.env,
+        task=ctx.task_id,
+        workspace=os.path.realpath(ctx.workspace),
+        passed=setting("terminal.pass_env", ()),
+        ansi=setting("terminal.ansi", False),
+        idle_seconds=60.0 * setting("terminal.idle_minutes", 0),
     )
+    return backend(kind_of(ctx)).make(ctx.workspace, setting, shared)
 
 
 def setting_of(ctx: ToolContext) -> Setting:

@@ -16,11 +16,15 @@ hooks, events  what may be changed, what may be watched; sessions  a conversatio
 artifacts      large results kept for paging; fit  how they are cut; line_search  in them
 archives       unpack what others packed: all of it, or nothing
 audit          one chained line per call
+tracing        spans of what is done; span_files  where they are kept; traces  read back;
+               otlp  sent to a collector
 protocol       tool calls and results as JSON
 app            all of it put together for a front door
 """
 
 from __future__ import annotations
+
+from hermes.core.lazy import names_from
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
@@ -51,11 +55,5 @@ __all__ = [
     "get_tool_definitions",
 ]
 
-
-def __getattr__(name: str) -> object:
-    # Listing tools needs none of the pipeline; each name brings only its own module.
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"hermes.runtime.{_HOMES[name]}"), name)
+# Listing tools needs none of the pipeline; each name brings only its own module.
+__getattr__ = names_from(__name__, _HOMES)

@@ -9,6 +9,7 @@ from hermes.core.result import JsonText, ToolResult
 from hermes.safety.sanitise import sanitise_error
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, Literal
 
     from hermes.core.errors import HermesError
@@ -87,6 +88,17 @@ def refused(reason: str) -> Answer:
         f"Not run: {reason}.",
         status="refused",
         hint="Do not try this again or in another way; go on without it, or ask the person.",
+    )
+
+
+def waiting(review: str, kept: str, sources: Sequence[str]) -> Answer:
+    """The call was put aside for a person to look at; it was not carried out."""
+    return _error(
+        f"Not done yet: this waits for review ({review}). It would change {kept}, which later "
+        f"conversations load by themselves, and this one has read what others wrote: "
+        f"{', '.join(sources[:3])}.",
+        status="refused",
+        hint="A person looks at it later. Do not try this in another way; go on, and mention it.",
     )
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hermes.core.context import Approver
+    from hermes.core.entry import ToolEntry
     from hermes.core.registry import ToolRegistry
     from hermes.core.toolsets import Toolsets
     from hermes.runtime.artifacts import ArtifactStore
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from hermes.runtime.manifest import Manifest
     from hermes.runtime.pipeline import Runtime
     from hermes.runtime.plugins import Plugins
+    from hermes.runtime.tracing import Tracer
     from hermes.runtime.yaml_tools import YamlTools
 
 
@@ -196,9 +198,29 @@ class App:
         return AuditLog() if self.config.get("audit.enabled") else None
 
     @cached_property
+    def tracer(self) -> Tracer | None:
+        """The traces of what is done, unless the settings turn them off."""
+        if not self.config.get("trace.enabled"):
+            return None
+        from hermes.runtime.span_files import SpanFiles
+        from hermes.runtime.tracing import Tracer
+
+        files = SpanFiles(
+            max_bytes=self.config.get("trace.max_bytes"),
+            keep_days=self.config.get("trace.keep_days"),
+        )
+        export = None
+        if self.config.get("trace.export"):
+            from hermes.runtime.otlp import exporter
+
+            export = exporter(self.config.get("trace.otlp_endpoint"), os.environ)
+        return Tracer(files, export=export)
+
+    @cached_property
     def runtime(self) -> Runtime:
         """What carries out calls."""
         from hermes.runtime.pipeline import Runtime
+        from hermes.runtime.reviews import Reviews
         from hermes.runtime.rights import open_gate
 
         policy = open_gate(self.registry, self.config, project=self.project, profile=self.profile)
@@ -209,6 +231,8 @@ class App:
             hooks=self.hooks,
             artifacts=self.artifacts,
             audit=self.audit,
+            tracer=self.tracer,
+            reviews=Reviews(),
         )
         runtime.services["app"] = self
         runtime.before_resolve = self.refresh
@@ -218,16 +242,21 @@ class App:
         """What one conversation is offered; the settings decide where nothing is asked for."""
         from hermes.runtime.deferral import Offer
 
-        if enabled is None and disabled is None:
-            enabled = self.config.get("tools.enabled_toolsets")
-            disabled = self.config.get("tools.disabled_toolsets")
-        chosen = self.definitions.chosen(enabled, disabled)
         return Offer(
             self.registry,
-            self.registry.available(chosen),
+            self.registry.available(self.chosen(enabled, disabled)),
             index=self.index,
             defer_above=self.config.get("tools.defer_above"),
         )
+
+    def chosen(
+        self, enabled: list[str] | None = None, disabled: list[str] | None = None
+    ) -> list[ToolEntry]:
+        """The tools of some toolsets; the settings decide where nothing is asked for."""
+        if enabled is None and disabled is None:
+            enabled = self.config.get("tools.enabled_toolsets")
+            disabled = self.config.get("tools.disabled_toolsets")
+        return self.definitions.chosen(enabled, disabled)
 
     def close(self) -> None:
         """End what was begun."""

@@ -14,7 +14,7 @@ from hermes.runtime.definitions import patched
 from hermes.runtime.search import Document, SearchIndex, hint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from hermes.core.entry import ToolEntry
@@ -31,6 +31,8 @@ CORE = (
 SEARCH = "tool_search"
 # Past this many catalogue entries, the largest families are folded into one line each.
 CATALOGUE = 120
+# The same for what servers of other people bring: nobody keeps their number small.
+FOREIGN = 40
 
 
 class ToolIndex:
@@ -105,17 +107,19 @@ class Offer:
         self._lock = threading.Lock()
         self.reachable = frozenset(entry.name for entry in entries)
         self.deferred = len(entries) > defer_above and SEARCH in self.reachable
-        made = self._patched(entries)
+        kept = {*core, SEARCH}
+        # What is not sent is described when it is asked for: some tools have to be imported first.
+        sent = [entry for entry in entries if not self.deferred or entry.name in kept]
+        made = self._patched(sent)
         if not self.deferred:
             self._definitions = [made[name] for name in made if name != SEARCH]
         else:
-            kept = [name for name in made if name in {*core, SEARCH}]
             rest = [entry for entry in entries if entry.name not in kept]
-            self._definitions = [made[name] for name in kept]
-            self._definitions[kept.index(SEARCH)] = with_catalogue(made[SEARCH], rest)
+            self._definitions = list(made.values())
+            self._definitions[list(made).index(SEARCH)] = with_catalogue(made[SEARCH], rest)
         self._loaded = {d["function"]["name"] for d in self._definitions}
         # Each with the version of the tool that it describes.
-        self._made = {entry.name: (entry, made[entry.name]) for entry in entries}
+        self._made = {entry.name: (entry, made[entry.name]) for entry in sent}
 
     def _patched(self, entries: Sequence[ToolEntry]) -> dict[str, Definition]:
         made = patched(entries, beside=self.reachable, known=self._registry.names())
@@ -183,19 +187,27 @@ def catalogue(entries: Sequence[ToolEntry]) -> str:
     families: dict[str, list[ToolEntry]] = {}
     for entry in entries:
         families.setdefault(entry.toolset, []).append(entry)
-    named = len(entries)
-    folded: set[str] = set()
-    for family in sorted(families, key=lambda name: -len(families[name])):
-        if named <= CATALOGUE:
-            break
-        folded.add(family)
-        named -= len(families[family])
+    foreign = {name: held for name, held in families.items() if held[0].origin == "mcp"}
+    folded = _largest(foreign, FOREIGN)
+    folded |= _largest({name: families[name] for name in families.keys() - folded}, CATALOGUE)
     return "\n".join(
         _folded(family, families[family])
         if family in folded
         else f"{family}: " + ", ".join(_listed(entry) for entry in families[family])
         for family in sorted(families)
     )
+
+
+def _largest(families: Mapping[str, Sequence[ToolEntry]], limit: int) -> set[str]:
+    """The families to fold, largest first, so that no more than `limit` tools are named."""
+    named = sum(map(len, families.values()))
+    found: set[str] = set()
+    for family in sorted(families, key=lambda name: (-len(families[name]), name)):
+        if named <= limit:
+            break
+        found.add(family)
+        named -= len(families[family])
+    return found
 
 
 def _listed(entry: ToolEntry) -> str:

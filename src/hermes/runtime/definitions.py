@@ -110,6 +110,12 @@ def _definition(entry: ToolEntry, offered: frozenset[str], absent: frozenset[str
     if entry.dynamic_schema_overrides is not None:
         function.update(_overrides(entry, offered))
     function["description"] = without_mentions(function["description"], absent)
+    if entry.origin == "mcp":
+        from hermes.safety.provenance import declared_source
+
+        # Whoever runs a server wrote this, and it stands beside our own words.
+        said = f"Words of {declared_source(entry)}: {function['description']}"
+        function["description"] = said
     function["parameters"] = _without_mentions_inside(function["parameters"], absent)
     return {"type": "function", "function": function}
 

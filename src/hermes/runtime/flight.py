@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from hermes.core.context import Cancellation, ToolContext
     from hermes.core.entry import ToolEntry
+    from hermes.runtime.tracing import Span
     from hermes.safety.placeholders import Used
     from hermes.safety.policy import Ruling
 
@@ -23,6 +24,7 @@ class Flight:
     __slots__ = (
         "approver",
         "arguments",
+        "around",
         "call_id",
         "cancellation",
         "context",
@@ -30,6 +32,8 @@ class Flight:
         "noted",
         "places",
         "ruling",
+        "source",
+        "span",
         "started",
         "tool",
         "used",
@@ -59,6 +63,11 @@ class Flight:
         # Secrets that it was given in place of placeholders.
         self.used: Used | None = None
         self.places: Mapping[tuple[str, str], str] | None = None
+        # Whose words it brings in.
+        self.source = ""
+        # Its part in the trace, and the span that it is inside of.
+        self.span: Span | None = None
+        self.around: Span | None = None
 
     def line(self, status: str, seconds: float) -> AuditLine:
         """The audit line of the call as it now stands."""

@@ -30,6 +30,8 @@ _PLAIN = (
     "aliases",
     "permissions",
     "reads_when",
+    "keeps",
+    "untrusted",
     "takes_context",
     "effect",
     "concurrency",

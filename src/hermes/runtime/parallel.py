@@ -1,8 +1,8 @@
-"""The calls of one turn, side by side where that is safe.
+"""Calls side by side where that is safe: those of one turn, and those of one client.
 
 Each tool says how it may run: `parallel` with anything, `exclusive` of other calls that change
 things, or by `resource`: calls that name the same path wait for each other, in the order they were
-asked for, unless all of them only read it.
+asked for, unless all of them only read it. `claims` says what a call uses; `Turns` keeps the rows.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from hermes.core.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from hermes.core.context import ToolContext
     from hermes.core.entry import ToolCall, ToolOutcome
@@ -23,8 +23,65 @@ if TYPE_CHECKING:
 _EVERYTHING = "*"
 
 
+class Turns:
+    """Whose turn it is: calls that would disturb each other go one after the other."""
+
+    __slots__ = ("_resources",)
+
+    def __init__(self) -> None:
+        self._resources: dict[str, _Resource] = {}
+
+    def take(self, claims: Iterable[tuple[str, bool]]) -> Turn:
+        """A place behind those that came before; see `claims` for what is claimed."""
+        keys = []
+        done = asyncio.Event()
+        before: list[asyncio.Event] = []
+        for key, shared in claims:
+            keys.append(key)
+            resource = self._resources.get(key)
+            if resource is None:
+                resource = self._resources[key] = _Resource()
+            before += resource.claim(done, shared=shared)
+        return Turn(self._resources, keys, done, before)
+
+    def __len__(self) -> int:
+        """How many things are in use or waited for."""
+        return len(self._resources)
+
+
+class Turn:
+    """One call's place in the rows for what it uses."""
+
+    __slots__ = ("_before", "_done", "_keys", "_resources")
+
+    def __init__(
+        self,
+        resources: dict[str, _Resource],
+        keys: list[str],
+        done: asyncio.Event,
+        before: list[asyncio.Event],
+    ) -> None:
+        self._resources = resources
+        self._keys = keys
+        self._done = done
+        self._before = before
+
+    async def come(self) -> None:
+        """Wait until everything is free that the call uses."""
+        for event in self._before:
+            await event.wait()
+
+    def end(self) -> None:
+        """Let the next one go on."""
+        self._done.set()
+        for key in self._keys:
+            resource = self._resources.get(key)
+            if resource is not None and resource.leave(self._done):
+                del self._resources[key]
+
+
 class _Resource:
-    """Who changed a resource last, and who has read it since."""
+    """Who changes a resource last, and who reads it after that."""
 
     __slots__ = ("readers", "writer")
 
@@ -40,6 +97,14 @@ class _Resource:
         before = [*self.readers, *([self.writer] if self.writer else [])]
         self.writer, self.readers = done, []
         return before
+
+    def leave(self, done: asyncio.Event) -> bool:
+        """Forget who has ended; whether nobody is left."""
+        if self.writer is done:
+            self.writer = None
+        elif done in self.readers:
+            self.readers.remove(done)
+        return self.writer is None and not self.readers
 
 
 class Watcher(Protocol):
@@ -60,12 +125,11 @@ async def run_all(
 ) -> list[ToolOutcome]:
     """The outcome of each call, in the order of the calls."""
     room = asyncio.Semaphore(max(1, at_once))
-    resources: dict[str, _Resource] = {}
+    turns = Turns()
 
-    async def one(number: int, done: asyncio.Event, before: list[asyncio.Event]) -> ToolOutcome:
+    async def one(number: int, turn: Turn) -> ToolOutcome:
         try:
-            for event in before:
-                await event.wait()
+            await turn.come()
             async with room:
                 if watcher is None:
                     return await runtime.call(calls[number], context)
@@ -74,17 +138,12 @@ async def run_all(
                 watcher.ended(number, outcome)
                 return outcome
         finally:
-            done.set()
+            turn.end()
 
     tasks: list[asyncio.Task[ToolOutcome]] = []
     for number, call in enumerate(calls):
-        done = asyncio.Event()
-        before = [
-            event
-            for key, shared in _claims(runtime, call, context)
-            for event in resources.setdefault(key, _Resource()).claim(done, shared=shared)
-        ]
-        tasks.append(asyncio.ensure_future(one(number, done, before)))
+        turn = turns.take(claims(runtime, call, context))
+        tasks.append(asyncio.ensure_future(one(number, turn)))
     try:
         return list(await asyncio.gather(*tasks))
     finally:
@@ -92,7 +151,7 @@ async def run_all(
             task.cancel()
 
 
-def _claims(runtime: Runtime, call: ToolCall, context: ToolContext) -> list[tuple[str, bool]]:
+def claims(runtime: Runtime, call: ToolCall, context: ToolContext) -> list[tuple[str, bool]]:
     """The resources a call uses, each with whether others may use it at the same time."""
     entry = runtime.registry.get(call.name)
     if entry is None or entry.concurrency == "parallel":

@@ -29,6 +29,7 @@ from hermes.runtime.hooks import HookCall, Hooks, Rewrite, Veto
 from hermes.runtime.secrets import Secrets
 from hermes.runtime.workers import StoppedLateError, StuckError, Workers
 from hermes.safety.policy import EffectPolicy, Ruling
+from hermes.safety.provenance import Heard, conversation_of, source_of
 from hermes.safety.redaction import Redactor
 from hermes.safety.sanitise import sanitise_error
 
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from hermes.runtime.artifacts import ArtifactStore
     from hermes.runtime.audit import AuditLog
     from hermes.runtime.parallel import Watcher
+    from hermes.runtime.reviews import Reviews
+    from hermes.runtime.tracing import Tracer
     from hermes.safety.policy import Policy
 
     Stages = Generator[needs.Need, Any, ToolOutcome]
@@ -69,7 +72,9 @@ class Runtime:
         events: EventBus | None = None,
         artifacts: ArtifactStore | None = None,
         audit: AuditLog | None = None,
+        tracer: Tracer | None = None,
         redactor: Redactor | None = None,
+        reviews: Reviews | None = None,
         workers: Workers | None = None,
         grace_seconds: float = 2.0,
     ) -> None:
@@ -83,7 +88,13 @@ class Runtime:
         self.redactor = redactor or Redactor()
         if audit is not None:
             audit.redact = self.redactor.redact
+        self.tracer = tracer
+        if tracer is not None:
+            tracer.redact = self.redactor.redact
         self.secrets = Secrets(self.redactor)
+        # Whose words each conversation has read, and where writes wait that this makes doubtful.
+        self.heard = Heard()
+        self.reviews = reviews
         self.workers = workers or Workers()
         self.grace_seconds = grace_seconds
         # What handlers reach through `context.service(name)`; outer layers add theirs.
@@ -228,6 +239,8 @@ class Runtime:
                 self.report_trouble(f"teardown of {name}: {type(error).__name__}: {error}")
         if self.audit is not None:
             self.audit.flush()
+        if self.tracer is not None:
+            self.tracer.flush()
 
     def __enter__(self) -> Runtime:
         return self
@@ -243,6 +256,8 @@ class Runtime:
         cancellation = Cancellation(context.cancellation)
         flight = Flight(call_id, call.name, context, cancellation, started)
         self._running[flight] = cancellation
+        if self.tracer is not None:
+            flight.span = self.tracer.call_begins(flight)
         try:
             if self.before_resolve is not None:
                 self._before_resolve(flight)
@@ -252,13 +267,17 @@ class Runtime:
                 offered = None if offer is None else offer.reachable
                 return self._end(flight, answers.unknown_tool(self.registry, call.name, offered))
             flight.entry = entry
+            # Hooks, approvals and the log know a tool by one name, whichever it was called by.
+            flight.tool = entry.name
             if entry.check_fn is not None or entry.requires_env:
                 self._require(entry)
             arguments = entry.arguments.read(call.arguments)  # 2 read, 3 coerce, 4 validate
             flight.arguments = arguments
-            if self.audit is not None:
+            if self.audit is not None or self.tracer is not None:
                 # Now, for a handler may change what it was given.
                 flight.noted = to_json(arguments)
+                if flight.span is not None:
+                    flight.span.attributes["gen_ai.tool.call.arguments"] = flight.noted
 
             ruling = self._judge(entry, arguments, context)  # 5 permit
             flight.places = ruling.places
@@ -315,7 +334,12 @@ class Runtime:
         try:
             ruling = self.policy.judge(entry, arguments, context)
             if ruling.action == "allow" or ruling.action in ("ask", "refuse"):
-                return ruling
+                sources = self.heard.sources(context)
+                if not sources:
+                    return ruling
+                from hermes.safety.lasting import reviewed
+
+                return reviewed(ruling, entry, arguments, context, sources)
             raise ValueError(f"it ruled {ruling.action!r}")
         except Exception as error:
             # The gate fails closed.
@@ -326,8 +350,14 @@ class Runtime:
         """Where a path leads that a handler comes upon; the policy may refuse it."""
         judge = getattr(self.policy, "place", None)
         if judge is not None:
-            return str(judge(context, kind, path))
-        return os.path.realpath(os.path.join(context.workspace, os.path.expanduser(path)))
+            place = str(judge(context, kind, path))
+        else:
+            place = os.path.realpath(os.path.join(context.workspace, os.path.expanduser(path)))
+        if kind != "read" and self.heard.sources(context):
+            from hermes.safety.lasting import check_unasked
+
+            check_unasked(path, place)
+        return place
 
     def _approve(
         self, flight: Flight, ruling: Ruling
@@ -357,7 +387,7 @@ class Runtime:
             "approval_requested", flight.call_id, flight.tool, reason=ruling.reason, request=request
         )
         try:
-            said = yield needs.Ask(context.approver, request, flight.cancellation)
+            said = yield from self._ask(needs.Ask(context.approver, request, flight.cancellation))
         except Exception as error:
             flight.cancellation.check()
             log.exception("asking for approval of %s failed", flight.tool)
@@ -386,7 +416,30 @@ class Runtime:
             self.audit.record(flight.line("approved", 0.0), now=True)
         return None
 
+    def _ask(self, ask: needs.Ask) -> Generator[needs.Need, Any, Any]:
+        """What the person says; how long that took is part of the trace."""
+        if self.tracer is None:
+            return (yield ask)
+        request = ask.request
+        attributes: dict[str, Any] = {
+            "gen_ai.tool.name": request.tool,
+            "gen_ai.tool.call.id": request.call_id,
+            "hermes.approval.reason": request.reason,
+            "hermes.rule": ", ".join(request.rules),
+        }
+        with self.tracer.inside("approval", f"approval {request.tool}", attributes) as span:
+            said = yield ask
+            attributes["hermes.approval.answer"] = "nobody" if said is None else str(said)
+            attributes["hermes.approval.by"] = getattr(said, "by", "") or request.front_door
+            span.status = "ok" if said is True or said in _YES else "refused"
+        return said
+
     def _nobody(self, flight: Flight, ruling: Ruling) -> answers.Answer:
+        if ruling.keeps and self.reviews is not None:
+            sources = self.heard.sources(flight.context)
+            held = self.reviews.hold(flight, ruling, sources)
+            flight.verdict = "waits for review"
+            return answers.waiting(held.id, ruling.keeps, sources)
         flight.verdict = "nobody to ask"
         return answers.refused(
             f"{ruling.reason}, which needs a person's approval, and nobody can be asked here"
@@ -440,6 +493,11 @@ class Runtime:
             # A copy, for who only watches must not change what runs; and without secrets.
             shown = masked(deepcopy(flight.arguments))
             emit("started", call_id, tool, arguments=shown, emoji=entry.emoji)
+        source = source_of(entry, flight.arguments, flight.places, flight.context)
+        if source:
+            flight.source = source
+            # From here on whatever it brings in may be read.
+            self.heard.note(conversation_of(flight.context), source)
         if entry.lifecycle is not None:
             self._lifecycles[entry.lifecycle] = entry.name
         cancellation = flight.cancellation
@@ -497,6 +555,7 @@ class Runtime:
             flight.ruling.rule if flight.ruling is not None else "",
             _clock() - flight.started,
             artifact,
+            flight.source,
         )
         if self.audit is not None:  # 12 record
             try:
@@ -504,6 +563,8 @@ class Runtime:
                 self.audit.record(line, now=answer.status == "refused")
             except Exception as error:  # noqa: BLE001 - the call has happened: its result stays
                 self.report_trouble(f"the audit log: {type(error).__name__}: {error}", flight)
+        if flight.span is not None and self.tracer is not None:
+            self.tracer.call_ends(flight, flight.span, outcome)
         if self.events.listeners:
             self.events.emit("finished", flight.call_id, flight.tool, outcome=outcome)
         return outcome

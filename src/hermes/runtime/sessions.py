@@ -1,4 +1,7 @@
-"""The two ends of a conversation: hooks are told, what was only for it is forgotten."""
+"""The two ends of a conversation: hooks are told, what was only for it is forgotten.
+
+What lies between is one span of the trace.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
 
 def begin_session(runtime: Runtime, session_id: str) -> None:
     """Tell the hooks that a conversation begins."""
+    if runtime.tracer is not None:
+        runtime.tracer.session_begins(session_id)
     _tell(runtime, runtime.hooks.session_start, session_id)
 
 
@@ -22,9 +27,12 @@ def end_session(runtime: Runtime, session_id: str) -> None:
     """Tell the hooks that a conversation ended; approvals that were for it alone end with it."""
     _tell(runtime, runtime.hooks.session_end, session_id)
     runtime.secrets.end_session(session_id)
+    runtime.heard.end(session_id)
     ended = getattr(runtime.policy, "session_ended", None)
     if ended is not None:
         ended(session_id)
+    if runtime.tracer is not None:
+        runtime.tracer.session_ends(session_id)
 
 
 def _tell(runtime: Runtime, hooks: tuple[Callable[..., Any], ...], session_id: str) -> None:

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes.core.lazy import names_from
+
 if TYPE_CHECKING:
     from hermes.safety.paths import check_path
     from hermes.safety.policy import EffectPolicy, Policy, Ruling
@@ -50,11 +52,5 @@ __all__ = [
     "scan_skill",
 ]
 
-
-def __getattr__(name: str) -> object:
-    # Each name brings only its own module: the shell grammar alone costs more than start-up.
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"hermes.safety.{_HOMES[name]}"), name)
+# Each name brings only its own module: the shell grammar alone costs more than start-up.
+__getattr__ = names_from(__name__, _HOMES)

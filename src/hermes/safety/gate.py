@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 
     from hermes.core.context import ToolContext
     from hermes.core.entry import ToolEntry
+    from hermes.core.errors import ToolError
     from hermes.safety.acts import Kind
     from hermes.safety.approval import Grant
     from hermes.safety.permissions import PermissionChecker
+    from hermes.safety.shell import Verdict
 
     Mode = Literal["strict", "standard", "relaxed", "off"]
 
@@ -85,7 +87,8 @@ class Gate:
     def place(self, context: ToolContext, kind: Kind, path: str) -> str:
         """Where a path leads that a call comes upon while it runs.
 
-        Raises `PathRefusedError` where the call may not go, or only after asking.
+        Raises `PathRefusedError` where the call may not go, or only after asking, and a plain
+        `ToolError` where no file can be.
         """
         from hermes.safety.paths import PathRefusedError
 
@@ -100,7 +103,21 @@ class Gate:
                 if ruling.rule == "path:outside" and _below(context, kind, places[kind, path]):
                     continue
                 raise PathRefusedError(path, ruling.reason)
+        if (kind, path) not in places:
+            raise self._impossible(path, context)
         return places[kind, path]
+
+    def _impossible(self, path: str, context: ToolContext) -> ToolError:
+        """The plain mistake of naming what no file can be called."""
+        from hermes.core.errors import ToolError
+        from hermes.safety.paths import check_path
+
+        decision = check_path(path, "read", rules=None, cwd=context.workspace, home=self._home)
+        shown = path if len(path) <= 80 else f"{path[:80]}…"
+        return ToolError(
+            f"there is no such path as {shown!r}: {decision.reason}",
+            hint="Send another path.",
+        )
 
     def allows(self, right: str, context: ToolContext) -> bool:
         """Whether every layer gives a right, and none takes it away or wants to be asked."""
@@ -220,18 +237,13 @@ class Gate:
     def _of_command(self, command: str, cwd: str, context: ToolContext) -> Iterator[Ruling]:
         from hermes.safety.shell import detect_dangerous_command
 
-        verdict = detect_dangerous_command(command, cwd=cwd, home=self._home)
-        if not verdict.reads_only and not _inside(cwd, context.workspace):
-            grant = command_grant(
-                "path:outside", command, verdict.commands, cwd=cwd, env=context.task.env
-            )
-            yield Ruling(
-                "ask",
-                reason=f"it runs in {cwd}, outside the workspace",
-                rule="path:outside",
-                grants=(grant,),
-            )
-        if signals_us(verdict.commands):
+        verdict = detect_dangerous_command(
+            command, cwd=cwd, home=self._home, workspace=context.workspace
+        )
+        if not verdict.reads_only:
+            yield from self._of_reach(command, cwd, verdict, context)
+        everything = [*verdict.commands, *verdict.inside]
+        if signals_us(everything):
             yield Ruling("refuse", reason="that process guards this call", rule="gate:own-process")
         for finding in verdict.findings:
             if finding.severity == "ask" and self.mode == "relaxed" and not finding.human_only:
@@ -258,10 +270,33 @@ class Gate:
                 targets=about,
                 human_only=finding.human_only,
             )
-        if self._denials.repeats(verdict.commands, context.session_id, cwd):
+        if self._denials.repeats(everything, context.session_id, cwd):
             yield Ruling(
                 "refuse", reason="the same target was refused just before", rule="gate:repeated"
             )
+
+    def _of_reach(
+        self, command: str, cwd: str, verdict: Verdict, context: ToolContext
+    ) -> Iterator[Ruling]:
+        """What a command changes outside of the workspace, judged as a path of a call would be."""
+        from hermes.safety.reach import is_inside, outside
+
+        def asked(reason: str) -> Ruling:
+            grant = command_grant(
+                "path:outside", command, verdict.commands, cwd=cwd, env=context.task.env
+            )
+            return Ruling("ask", reason=reason, rule="path:outside", grants=(grant,))
+
+        workspace = context.workspace
+        if not is_inside(cwd, workspace=workspace, home=self._home):
+            yield asked(f"it runs in {cwd}, outside the workspace")
+            return
+        # A command that is asked about anyway is shown once.
+        known = {finding.command for finding in verdict.findings} if self.mode != "relaxed" else ()
+        for _, line, reason in outside(verdict.writes, workspace=workspace, home=self._home):
+            if line not in known:
+                yield asked(f"{reason}: {line}")
+                return
 
     def _of_url(self, url: str) -> Ruling:
         from hermes.safety.urls import check_url
@@ -279,6 +314,9 @@ class Gate:
         guarded = check_path(
             act.value, mode, rules=everywhere, cwd=context.workspace, home=self._home
         )
+        if not guarded.possible:
+            # No file can be there, so that nothing is done; the tool says so as it comes upon it.
+            return _PASSES
         if not guarded.allowed or guarded.resolved is None:
             return Ruling("refuse", reason=guarded.reason, rule="path:guard")
         places[act[:2]] = guarded.resolved
@@ -296,17 +334,6 @@ class Gate:
                 return _PASSES
         reason = f"{act.value} is outside the workspace"
         return Ruling("ask", reason=reason, rule="path:outside")
-
-
-def _inside(folder: str, workspace: str) -> bool:
-    """Whether commands may change things in a folder unasked: the workspace, or temporary files."""
-    import tempfile
-
-    here = os.path.join(os.path.realpath(folder), "")
-    return any(
-        here.startswith(os.path.join(os.path.realpath(open_), ""))
-        for open_ in (workspace, tempfile.gettempdir())
-    )
 
 
 def _below(context: ToolContext, kind: str, place: str) -> bool:

@@ -30,9 +30,12 @@ class Ruling:
     `grants` is what a yes would cover and `targets` what a no is about, for a policy that
     remembers answers. `places` is where the paths of the call lead, by kind and spelling; `by`
     is what an allowed call was approved by before; `human_only` keeps models from answering.
+    `keeps` names what the call would leave for later conversations when it can wait for a review.
     """
 
-    __slots__ = ("action", "by", "grants", "human_only", "places", "reason", "rule", "targets")
+    __slots__ = (
+        "action", "by", "grants", "human_only", "keeps", "places", "reason", "rule", "targets",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -45,6 +48,7 @@ class Ruling:
         places: Mapping[tuple[str, str], str] | None = None,
         by: str = "",
         human_only: bool = False,
+        keeps: str = "",
     ) -> None:
         self.action = action
         self.reason = reason
@@ -54,6 +58,7 @@ class Ruling:
         self.places = places
         self.by = by
         self.human_only = human_only
+        self.keeps = keeps
 
     def __repr__(self) -> str:
         return f"<{self.action} by {self.rule}: {self.reason}>"

@@ -49,6 +49,14 @@ def clarify(
             "the person gave no answer",
             hint="Take the most sensible assumption, say which, and go on.",
         )
-    if said not in offered and said.isdecimal() and 0 < int(said) <= len(offered):
-        said = offered[int(said) - 1]
-    return {"answer": said}
+    return {"answer": _meant(said, offered)}
+
+
+def _meant(said: str, offered: list[str]) -> str:
+    """The choice that a person names by its number, as `2`, `2.` or `(2)`; else their words."""
+    number = said.strip("(). ")
+    if said not in offered and number.isdecimal() and len(number) < 3:
+        place = int(number)
+        if 0 < place <= len(offered):
+            return offered[place - 1]
+    return said

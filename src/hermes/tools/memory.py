@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     toolset="agent",
     permissions=["memory:write"],
     effect="write",
+    keeps="memory",
     reads_when={"action": ["read"]},
     emoji="🧠",
     max_result_size_chars=30_000,
@@ -45,9 +46,7 @@ def memory(
         raise ToolError(f"{action} needs content")
     if action in ("replace", "remove") and not old:
         raise ToolError(f"{action} needs old_text, a piece of the entry's text")
-    by = " ".join(
-        part for part in (ctx.front_door, ctx.session_id, ctx.turn, ctx.agent_path) if part
-    )
+    by = _author(ctx)
     try:
         if action == "add":
             change = kept.add(content or "", by=by)
@@ -66,3 +65,12 @@ def memory(
         "limit": change.limit,
     }
     return ToolResult(answer, notes=[] if change.changed else ["nothing new: it was there already"])
+
+
+def _author(ctx: ToolContext) -> str:
+    """Who writes, in which turn of which session, and after which words of others."""
+    by = " ".join(
+        part for part in (ctx.front_door, ctx.session_id, ctx.turn, ctx.agent_path) if part
+    )
+    sources = ctx.service("runtime").heard.sources(ctx)
+    return f"{by}; after {', '.join(sources)}" if sources else by

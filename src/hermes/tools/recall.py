@@ -20,6 +20,8 @@ _TEXT = 2_000
     toolset="agent",
     permissions=["session:read"],
     effect="read",
+    # Past conversations quote pages and files of others.
+    untrusted=True,
     emoji="🕰️",
     max_result_size_chars=60_000,
     tags=[

@@ -110,7 +110,7 @@ def terminal(
     """
     from hermes.environments.handling import described
     from hermes.environments.reporting import report
-    from hermes.environments.tasks import environment_of
+    from hermes.environments.tasks import environment_of, note_folder
 
     if not command.strip():
         raise ToolError("there is no command")
@@ -133,8 +133,8 @@ def terminal(
             cancellation=ctx.cancellation,
         )
     result.notes.extend(unprotected)
-    ctx.task.state["cwd"] = environment.cwd
-    return report(ctx, command, result, pty=pty)
+    note_folder(ctx, environment)
+    return report(ctx, command, result, pty=pty, fed=stdin is not None)
 
 
 @tool(
@@ -166,6 +166,8 @@ def process(
     workdir: str | None = None,
     env: dict[str, str] | None = None,
     pty: bool = False,
+    restart: Literal["no", "on-failure"] = "no",
+    max_restarts: Annotated[int, Field(ge=1, le=100)] = 5,
 ) -> ToolResult:
     """Look after background processes of this task.
 
@@ -184,18 +186,24 @@ def process(
         workdir: For start.
         env: For start.
         pty: For start, in a terminal.
+        restart: For start.
+        max_restarts: In a row, each after a longer pause.
     """
+    from functools import partial
+
     from hermes.environments import handling
-    from hermes.environments.tasks import environment_of, environment_so_far
+    from hermes.environments.tasks import environment_of, environment_so_far, restarts_of
 
     if action == "start":
         if not command or not command.strip():
             raise ToolError("start needs a command")
+        begin = partial(environment_of(ctx).start, command, cwd=workdir, env=env, pty=pty)
         with _protect(ctx, {"command": command, "workdir": workdir, "env": env}) as unprotected:
-            started = environment_of(ctx).start(
-                command, name=name or "", cwd=workdir, env=env, pty=pty
-            )
+            started = begin(name=name or "")
             started.wait(0.3)
+        if restart == "on-failure":
+            again = partial(begin, cwd=started.cwd, name=started.name)
+            restarts_of(ctx).watch(started, again, most=max_restarts)
         shown = {**handling.described(started), "output": started.recent()}
         return ToolResult(shown, notes=[*unprotected, _LATER])
     known = environment_so_far(ctx)
@@ -226,11 +234,12 @@ def process(
         one.signal(handling.signal_number(signal))
         one.wait(0.3)
     elif action == "kill":
+        restarts_of(ctx).stop(one.name)
         one.kill("process kill")
         one.wait(5.0)
     elif action == "detach":
         one.detach()
-    return ToolResult(handling.described(one, full=True))
+    return ToolResult({**handling.described(one, full=True), **restarts_of(ctx).shown(one.name)})
 
 
 def _protect(ctx: ToolContext, arguments: Mapping[str, Any]) -> AbstractContextManager[list[str]]:

@@ -17,6 +17,7 @@ from grpclib import GRPCError
 from grpclib.const import Status
 from grpclib.server import Server
 from modal_proto import api_grpc, api_pb2, task_command_router_grpc, task_command_router_pb2
+from tests.environments.cloud.stubs import left_over
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +41,10 @@ def _refusing(base: Any) -> Any:
         return refuse
 
     return type("Refusing", (base,), {name: refusal(name) for name in base.__abstractmethods__})
+
+
+def _info() -> Any:
+    return api_pb2.SandboxInfo(id="sb-stale", created_at=1.0, app_id="ap-1")
 
 
 class Api(_refusing(api_grpc.ModalClientBase)):  # type: ignore[misc]
@@ -72,7 +77,25 @@ class Api(_refusing(api_grpc.ModalClientBase)):  # type: ignore[misc]
         await self._answer(stream, made)
 
     async def SandboxTerminateV2(self, stream: Any) -> None:
-        await self._answer(stream, api_pb2.SandboxTerminateResponse())
+        request = await stream.recv_message()
+        self.seen.append(f"SandboxTerminate {request.sandbox_id}")
+        await stream.send_message(api_pb2.SandboxTerminateResponse())
+
+    async def SandboxListV2(self, stream: Any) -> None:
+        request = await stream.recv_message()
+        # Pages end with an empty one.
+        info = [] if request.before_timestamp else [_info()]
+        await stream.send_message(api_pb2.SandboxListResponse(sandboxes=info))
+
+    async def SandboxWaitV2(self, stream: Any) -> None:
+        await self._answer(stream, api_pb2.SandboxWaitResponse())
+
+    async def SandboxTagsGetV2(self, stream: Any) -> None:
+        tags = [
+            api_pb2.SandboxTag(tag_name=name, tag_value=value)
+            for name, value in left_over().items()
+        ]
+        await self._answer(stream, api_pb2.SandboxTagsGetResponse(tags=tags))
 
 
 class Router(_refusing(task_command_router_grpc.TaskCommandRouterBase)):  # type: ignore[misc]

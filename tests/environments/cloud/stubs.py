@@ -9,6 +9,8 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from hermes.environments.owning import PID, labels
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
@@ -56,6 +58,11 @@ def serving(answer: Answer) -> Iterator[tuple[str, list[str]]]:
         thread.join()
 
 
+def left_over() -> dict[str, str]:
+    """The labels of a sandbox whose Hermes is gone."""
+    return {**labels("t"), PID: "999999999"}
+
+
 def vercel(method: str, path: str, body: dict[str, Any]) -> tuple[int, Any]:
     """Vercel's API, as far as its library needs it."""
     common = {
@@ -63,14 +70,17 @@ def vercel(method: str, path: str, body: dict[str, Any]) -> tuple[int, Any]:
         "runtime": "x", "timeout": 60_000, "status": "running",
     }  # fmt: skip
     policy = {"mode": "allow-all"}
+    tags = left_over() if "stale" in path or method == "GET" else {}
     sandbox = {
-        **common, "name": "sb1", "currentSessionId": "s1", "persistent": False,
-        "networkPolicy": policy,
+        **common, "name": "stale" if tags else "sb1", "currentSessionId": "s1",
+        "persistent": False, "networkPolicy": policy, "tags": tags,
     }  # fmt: skip
     session = {**common, "id": "s1", "cwd": "/", "requestedAt": 1, "startedAt": 1}
     if method == "DELETE":
         return 200, {"sandbox": sandbox}
-    if path.endswith("/sandboxes"):
+    if method == "GET" and path.endswith("/sandboxes"):
+        return 200, {"sandboxes": [sandbox], "pagination": {"count": 1, "next": None}}
+    if path.endswith(("/sandboxes", "/stale")):
         return 200, {"sandbox": sandbox, "session": session, "routes": []}
     if path.endswith("/snapshot"):
         snapshot = {
@@ -100,7 +110,7 @@ def daytona(address: Callable[[], str]) -> Answer:
     def answer(method: str, path: str, body: dict[str, Any]) -> tuple[int, Any]:
         sandbox = {
             "id": "sb1", "organizationId": "o1", "name": "sb1", "user": "daytona", "env": {},
-            "labels": {}, "public": False, "networkBlockAll": False, "kvm": False, "target": "us",
+            "labels": body.get("labels") or {}, "public": False, "networkBlockAll": False, "kvm": False, "target": "us",
             "cpu": 1, "gpu": 0, "memory": 1, "disk": 1, "state": "started",
             "toolboxProxyUrl": f"{address()}/toolbox",
         }  # fmt: skip
@@ -109,6 +119,10 @@ def daytona(address: Callable[[], str]) -> Answer:
                 ["sh", "-c", body["command"]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
             )
             return 200, {"exitCode": done.returncode, "result": done.stdout.decode()}
+        if method == "GET" or path.endswith("/stale"):
+            sandbox |= {"id": "stale", "name": "stale", "labels": left_over()}
+        if method == "GET" and path == "/api/sandbox":
+            return 200, {"items": [sandbox], "nextCursor": None}
         if path.startswith("/api/sandbox"):
             return 200, sandbox
         return 404, {"message": path}

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,9 +14,12 @@ import pytest
 from hermes.core.context import Cancellation
 from hermes.core.errors import ToolError
 from hermes.environments.cloud import CloudEnvironment
-from hermes.environments.cloud.provider import ProviderError
+from hermes.environments.cloud.provider import Found, ProviderError, prune
+from hermes.environments.owning import MACHINE, PID, labels
+from hermes.environments.sharing import Shared
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 
@@ -29,9 +33,13 @@ class Folders:
         self.made: list[tuple[str, str]] = []
         self.snapshots: list[str] = []
         self.broken = ""
+        self.labels: dict[str, dict[str, str]] = {}
         self.home: Path | None = None
 
-    def create(self, *, image: str, snapshot: str, seconds: float) -> None:
+    def create(
+        self, *, image: str, snapshot: str, seconds: float, labels: Mapping[str, str]
+    ) -> None:
+        self.labels[f"box{len(self.made) + 1}"] = dict(labels)
         self.made.append((image, snapshot))
         self.home = self.root / f"box{len(self.made)}"
         if snapshot:
@@ -58,7 +66,15 @@ class Folders:
         return name
 
     def destroy(self) -> None:
+        if self.home is not None:
+            del self.labels[self.home.name]
         self.home = None
+
+    def sandboxes(self) -> list[Found]:
+        return [Found(id_, labels) for id_, labels in self.labels.items()]
+
+    def remove(self, id_: str) -> None:
+        del self.labels[id_]
 
 
 class Clock:
@@ -191,10 +207,139 @@ def test_another_image_means_a_new_sandbox_and_a_note(service: Folders) -> None:
     assert service.made[-1] == ("two", "")
 
 
-def test_what_is_not_offered_is_said(service: Folders) -> None:
+def test_there_are_no_terminals_and_that_is_said(service: Folders) -> None:
     place = made(service)
 
-    with pytest.raises(ToolError, match="listened to"):
-        place.start("sleep 5")
     with pytest.raises(ToolError, match="no terminals"):
         place.execute("true", timeout=5, pty=True)
+    with pytest.raises(ToolError, match="no terminals"):
+        place.start("true", pty=True)
+
+
+def test_a_command_runs_beside_others(service: Folders) -> None:
+    place = made(service)
+    place.execute("mkdir sub; cd sub; export A='it is'", timeout=20)
+
+    one = place.start('echo $A; basename "$PWD"; read x; echo got $x; exit 3', name="web")
+    shown = one.wait(20, until=lambda: "sub" in one.recent())
+    beside = place.execute("echo beside", timeout=20)
+    one.write(b"word\n")
+    ended = one.wait(20)
+    text, start, total = one.log(0)
+    page, _, _ = one.log(6, limit=3)
+    place.cleanup()
+
+    assert (shown, ended, beside.stdout) == (True, True, "beside\n")
+    assert (text, start, total) == ("it is\nsub\ngot word\n", 0, 19)
+    assert page == "sub"
+    assert (one.state, one.exit_code, one.name) == ("exited", 3, "web")
+
+
+def test_the_end_of_its_input_can_be_reached(service: Folders) -> None:
+    place = made(service)
+
+    counted = place.start("wc -c")
+    counted.write(b"12345")
+    counted.close_input()
+    given = place.start("wc -c", stdin=b"123")
+
+    assert counted.wait(20)
+    assert given.wait(20)
+    assert (counted.recent().strip(), given.recent().strip()) == ("5", "3")
+
+
+def test_killing_ends_everything_that_was_started(service: Folders) -> None:
+    place = made(service)
+    one = place.start("sleep 91235 & sleep 91236")
+    assert one.wait(20, until=lambda: len(one.pids()) >= 3)
+
+    one.kill("the test")
+
+    assert one.wait(20)
+    assert (one.state, one.killed_by, one.pids()) == ("killed", "the test", [])
+
+
+def test_what_a_command_leaves_running_is_the_task_s(service: Folders) -> None:
+    place = made(service)
+
+    result = place.execute("sleep 91237 & echo on", timeout=20)
+    known = place.processes()
+    known[0].kill("the test")
+
+    assert result.stdout == "on\n"
+    assert len(result.background_pids) == 1
+    assert [one.left_behind for one in known] == [True]
+    assert known[0].wait(20)
+    assert place.execute("true", timeout=20).background is None
+
+
+def test_ports_are_found(service: Folders) -> None:
+    place = made(service)
+    code = (
+        "import socket,time; s=socket.socket(); s.bind(('127.0.0.1',0)); s.listen(); time.sleep(99)"
+    )
+    one = place.start(f'python3 -c "{code}"')
+
+    assert one.wait(20, until=lambda: bool(one.ports()))
+    assert one.ports()[0].startswith("127.0.0.1:")
+    one.kill("the test")
+
+
+def test_a_taken_name_and_a_missing_folder_are_refused(service: Folders) -> None:
+    place = made(service)
+    one = place.start("sleep 91238", name="web")
+
+    with pytest.raises(ToolError, match="runs already"):
+        place.start("true", name="web")
+    with pytest.raises(ToolError, match="no folder"):
+        place.start("true", cwd="/no/such/folder")
+    one.kill("the test")
+
+
+def test_long_output_comes_back_in_pieces(service: Folders) -> None:
+    place = made(service)
+    command = "seq 1200000; echo last >&2"
+
+    result = place.execute(command, timeout=60)
+    place.disk.write(f"{place.cwd}/long", b"x" * 9_000_001)
+
+    assert result.output.total == sum(len(str(n)) + 1 for n in range(1, 1_200_001)) + 5
+    assert result.stdout.endswith("1200000\n")
+    assert result.stderr.endswith("last\n")
+    assert not any("did not come back" in note for note in result.notes)
+    assert len(place.disk.read(f"{place.cwd}/long")) == 9_000_001
+    if result.spill is not None:
+        os.unlink(result.spill)
+
+
+def test_an_idle_sandbox_is_saved_and_ended(service: Folders) -> None:
+    place = made(service, persistent=True, lifetime=600.0, shared=Shared(idle_seconds=0.2))
+    place.execute("echo work >file", timeout=20)
+    until = time.monotonic() + 10
+    while service.home is not None and time.monotonic() < until:
+        time.sleep(0.02)
+
+    ended = service.home is None
+    result = place.execute("cat ~/file", timeout=20)
+    place.cleanup()
+
+    assert ended
+    assert result.stdout == "work\n"
+    assert any("without use" in note for note in result.notes)
+
+
+def test_sandboxes_of_a_hermes_that_is_gone_are_removed_and_no_others(service: Folders) -> None:
+    place = made(service)
+    ours = labels("t")
+    service.labels = {
+        "gone": {**ours, PID: "999999999"},
+        "elsewhere": {**ours, PID: "999999999", MACHINE: "another"},
+        "somebody's": {"kind": "theirs"},
+    }
+
+    place.execute("true", timeout=20)
+
+    assert set(service.labels) == {"elsewhere", "somebody's", "box1"}
+    assert prune(service) == []
+    place.cleanup()
+    assert set(service.labels) == {"elsewhere", "somebody's"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -32,11 +33,20 @@ def tried(provider: Provider, image: str = "some/image") -> None:
 
     first = place.execute("cd /tmp; export A=1; echo out; echo err >&2; exit 3", timeout=30)
     second = place.execute("pwd; echo $A; wc -c", timeout=30, stdin=b"\0\xff")
+    long = place.execute("seq 700000", timeout=60)
+    beside = place.start("echo $A; read x; echo got $x; exit 4")
+    beside.write(b"word\n")
+    ended = beside.wait(30)
+    log = beside.log(0)[0]
     place.cleanup()
 
     assert (first.exit_code, first.stdout, first.stderr) == (3, "out\n", "err\n")
     assert second.stdout.split() == ["/tmp", "1", "2"]
     assert first.notes == second.notes == []
+    assert (long.output.total, long.stdout[-7:]) == (4_788_895, "700000\n")
+    assert (ended, beside.exit_code, log) == (True, 4, "1\ngot word\n")
+    if long.spill is not None:
+        os.unlink(long.spill)
 
 
 def test_vercel_makes_runs_saves_and_deletes() -> None:
@@ -45,7 +55,7 @@ def test_vercel_makes_runs_saves_and_deletes() -> None:
     with stubs.serving(stubs.vercel) as (address, seen):
         tried(VercelProvider(token="t", team_id="a", project_id="b", base_url=address))
 
-    assert seen[0].endswith("/sandboxes")
+    assert "DELETE /v2/sandboxes/stale" in seen
     assert seen[-2].endswith("/snapshot")
     assert seen[-1].startswith("DELETE")
 
@@ -59,7 +69,7 @@ def test_daytona_makes_runs_saves_and_deletes() -> None:
         tried(DaytonaProvider(api_key="k", api_url=f"{address}/api"))
 
     calls = [one for one in seen if "socket.io" not in one]
-    assert calls[0] == "POST /api/sandbox"
+    assert calls.index("DELETE /api/sandbox/stale") < calls.index("POST /api/sandbox")
     assert "POST /api/sandbox/sb1/snapshot" in calls
     assert calls[-1] == "DELETE /api/sandbox/sb1"
 
@@ -77,7 +87,7 @@ def test_modal_makes_runs_saves_and_ends(monkeypatch: pytest.MonkeyPatch) -> Non
             monkeypatch.setenv(f"MODAL_{name}", value)
         tried(ModalProvider(), image="im-1")
 
-    assert "SandboxCreateV2" in seen
+    assert seen.index("SandboxTerminate sb-stale") < seen.index("SandboxCreateV2")
     assert seen[-2] == "TaskSnapshotFilesystem"
     assert seen[-1].startswith("SandboxTerminate")
 

@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ import pytest
 from hermes.core.context import Cancellation
 from hermes.core.errors import ToolError
 from hermes.environments.local import LocalEnvironment
+from hermes.environments.local.owner import guardian
 from hermes.environments.protocol import CommandResult
+from hermes.environments.sharing import Shared
 
 
 @pytest.fixture
@@ -307,17 +310,34 @@ def test_progress_bars_and_colours_are_cleaned(local: LocalEnvironment) -> None:
 
 
 def test_many_commands_leave_no_zombie(local: LocalEnvironment) -> None:
-    for _ in range(200):
+    for _ in range(500):
         assert run(local, "true").exit_code == 0
-    for _ in range(10):
-        run(local, "sleep 9 & sleep 9", timeout=0.01)
+    with ThreadPoolExecutor(8) as several:
+        list(several.map(lambda _: run(local, "sleep 9 & sleep 9", timeout=0.01), range(50)))
 
-    states = run(local, "ps -eo stat=,ppid= | grep ^Z").stdout
-    assert str(os.getpid()) not in states.split()
+    states = run(local, "ps -eo stat=,ppid= | grep ^Z").stdout.split()
+    assert str(os.getpid()) not in states
+    assert str(guardian.pid) not in states
+
+
+def test_colours_stay_where_they_are_wanted(tmp_path: Path) -> None:
+    local = LocalEnvironment(str(tmp_path), shared=Shared(ansi=True))
+    command = "printf '\\033[31mred\\033[0m\\r\\n'"
+
+    result = run(local, command)
+    beside = local.start(command)
+    beside.wait(10)
+    log = beside.log(0)[0]
+    local.cleanup()
+
+    assert result.stdout == "\x1b[31mred\x1b[0m\n"
+    assert log == "\x1b[31mred\x1b[0m\n"
 
 
 def test_commands_side_by_side_do_not_mix(tmp_path: Path) -> None:
-    tasks = [LocalEnvironment(str(tmp_path), task=f"t{number}") for number in range(8)]
+    tasks = [
+        LocalEnvironment(str(tmp_path), shared=Shared(task=f"t{number}")) for number in range(8)
+    ]
     wrong: list[str] = []
 
     def work(number: int) -> None:

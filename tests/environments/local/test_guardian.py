@@ -11,14 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from hermes.environments.local import LocalEnvironment
+from hermes.environments.local import LocalEnvironment, process_table
 from hermes.environments.local.owner import Guardian, guardian
 from hermes.environments.local.sweeping import marked
+from hermes.environments.sharing import Shared
 
 PROGRAM = """
 import sys
 from hermes.environments.local import LocalEnvironment
-local = LocalEnvironment("/tmp", task=sys.argv[1])
+from hermes.environments.sharing import Shared
+local = LocalEnvironment("/tmp", shared=Shared(task=sys.argv[1]))
 local.execute("for i in $(seq 20); do sleep 9999 & done", timeout=20)
 local.execute("(setsid nohup env -i /bin/sleep {seconds} >/dev/null 2>&1 &)", timeout=20)
 local.start("trap '' TERM HUP INT; while :; do sleep 9999; done")
@@ -152,8 +154,8 @@ def test_the_guardian_holds_no_variable_of_ours(monkeypatch: pytest.MonkeyPatch)
 
 def test_ending_a_task_leaves_those_of_others_alone(tmp_path: Path) -> None:
     one, other = (
-        LocalEnvironment(str(tmp_path), task="a"),
-        LocalEnvironment(str(tmp_path), task="a"),
+        LocalEnvironment(str(tmp_path), shared=Shared(task="a")),
+        LocalEnvironment(str(tmp_path), shared=Shared(task="a")),
     )
     first, second = one.start("sleep 9996"), other.start("sleep 9996")
 
@@ -163,3 +165,83 @@ def test_ending_a_task_leaves_those_of_others_alone(tmp_path: Path) -> None:
     assert first.killed_by == "the end of the task"
     assert second.state == "running"
     other.cleanup()
+
+
+HIDDEN = "setsid env -i sleep {seconds} </dev/null >/dev/null 2>&1 &"
+
+
+def sleeping(seconds: str) -> list[int]:
+    """The processes of this machine that sleep for so long."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if Path(f"/proc/{name}/cmdline").read_bytes() == f"sleep\0{seconds}\0".encode():
+                found.append(int(name))
+        except OSError:
+            continue
+    return [pid for pid in found if _runs(pid)]
+
+
+def until_none(seconds: str) -> list[int]:
+    until = time.monotonic() + 10
+    while (found := sleeping(seconds)) and time.monotonic() < until:
+        time.sleep(0.05)
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits as Linux shows them")
+def test_what_hides_is_found_when_the_guardian_is_killed(tmp_path: Path) -> None:
+    seconds = str(10**7 + os.getpid())
+    local = LocalEnvironment(str(tmp_path))
+    local.execute(HIDDEN.format(seconds=seconds), timeout=10)
+    assert sleeping(seconds)
+
+    os.kill(guardian.pid, signal.SIGKILL)
+
+    assert until_none(seconds) == []
+    local.cleanup()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits as Linux shows them")
+def test_what_hides_from_both_that_are_killed_is_found_at_the_next_start() -> None:
+    seconds = str(2 * 10**7 + os.getpid())
+    program = (
+        "import os, signal\n"
+        "from hermes.environments.local import LocalEnvironment\n"
+        "from hermes.environments.local.owner import guardian\n"
+        "local = LocalEnvironment('/tmp')\n"
+        f"local.execute({HIDDEN.format(seconds=seconds)!r}, timeout=10)\n"
+        "os.kill(guardian.pid, signal.SIGSTOP)\n"
+        "pid = guardian.pid\n"
+        "if not os.fork():\n"
+        "    os.kill(os.getppid(), signal.SIGKILL)\n"
+        "    os.kill(pid, signal.SIGKILL)\n"
+        "    os._exit(0)\n"
+        "signal.pause()\n"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=False)
+    left = sleeping(seconds)
+    next_one = Guardian()
+    try:
+        next_one.open()
+
+        assert len(left) == 1
+        assert until_none(seconds) == []
+    finally:
+        next_one.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits as Linux shows them")
+def test_what_was_detached_is_not_swept(tmp_path: Path) -> None:
+    local = LocalEnvironment(str(tmp_path))
+    kept = local.start("sleep 9995")
+    kept.detach()
+    kept.pids()
+
+    os.kill(guardian.pid, signal.SIGKILL)
+    time.sleep(0.5)
+    process_table.sweep()
+    alive = _runs(kept.pid)
+    os.kill(kept.pid, signal.SIGKILL)
+
+    assert alive

@@ -6,11 +6,12 @@ import json
 import shutil
 from argparse import ArgumentParser
 from io import StringIO
+from pathlib import Path
 
 import pytest
 
 from hermes.core.errors import ConfigError
-from hermes.interfaces.cli import environments
+from hermes.interfaces.cli import doctor, environments
 from hermes.interfaces.cli.main import CliApp
 
 
@@ -72,3 +73,27 @@ def test_pruning_says_what_was_removed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert code == 0
     assert json.loads(shown)["removed"]["docker"] == []
+
+
+def test_the_doctor_tries_what_can_be_tried(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HERMES_TERMINAL_ENV", "docker")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/d.sock")
+    parser = ArgumentParser()
+    doctor.arguments(parser)
+    options = parser.parse_args(["--json"])
+    app = CliApp()
+    app.stdout = StringIO()
+
+    code = options.run(app, options)
+
+    report = json.loads(app.stdout.getvalue())
+    found = {one["name"]: one for one in report["environments"]}
+    assert found["local"]["works"]
+    assert found["local"]["files"].startswith("open")
+    assert "terminal.ssh.host" in found["ssh"]["problem"]
+    if shutil.which("docker") is not None:
+        # What was chosen and does not work is a problem; what was not is none.
+        assert code == 1
+        assert any(one.startswith("environment docker") for one in report["problems"])

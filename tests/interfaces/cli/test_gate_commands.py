@@ -161,3 +161,14 @@ def test_a_project_can_not_take_a_question_away(hermes: Any) -> None:
     done = hermes("call", "env_manager", "action=set", "name=A", "value=1")
 
     assert done.returncode == 3
+
+
+def test_a_write_outside_of_the_workspace_is_a_layer_of_its_own(hermes: Any) -> None:
+    done = hermes("approvals", "test", "echo x > /srv/f", "--json")
+
+    said = json.loads(done.stdout)
+    assert (done.returncode, said["action"]) == (3, "ask")
+    assert [layer["rule"] for layer in said["layers"] if layer["action"] == "ask"] == [
+        "path:outside"
+    ]
+    assert hermes("approvals", "test", "echo x > ./f").returncode == 0

@@ -12,13 +12,14 @@ import pytest
 
 from hermes.core.errors import HermesError
 from hermes.environments.local import LocalEnvironment
+from hermes.environments.sharing import Shared
 from hermes.interfaces.cli import ps
 from hermes.interfaces.cli.main import CliApp
 
 
 @pytest.fixture
 def local(tmp_path: Path) -> Iterator[LocalEnvironment]:
-    made = LocalEnvironment(str(tmp_path), task="errand")
+    made = LocalEnvironment(str(tmp_path), shared=Shared(task="errand"))
     yield made
     made.cleanup()
 

@@ -67,7 +67,6 @@ def width(line: str) -> int:
 
 
 COMMANDS = [
-    [],
     ["tools"],
     ["tools", "list", "--all"],
     ["tools", "show", "sleep"],

@@ -30,6 +30,12 @@ HOSTILE = {
     "unknown programs": "$a " * (SIZE // 3),
     "doubling variables": "a=aaaaaaaaaa;" + "a=$a$a;" * 1000 + "$a",
     "loops in loops": "for i in 1 2 3 4 5 6; do " * 12 + "rm $i;" + " done;" * 12,
+    "one-word lines": "a\n" * (SIZE // 2),
+    "closing words": "esac\n" * (SIZE // 5),
+    "redirected lines": "a>b\n" * (SIZE // 4),
+    "many words": '"a" ' * (SIZE // 4),
+    "nested shells": "sh -c 'sh -c \"echo a\"'\n" * (SIZE // 24),
+    "long inline code": "python3 - <<'E'\n" + "f(x)\n" * (SIZE // 5) + "E\n",
     "deep inline code": "python3 -c '" + "(" * 50_000 + "'",
 }
 

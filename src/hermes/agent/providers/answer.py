@@ -142,7 +142,7 @@ class Answer:
         elif finish == "calls" and not calls:
             finish = "stop"
         events = [_delta(kind, part) for kind, part in held]
-        done = Done(message, finish, self.usage, self.model or model, provider)
+        done = Done(message, finish, self.usage, self.model or model, provider, model)
         return events, done
 
     def _finish(self) -> Finish:

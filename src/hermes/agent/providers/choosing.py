@@ -254,16 +254,6 @@ def _nowhere(name: str, maker: Service | None) -> ModelError:
 
 def _embedded() -> Provider:
     """The model that needs no key and no server."""
-    from importlib import import_module
+    from hermes.agent.providers.embedded import embedded_model
 
-    try:
-        module = import_module("hermes.agent.providers.embedded")
-    except ModuleNotFoundError as error:
-        if not (error.name or "").startswith("hermes."):
-            raise
-        raise ModelError(
-            "no model is configured",
-            hint="Set OPENAI_API_KEY, OPENROUTER_API_KEY or another key, or: hermes setup.",
-        ) from None
-    found: Provider = module.embedded_model()
-    return found
+    return embedded_model()

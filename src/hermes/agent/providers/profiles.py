@@ -158,21 +158,27 @@ def _fits(pattern: str, name: str) -> bool:
     return re.search(rf"(?:^|[-_.:@~])(?:{pattern})", name) is not None
 
 
-def prices_of(model: str, own: Iterable[str] = ()) -> Prices | None:
+def prices_of(model: str, own: Iterable[str] = (), *, table: bool = True) -> Prices | None:
     """What a model costs; None when nobody said.
 
     Args:
-        model: Its name.
+        model: Its name; who serves or made it may stand before it.
         own: Lines of `model.prices`: a name (`*` stands for anything), then dollars per million
             tokens of input, output and, if known, cached input.
+        table: Whether what is known of its family counts, too.
     """
-    from fnmatch import fnmatchcase
-
+    name = model.lower()
     for line in own:
         pattern, *numbers = line.replace("=", " ").split() or [""]
-        if fnmatchcase(model.lower(), pattern.lower()):
+        if _meant(pattern.lower(), name):
             return _own(numbers)
-    return profile_of(model).prices
+    return profile_of(model).prices if table else None
+
+
+def _meant(pattern: str, name: str) -> bool:
+    from fnmatch import fnmatchcase
+
+    return fnmatchcase(name, pattern) or fnmatchcase(name.rpartition("/")[2], pattern)
 
 
 def _own(numbers: list[str]) -> Prices | None:

@@ -78,17 +78,25 @@ class Waiting(msgspec.Struct, frozen=True, tag=True):
     seconds: float
 
 
+class Noted(msgspec.Struct, frozen=True, tag=True):
+    """Something beside the answer that the person should know."""
+
+    text: str
+
+
 class Done(msgspec.Struct, frozen=True, tag=True):
     """The whole answer; always the last event."""
 
     message: Message
     finish: Finish
     usage: Usage = Usage()
+    # The model as the server calls it, and as it was asked for.
     model: str = ""
     provider: str = ""
+    asked: str = ""
 
 
-Event = TextDelta | ReasoningDelta | CallDelta | Discarded | Waiting | Done
+Event = TextDelta | ReasoningDelta | CallDelta | Discarded | Waiting | Noted | Done
 
 
 class Provider(Protocol):

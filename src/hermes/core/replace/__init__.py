@@ -21,7 +21,20 @@ on stays as the file has it, to the byte.
 
 from __future__ import annotations
 
-from hermes.core.replace.engine import Replacement, replace_text
-from hermes.core.replace.refusals import AlreadyAppliedError
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.core.replace.engine import Replacement, replace_text
+    from hermes.core.replace.refusals import AlreadyAppliedError
 
 __all__ = ["AlreadyAppliedError", "Replacement", "replace_text"]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "AlreadyAppliedError": "refusals",
+        "Replacement": "engine",
+        "replace_text": "engine",
+    },
+)

@@ -2,7 +2,9 @@
 
     provider.py        what a service has to offer: `Provider`
     deadline.py        how much of a sandbox's life is left
+    life.py            one sandbox after the other, saved before its end
     saved.py           the last snapshot of a task, remembered on disk
+    background.py      a command beside others, whose log is a file there
     wrapping.py        commands and what comes of them, as one text there and one back
     environment.py     `CloudEnvironment`, the same for all services
 
@@ -11,7 +13,22 @@
 New here? Read provider.py, then environment.py.
 """
 
-from hermes.environments.cloud.environment import CloudEnvironment
-from hermes.environments.cloud.provider import Provider, provider_of
+from __future__ import annotations
+
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.environments.cloud.environment import CloudEnvironment
+    from hermes.environments.cloud.provider import Provider, provider_of
 
 __all__ = ["CloudEnvironment", "Provider", "provider_of"]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "CloudEnvironment": "environment",
+        "Provider": "provider",
+        "provider_of": "provider",
+    },
+)

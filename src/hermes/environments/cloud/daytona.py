@@ -6,10 +6,11 @@ import os
 from typing import TYPE_CHECKING
 
 from hermes.core.requirements import require
-from hermes.environments.cloud.provider import translated
+from hermes.environments.cloud.provider import Found, translated
 from hermes.environments.far.scripts import quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 _CREATE_SECONDS = 120.0
@@ -26,25 +27,30 @@ class DaytonaProvider:
         self._client: Any = None
         self._sandbox: Any = None
 
-    def create(self, *, image: str, snapshot: str, seconds: float) -> None:
+    def create(
+        self, *, image: str, snapshot: str, seconds: float, labels: Mapping[str, str]
+    ) -> None:
         """Start a sandbox; it is stopped when nobody has used it for its lifetime."""
         sdk = require("daytona", extra="daytona")
         minutes = max(1, round(seconds / 60))
         common: dict[str, Any] = {
             "auto_stop_interval": minutes,
             "auto_delete_interval": minutes,
-            "labels": {"hermes.pid": str(os.getpid())},
+            "labels": dict(labels),
         }
         with translated("create a sandbox", sdk.DaytonaError):
-            if self._client is None:
-                given = {"api_key": self._api_key, "api_url": self._api_url}
-                config = {name: value for name, value in given.items() if value}
-                self._client = sdk.Daytona(sdk.DaytonaConfig(**config) if config else None)
             if snapshot or not image:
                 params = sdk.CreateSandboxFromSnapshotParams(snapshot=snapshot or None, **common)
             else:
                 params = sdk.CreateSandboxFromImageParams(image=image, **common)
-            self._sandbox = self._client.create(params, timeout=_CREATE_SECONDS)
+            self._sandbox = self._connected(sdk).create(params, timeout=_CREATE_SECONDS)
+
+    def _connected(self, sdk: Any) -> Any:
+        if self._client is None:
+            given = {"api_key": self._api_key, "api_url": self._api_url}
+            config = {name: value for name, value in given.items() if value}
+            self._client = sdk.Daytona(sdk.DaytonaConfig(**config) if config else None)
+        return self._client
 
     def run(self, command: str, *, seconds: float) -> str:
         """What a command prints there."""
@@ -69,3 +75,17 @@ class DaytonaProvider:
             sdk = require("daytona", extra="daytona")
             with translated("delete the sandbox", sdk.DaytonaError):
                 self._client.delete(sandbox)
+
+    def sandboxes(self) -> list[Found]:
+        """Those of the organisation, with their labels."""
+        sdk = require("daytona", extra="daytona")
+        with translated("list the sandboxes", sdk.DaytonaError):
+            listed = self._connected(sdk).list()
+            return [Found(str(one.id), one.labels or {}) for one in listed]
+
+    def remove(self, id_: str) -> None:
+        """Delete one of those."""
+        sdk = require("daytona", extra="daytona")
+        with translated("delete a sandbox", sdk.DaytonaError):
+            client = self._connected(sdk)
+            client.delete(client.get(id_))

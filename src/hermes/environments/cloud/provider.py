@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from hermes.environments.owning import is_stale
 from hermes.environments.protocol import PlaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
 
@@ -22,7 +23,9 @@ class Provider(Protocol):
     # For people and for the names of files: `modal`, `daytona`, `vercel_sandbox`.
     name: str
 
-    def create(self, *, image: str, snapshot: str, seconds: float) -> None:
+    def create(
+        self, *, image: str, snapshot: str, seconds: float, labels: Mapping[str, str]
+    ) -> None:
         """Start a sandbox that lives for so long: from a snapshot where one is given."""
         ...
 
@@ -37,6 +40,29 @@ class Provider(Protocol):
     def destroy(self) -> None:
         """End the sandbox; nothing happens when there is none."""
         ...
+
+    def sandboxes(self) -> list[Found]:
+        """Those that there are at the service, with their labels."""
+        ...
+
+    def remove(self, id_: str) -> None:
+        """End one of those."""
+        ...
+
+
+class Found(NamedTuple):
+    """A sandbox at a service, whoever made it."""
+
+    id: str
+    labels: Mapping[str, str]
+
+
+def prune(provider: Provider) -> list[str]:
+    """End the sandboxes whose Hermes is gone; those that were. Raises `ProviderError`."""
+    stale = [one.id for one in provider.sandboxes() if is_stale(one.labels)]
+    for id_ in stale:
+        provider.remove(id_)
+    return stale
 
 
 def provider_of(name: str, setting: Callable[[str, Any], Any]) -> Provider:

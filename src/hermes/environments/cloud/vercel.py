@@ -6,9 +6,10 @@ import sys
 from typing import TYPE_CHECKING
 
 from hermes.core.requirements import require
-from hermes.environments.cloud.provider import translated
+from hermes.environments.cloud.provider import Found, translated
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 
@@ -25,18 +26,23 @@ class VercelProvider:
         self._client: Any = None
         self._sandbox: Any = None
 
-    def create(self, *, image: str, snapshot: str, seconds: float) -> None:
+    def create(
+        self, *, image: str, snapshot: str, seconds: float, labels: Mapping[str, str]
+    ) -> None:
         """Start a sandbox that the service stops after its lifetime."""
         sdk = _sdk()
         with translated("create a sandbox", *_errors()):
-            if self._client is None:
-                self._client = sdk.SyncSandboxClient.create(options=self._options(sdk))
-            given: dict[str, Any] = {"execution_time_limit": seconds}
+            given: dict[str, Any] = {"execution_time_limit": seconds, "tags": dict(labels)}
             if snapshot:
                 given["source"] = sdk.SnapshotSource(snapshot_id=snapshot)
             elif image:
                 given["image"] = image
-            self._sandbox = self._client.create_sandbox(**given)
+            self._sandbox = self._connected(sdk).create_sandbox(**given)
+
+    def _connected(self, sdk: Any) -> Any:
+        if self._client is None:
+            self._client = sdk.SyncSandboxClient.create(options=self._options(sdk))
+        return self._client
 
     def _options(self, sdk: Any) -> Any:
         given: dict[str, Any] = {}
@@ -69,6 +75,17 @@ class VercelProvider:
         client, self._client = self._client, None
         if client is not None:
             client.close()
+
+    def sandboxes(self) -> list[Found]:
+        """Those of the project, with their tags."""
+        with translated("list the sandboxes", *_errors()):
+            listed = self._connected(_sdk()).query_sandboxes()
+            return [Found(one.name, dict(one.tags or {})) for one in listed]
+
+    def remove(self, id_: str) -> None:
+        """Delete one of those."""
+        with translated("delete a sandbox", *_errors()):
+            self._connected(_sdk()).get_sandbox(name=id_).destroy()
 
 
 def _sdk() -> Any:

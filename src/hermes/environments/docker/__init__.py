@@ -14,7 +14,21 @@ whatever way, that shell's input ends, and the container with it.
 New here? Read `hermes.environments.far` first, then arguments.py.
 """
 
-from hermes.environments.docker.environment import DockerEnvironment
-from hermes.environments.docker.settings import DockerSettings
+from __future__ import annotations
+
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.environments.docker.environment import DockerEnvironment
+    from hermes.environments.docker.settings import DockerSettings
 
 __all__ = ["DockerEnvironment", "DockerSettings"]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "DockerEnvironment": "environment",
+        "DockerSettings": "settings",
+    },
+)

@@ -14,9 +14,10 @@ from hermes.environments.far import FarEnvironment
 from hermes.environments.far.channel import BrokenChannelError
 from hermes.environments.far.scripts import quoted
 from hermes.environments.shared_folder import SharedFolderDisk
+from hermes.environments.sharing import Shared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from hermes.core.context import Cancellation
     from hermes.environments.protocol import CommandResult
@@ -37,21 +38,16 @@ class DockerEnvironment(FarEnvironment):
         cwd: str = "",
         settings: DockerSettings | None = None,
         *,
-        env: dict[str, str | None] | None = None,
-        task: str = "main",
-        passed: Sequence[str] = (),
-        spill_folder: str | None = None,
+        shared: Shared | None = None,
     ) -> None:
         settings = settings or DockerSettings()
+        shared = shared or Shared()
         self.workspace = workspace_of(cwd or os.getcwd()) if settings.mount_workspace else ""
-        self._container = DockerLink(settings, workspace=self.workspace, task=task)
+        self._container = DockerLink(settings, workspace=self.workspace, task=shared.task)
         super().__init__(
             self._container,
             self.workspace or cwd or "/",
-            env=env,
-            task=task,
-            passed=passed,
-            spill_folder=spill_folder,
+            shared=shared,
         )
         # Whether what is written to the workspace inside is seen out here.
         self.persistent: bool | None = None

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 from hermes.core.errors import UnavailableError
 from hermes.environments.docker.arguments import run_arguments, user_of
 from hermes.environments.docker.complaints import explained
-from hermes.environments.docker.pruning import labels, prune
+from hermes.environments.docker.granting import AGENT, withdraw
+from hermes.environments.docker.pruning import containers, prune
+from hermes.environments.owning import labels
 from hermes.environments.protocol import Isolation, PlaceError
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ def engine(settings: DockerSettings) -> list[str]:
 class DockerLink:
     """Starts a container with its first shell; the others join it."""
 
+    lasts = False
     gives_terminal = True
 
     def __init__(self, settings: DockerSettings, *, workspace: str, task: str) -> None:
@@ -66,6 +69,8 @@ class DockerLink:
     def prepare(self, task: str = "") -> None:  # noqa: ARG002
         """Find the engine's program, and remove what a Hermes that is gone has left."""
         self._engine = engine(self.settings)
+        # What was granted for the last container was taken away with it.
+        self._user = ""
         if not self._pruned:
             # Should the engine not answer, starting a container will say why.
             with suppress(PlaceError):
@@ -141,3 +146,12 @@ class DockerLink:
         name, self.name = self.name, ""
         with suppress(PlaceError):
             remove(self._engine, name)
+        if self._user == f"{AGENT}:{AGENT}" and not self._shared_with_others():
+            withdraw(self.workspace)
+
+    def _shared_with_others(self) -> bool:
+        """Whether another container, of this program or another, may work in the same folder."""
+        try:
+            return any(not one.stale for one in containers(self._engine))
+        except PlaceError:
+            return True

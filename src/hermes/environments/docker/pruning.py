@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.environments.local.answering import answer
 from hermes.environments.local.owner import guardian
+from hermes.environments.owning import MACHINE, PID, STARTED, TASK, is_stale
 from hermes.environments.protocol import PlaceError
 from hermes.environments.variables import passed_variables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-TASK, PID, STARTED, MACHINE = "hermes.task", "hermes.pid", "hermes.started", "hermes.machine"
 _FORMAT = "\t".join(
     ["{{.ID}}", *(f'{{{{.Label "{name}"}}}}' for name in (PID, STARTED, MACHINE, TASK))]
 )
@@ -29,12 +29,6 @@ class Found(NamedTuple):
     stale: bool
 
 
-def labels(task: str) -> dict[str, str]:
-    """What tells a container of ours from others, and whose it is."""
-    pid = os.getpid()
-    return {TASK: task, PID: str(pid), STARTED: _started(pid), MACHINE: _machine()}
-
-
 def containers(engine: Sequence[str], *, seconds: float = 10.0) -> list[Found]:
     """The containers that a Hermes made, wherever it ran; raises `PlaceError`."""
     listed = _engine([*engine, "ps", "--all", "--no-trunc", "--filter", f"label={PID}",
@@ -45,8 +39,8 @@ def containers(engine: Sequence[str], *, seconds: float = 10.0) -> list[Found]:
         if len(words) != 5 or not words[1].isdigit():
             continue
         id_, pid, started, machine, task = words
-        gone = machine == _machine() and _started(int(pid)) != started
-        found.append(Found(id_, task, int(pid), gone))
+        stale = is_stale({PID: pid, STARTED: started, MACHINE: machine})
+        found.append(Found(id_, task, int(pid), stale))
     return found
 
 
@@ -66,29 +60,6 @@ def _engine(argv: Sequence[str], seconds: float) -> str:
     if code:
         raise PlaceError(err.decode("utf-8", "replace").strip()[-400:] or f"exit code {code}")
     return out.decode("utf-8", "replace")
-
-
-def _started(pid: int) -> str:
-    """When a process began, as the system counts; empty when there is none."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            words = file.read().rpartition(b")")[2].split()
-    except FileNotFoundError:
-        return ""
-    except OSError:
-        return "unknown"
-    return "" if words[0] in (b"Z", b"X") else words[19].decode()
-
-
-def _machine() -> str:
-    """This machine since it was last started; process numbers mean nothing elsewhere."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
-    except OSError:
-        import platform
-
-        return platform.node()
 
 
 def remove(engine: Sequence[str], name: str, *, seconds: float = 10.0) -> None:

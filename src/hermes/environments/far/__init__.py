@@ -17,8 +17,23 @@ shells, which wait for the next one when nothing of the last is left.
 New here? Read scripts.py, then connection.py.
 """
 
-from hermes.environments.far.environment import FarEnvironment
-from hermes.environments.far.link import Link
-from hermes.environments.far.sync import Synced
+from __future__ import annotations
+
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.environments.far.environment import FarEnvironment
+    from hermes.environments.far.link import Link
+    from hermes.environments.far.sync import Synced
 
 __all__ = ["FarEnvironment", "Link", "Synced"]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "FarEnvironment": "environment",
+        "Link": "link",
+        "Synced": "sync",
+    },
+)

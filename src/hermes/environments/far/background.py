@@ -6,6 +6,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from hermes.environments.far.channel import BrokenChannelError
+from hermes.environments.listening import SCRIPT, listening
 from hermes.environments.local.background import LocalBackground
 from hermes.environments.local.owner import guardian
 from hermes.environments.local.process import ERR, OUT
@@ -41,6 +42,7 @@ class FarBackground(LocalBackground):
         mark: str = "",
         input_file: int = -1,
         make_spill: Callable[[], Spill] | None = None,
+        ansi: bool = False,
     ) -> None:
         super().__init__(
             process,
@@ -50,6 +52,7 @@ class FarBackground(LocalBackground):
             task=task,
             input_file=input_file,
             make_spill=make_spill,
+            ansi=ansi,
         )
         self.pid = known[0]
         # Its processes as they were when it came here.
@@ -114,3 +117,11 @@ class FarBackground(LocalBackground):
     def pids(self) -> list[int]:
         """Its processes that are alive, by their numbers there."""
         return self._connection.members(self._number)
+
+    def ports(self) -> list[str]:
+        """Where they listen there, as `address:port`."""
+        try:
+            said = self._connection.ask(f"set -- $(marked {self._number}.); {SCRIPT}")
+        except BrokenChannelError:
+            return []
+        return listening(said.decode("ascii", "replace"))

@@ -7,7 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from hermes.environments.far import scripts
+import hermes.environments.far.scripts as scripts
 from hermes.environments.far.channel import BrokenChannelError, Channel
 from hermes.environments.local.owner import guardian
 from hermes.environments.protocol import PlaceError

@@ -8,25 +8,27 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+import hermes.environments.far.requests as requests
+import hermes.environments.shell_state as shell_state
 from hermes.core.errors import ToolError
-from hermes.environments import shell_state
-from hermes.environments.far import requests
 from hermes.environments.far.background import FarBackground
 from hermes.environments.far.channel import BrokenChannelError, pour, start
 from hermes.environments.far.connection import Connection, Far
 from hermes.environments.far.following import Run, follow, heard
 from hermes.environments.far.scripts import VARIABLE, quoted
+from hermes.environments.idling import Idle
 from hermes.environments.local.environment import MOST_BACKGROUND, MOST_LEFT
 from hermes.environments.local.process import ERR, OUT, Process
 from hermes.environments.local.shell import typed_bytes
 from hermes.environments.output.collector import Collector
 from hermes.environments.output.spill import Spill
 from hermes.environments.protocol import CommandResult, PlaceError
+from hermes.environments.sharing import Shared, inside, moved
 from hermes.environments.shell_disk import ShellDisk
 from hermes.environments.variables import UNATTENDED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from hermes.core.context import Cancellation
     from hermes.environments.far.channel import Channel
@@ -50,24 +52,23 @@ class FarEnvironment:
         link: Link,
         cwd: str = "",
         *,
-        env: dict[str, str | None] | None = None,
-        task: str = "main",
-        passed: Sequence[str] = (),
-        spill_folder: str | None = None,
+        shared: Shared | None = None,
     ) -> None:
         # Made absolute at the first command, when it is known where home is.
-        self.cwd = cwd or "~"
-        self.env = {} if env is None else env
+        self.cwd = self._begin = cwd or "~"
+        self._shared = shared or Shared()
+        self.env = self._shared.env
         self.link = link
-        self._task = f"{task}/{os.urandom(4).hex()}"
-        self._passed = tuple(passed)
-        self._spill_folder = spill_folder
+        self._task = f"{self._shared.task}/{os.urandom(4).hex()}"
         self._connection = Connection(link, task=self._task)
         self._definitions = ""
         self._lock = threading.Lock()
         self._background: list[FarBackground] = []
         self._names = 0
-        self._disk = ShellDisk(self.run_script, label=link.label)
+        self._idle = Idle(
+            self._shared.idle_seconds, busy=self._goes_on, rest=self._connection.close
+        )
+        self._disk = ShellDisk(self.run_script, label=link.label, there=self._there)
 
     @property
     def disk(self) -> ShellDisk | SharedFolderDisk:
@@ -81,9 +82,10 @@ class FarEnvironment:
 
     def open(self) -> list[str]:
         """Connect, if need be; what there is to say of that. Raises `PlaceError`."""
-        lost = self._connection.open()
-        self.cwd = self._absolute(self.cwd)
-        return [self._anew] if lost else []
+        with self._idle:
+            lost = self._connection.open()
+            self._begin, self.cwd = self._absolute(self._begin), self._absolute(self.cwd)
+            return [self._anew] if lost else []
 
     def execute(
         self,
@@ -99,25 +101,28 @@ class FarEnvironment:
     ) -> CommandResult:
         """Run a command to its end, or stop it and everything it started."""
         requests.check(command, env)
-        notes = self.open()
-        if pty:
-            from hermes.environments.far.attended import attend
+        with self._idle:
+            notes = self.open()
+            if self._idle.rested() and not self.link.lasts:
+                notes.append(self._woken)
+            if pty:
+                from hermes.environments.far.attended import attend
 
-            background = self.start(command, cwd=cwd, env=env, stdin=stdin, pty=True)
-            return attend(background, timeout=timeout, cancellation=cancellation, notes=notes)
-        for again in (True, False):
-            try:
-                return self._run(
-                    command, cwd, env, requests.as_data(stdin), notes,
-                    timeout=timeout, cancellation=cancellation, on_output=on_output,
-                )  # fmt: skip
-            except BrokenChannelError:
-                self._connection.drop()
-                if not again:
-                    break
-                self._connection.open()
-                notes.append(self._anew)
-        raise self._lost()
+                background = self.start(command, cwd=cwd, env=env, stdin=stdin, pty=True)
+                return attend(background, timeout=timeout, cancellation=cancellation, notes=notes)
+            for again in (True, False):
+                try:
+                    return self._run(
+                        command, cwd, env, requests.as_data(stdin), notes,
+                        timeout=timeout, cancellation=cancellation, on_output=on_output,
+                    )  # fmt: skip
+                except BrokenChannelError:
+                    self._connection.drop()
+                    if not again:
+                        break
+                    self._connection.open()
+                    notes.append(self._anew)
+            raise self._lost()
 
     def start(
         self,
@@ -186,6 +191,7 @@ class FarEnvironment:
 
     def cleanup(self) -> None:
         """End everything that was started here and was not detached."""
+        self._idle.close()
         with self._lock:
             ended = list(self._background)
         for one in ended:
@@ -202,15 +208,16 @@ class FarEnvironment:
 
         Nothing of the task's is used or changed.
         """
-        self.open()
-        try:
-            return self._script(script, data)
-        except BrokenChannelError:
+        with self._idle:
             self.open()
             try:
                 return self._script(script, data)
             except BrokenChannelError:
-                raise self._lost() from None
+                self.open()
+                try:
+                    return self._script(script, data)
+                except BrokenChannelError:
+                    raise self._lost() from None
 
     def upload(self, local: str, far: str) -> Synced:
         """Make a folder there hold what a local one does; only what changed travels."""
@@ -287,7 +294,7 @@ class FarEnvironment:
             pids = ()
         if end.why == "exited":
             self._take_state(run.state, request, folder if cwd is None else None)
-        output = collector.output()
+        output = collector.output(ansi=self._shared.ansi)
         spilled = collector.keep_spill()
         return CommandResult(
             124 if end.why == "timeout" else -1 if run.code is None else run.code,
@@ -368,6 +375,17 @@ class FarEnvironment:
             "what ran there was ended"
         )
 
+    @property
+    def _woken(self) -> str:
+        minutes = self._idle.seconds / 60
+        return (
+            f"{self.link.label} was let go after {minutes:.3g} minutes without use and has been "
+            "started anew; what was kept only there is gone"
+        )
+
+    def _goes_on(self) -> bool:
+        return any(one.state == "running" for one in self.processes())
+
     def _lost(self) -> PlaceError:
         return PlaceError(f"the connection to {self.link.label} is lost", hint="Try again later.")
 
@@ -382,6 +400,17 @@ class FarEnvironment:
         base = self.cwd if self.cwd.startswith("/") else self._far.cwd
         return posixpath.normpath(posixpath.join(base, folder))
 
+    def here(self, place: str) -> str:
+        """The name that a place there has for the gate and for file tools."""
+        return self._shared.named(place, self._begin)
+
+    def _there(self, place: str) -> str:
+        """Where a place is there: what lies in the workspace lies where commands begin."""
+        if not inside(place, self._shared.workspace):
+            return place
+        self.open()
+        return moved(place, self._shared.workspace, self._begin)
+
     def _request(
         self,
         command: str,
@@ -391,7 +420,7 @@ class FarEnvironment:
         number: int,
         attended: bool = False,
     ) -> requests.Request:
-        passed = {name: os.environ[name] for name in self._passed if name in os.environ}
+        passed = {name: os.environ[name] for name in self._shared.passed if name in os.environ}
         unattended = {} if attended else UNATTENDED if worker == number else {}
         return requests.Request(
             self._far, command, worker=worker, number=number, token=self._connection.token,
@@ -419,6 +448,7 @@ class FarEnvironment:
                 self._connection, process, worker=worker, number=number,
                 name=name or f"p{self._names}", command=command, cwd=folder, task=self._task,
                 known=known, mark=mark, input_file=input_file, make_spill=self._spill,
+                ansi=self._shared.ansi,
             )  # fmt: skip
             background.left_behind = left
             ended = [one for one in self._background if one.state != "running"]
@@ -453,4 +483,4 @@ class FarEnvironment:
         return given
 
     def _spill(self) -> Spill:
-        return Spill(self._spill_folder)
+        return Spill(self._shared.spill_folder)

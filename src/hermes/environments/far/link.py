@@ -19,6 +19,8 @@ class Link(Protocol):
     start_seconds: float
     # Whether the program makes a terminal there itself; else it is given one here.
     gives_terminal: bool
+    # Whether what is there outlives our connection to it.
+    lasts: bool
 
     def prepare(self, task: str) -> None:
         """Make the place ready before its first shell; raises `PlaceError`.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import hermes.environments.shell_state as shell_state
 from hermes.core.errors import ToolError
-from hermes.environments import shell_state
 from hermes.environments.far.scripts import VARIABLE, quoted, settings
 from hermes.environments.local.shell import as_bytes
 

@@ -18,6 +18,19 @@
 New here? Read guardian.py's head, then environment.py.
 """
 
-from hermes.environments.local.environment import LocalEnvironment
+from __future__ import annotations
+
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.environments.local.environment import LocalEnvironment
 
 __all__ = ["LocalEnvironment"]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "LocalEnvironment": "environment",
+    },
+)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from hermes.environments.local.pump import pump
 from hermes.environments.output.cleaning import clean
 from hermes.environments.output.decoding import decode
 from hermes.environments.output.rolling import Rolling
+from hermes.environments.protocol import OUTSIDE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +36,7 @@ class LocalBackground:
         task: str,
         input_file: int = -1,
         make_spill: Callable[[], Spill] | None = None,
+        ansi: bool = False,
     ) -> None:
         self.name = name
         self.command = command
@@ -52,6 +53,7 @@ class LocalBackground:
         self._process = process
         self._input = input_file
         self._signalled = False
+        self._ansi = ansi
         self._log = Rolling(make_spill)
         self.last_output_at = self.started_at
         self._changed = threading.Condition()
@@ -133,7 +135,7 @@ class LocalBackground:
         with self._changed:
             wanted = max(0, self._log.total - limit) if offset is None else offset
             data, start = self._log.read(wanted, limit)
-            return clean(decode(data, cut=True)), start, self._log.total
+            return clean(decode(data, cut=True), ansi=self._ansi), start, self._log.total
 
     def recent(self, size: int = 2000) -> str:
         """The end of the log, as it would be seen."""
@@ -202,9 +204,10 @@ class LocalBackground:
         self._close_input()
 
     def _close_input(self) -> None:
-        if self._input >= 0:
-            os.close(self._input)
-            self._input = -1
+        # What it ends may end it at once, and the pump would close the file too.
+        file, self._input = self._input, -1
+        if file >= 0:
+            os.close(file)
 
     def signal(self, number: int) -> None:
         """Signal everything that belongs to it."""
@@ -227,6 +230,23 @@ class LocalBackground:
         """Its processes that are alive."""
         return self._process.owner.members(self.task).get(self.id, [])
 
+    def ports(self) -> list[str]:
+        """Where they listen, as `address:port`."""
+        import psutil
+
+        found: set[str] = set()
+        for pid in self.pids():
+            try:
+                connections = psutil.Process(pid).net_connections("inet")
+            except psutil.Error:
+                continue
+            found |= {
+                f"{one.laddr.ip}:{one.laddr.port}"
+                for one in connections
+                if one.status == psutil.CONN_LISTEN
+            }
+        return sorted(found)
+
     def discard(self) -> None:
         """Let go of the log's file."""
         with self._changed:
@@ -243,5 +263,5 @@ def _killer(pid: int) -> str:
             who = file.read(200).strip()
         os.unlink(note)
     except OSError:
-        return f"somebody outside this task ({signal.Signals.SIGTERM.name} or SIGKILL)"
+        return OUTSIDE
     return who

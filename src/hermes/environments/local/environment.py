@@ -8,8 +8,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+import hermes.environments.shell_state as shell_state
 from hermes.core.errors import ToolError
-from hermes.environments import shell_state
 from hermes.environments.local.background import LocalBackground
 from hermes.environments.local.foreground import follow
 from hermes.environments.local.owner import MARK
@@ -21,12 +21,13 @@ from hermes.environments.local.stdin import readable
 from hermes.environments.output.collector import Collector
 from hermes.environments.output.spill import Spill
 from hermes.environments.protocol import CommandResult, Isolation
+from hermes.environments.sharing import Shared
 from hermes.environments.variables import command_environment
 from hermes.environments.watching import burning, disk_note
 from hermes.runtime.disk import LocalDisk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from hermes.core.context import Cancellation
     from hermes.environments.local.place import Place
@@ -44,20 +45,16 @@ class LocalEnvironment:
         self,
         cwd: str = "",
         *,
-        env: dict[str, str | None] | None = None,
-        task: str = "main",
-        passed: Sequence[str] = (),
-        spill_folder: str | None = None,
+        shared: Shared | None = None,
         place: Place | None = None,
     ) -> None:
         self._place: Place = place or ThisMachine()
         self.cwd = os.path.abspath(cwd or os.getcwd())
-        self.env = {} if env is None else env
+        self._shared = shared or Shared()
+        self.env = self._shared.env
         # Two environments may be of tasks that have the same name.
-        self._task = f"{task}/{os.urandom(4).hex()}"
-        self._passed = tuple(passed)
+        self._task = f"{self._shared.task}/{os.urandom(4).hex()}"
         self._definitions = ""
-        self._spill_folder = spill_folder
         self._lock = threading.Lock()
         self._background: list[LocalBackground] = []
         self._numbers = 0
@@ -136,7 +133,7 @@ class LocalEnvironment:
         notes += end.notes
         notes += disk_note(folder)
         notes += self._burning()
-        output = collector.output()
+        output = collector.output(ansi=self._shared.ansi)
         spilled = collector.keep_spill()
         code = process.exit_code
         return CommandResult(
@@ -306,7 +303,7 @@ class LocalEnvironment:
 
     def _base(self) -> dict[str, str]:
         if self._ours is None:
-            self._ours = self._place.variables(self._passed)
+            self._ours = self._place.variables(self._shared.passed)
         return self._ours
 
     def _encoded(self, variables: dict[str, str]) -> dict[bytes, bytes]:
@@ -366,6 +363,7 @@ class LocalEnvironment:
                 task=self._task,
                 input_file=input_file,
                 make_spill=self._spill,
+                ansi=self._shared.ansi,
             )
             background.left_behind = left
             if left and process.left:
@@ -388,4 +386,4 @@ class LocalEnvironment:
         return burning(running, self._busy) if running else []
 
     def _spill(self) -> Spill:
-        return Spill(self._spill_folder)
+        return Spill(self._shared.spill_folder)

@@ -39,10 +39,20 @@ if TYPE_CHECKING:
         group,
         kill,
         parent_of_each,
+        sweep,
     )
 else:
     # Its neighbour, by its short name: nothing of Hermes is imported in this process.
-    from process_table import LINUX, Marks, become_subreaper, children, group, kill, parent_of_each
+    from process_table import (
+        LINUX,
+        Marks,
+        become_subreaper,
+        children,
+        group,
+        kill,
+        parent_of_each,
+        sweep,
+    )
 
 # Files that Hermes hands over are numbered above this, so that none is in another's way.
 FIRST_FILE = 16
@@ -51,6 +61,8 @@ TICK_SECONDS = 0.03
 KILL_AGAIN_SECONDS = 0.2
 # How long the end of everything may take before the guardian goes all the same.
 LAST_SECONDS = 8.0
+# The first commands are not to wait for that.
+SWEEP_SECONDS = 1.0
 _RESET = tuple(
     getattr(signal, name)
     for name in (
@@ -89,14 +101,18 @@ class Command:
 class Guardian:
     """Starts, watches and stops commands until Hermes is gone."""
 
-    def __init__(self, control: socket) -> None:
+    def __init__(self, control: socket, parent: int) -> None:
         self._control = control
+        self._parent = parent
+        # When to look for what a guardian that was killed has left.
+        self._sweep_at: float | None = time.monotonic() + SWEEP_SECONDS if parent else None
         self._commands: dict[int, Command] = {}
         self._leaders: dict[int, Command] = {}
         self._adopted: dict[int, Command] = {}
         # Reply pipes of those who wait until a task has nothing left.
         self._waiting: list[tuple[str, int]] = []
-        self._marks = Marks() if LINUX else None
+        # In a sandbox nothing outlives us in any case.
+        self._marks = Marks(os.getpid() if parent else 0) if LINUX else None
         self._closing_until: float | None = None
         self._wake, told = os.pipe()
         os.set_blocking(self._wake, False)
@@ -106,19 +122,20 @@ class Guardian:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: self._close())
 
-    def serve(self, parent: int) -> None:
+    def serve(self) -> None:
         """Work until Hermes has ended and nothing of it is left."""
         try:
-            self._serve(parent)
+            self._serve()
+            self._sweep()
         finally:
             # Whatever went wrong here, nothing may be left without an owner.
             self._kill([c for c in self._commands.values() if not c.detached])
 
-    def _serve(self, parent: int) -> None:
+    def _serve(self) -> None:
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         poll.register(self._wake, select.POLLIN)
-        watched = _watch(parent)
+        watched = _watch(self._parent)
         if watched is not None:
             poll.register(watched, select.POLLIN)
         while True:
@@ -130,6 +147,8 @@ class Guardian:
                     poll.unregister(file)
                     self._close()
             self._press()
+            if self._sweep_at is not None and time.monotonic() >= self._sweep_at:
+                self._sweep()
             if self._closing_until is not None and (
                 all(command.detached for command in self._commands.values())
                 or time.monotonic() > self._closing_until
@@ -143,6 +162,8 @@ class Guardian:
         )
         if busy:
             return int(TICK_SECONDS * 1000)
+        if self._sweep_at is not None:
+            return int(SWEEP_SECONDS * 1000)
         # Elsewhere nobody says when an orphan ends.
         return None if LINUX or not self._commands else 500
 
@@ -229,6 +250,8 @@ class Guardian:
             if announce:
                 command.tell(f"started {command.pid}")
         finally:
+            if self._marks is not None:
+                self._marks.done()
             os.chdir("/")
             for file in given:
                 os.close(file)
@@ -259,6 +282,8 @@ class Guardian:
         command = self._commands.get(id)
         if command is not None:
             command.detached = True
+            if self._marks is not None:
+                command.mark = self._marks.free(command.mark, self._members([command]))
 
     def _do_members(self, files: list[int], task: str) -> None:
         """Reply with the processes of each command of a task."""
@@ -401,6 +426,12 @@ class Guardian:
         for pid in halted:
             kill(pid, signal.SIGKILL)
 
+    def _sweep(self) -> None:
+        """End what a guardian that was killed together with its Hermes has left; once."""
+        if self._sweep_at is not None:
+            self._sweep_at = None
+            sweep()
+
     def _close(self) -> None:
         """Hermes is gone, or somebody wants us to go: end everything that is not detached."""
         if self._closing_until is None:
@@ -441,4 +472,4 @@ def main() -> None:
     if LINUX:
         become_subreaper()
     os.chdir("/")
-    Guardian(socket(fileno=control)).serve(parent)
+    Guardian(socket(fileno=control), parent).serve()

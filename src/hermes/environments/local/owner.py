@@ -13,6 +13,7 @@ from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING
 
+import hermes.environments.local.process_table as process_table
 from hermes.core.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -181,16 +182,20 @@ class Guardian:
         finally:
             theirs.close()
         self._socket = ours
+        marks = process_table.prefix(self.pid) if process_table.LINUX else 0
         # From the start: somebody may kill it, and then it must not stay as a zombie.
-        reaper = threading.Thread(target=self._reap, args=(self.pid,), name="hermes-reap")
+        reaper = threading.Thread(target=self._reap, args=(self.pid, marks), name="hermes-reap")
         reaper.daemon = True
         reaper.start()
         return ours
 
-    def _reap(self, pid: int) -> None:
+    def _reap(self, pid: int, marks: int) -> None:
         # Somebody else may wait for every child of this program.
         with suppress(ChildProcessError):
             os.waitpid(pid, 0)
+        if marks:
+            # Should somebody have killed it: whatever it had started and not ended.
+            process_table.sweep(marks)
         with self._lock:
             if self.pid == pid:
                 # Nobody is at the other end any more.

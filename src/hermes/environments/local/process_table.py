@@ -25,45 +25,64 @@ if TYPE_CHECKING:
 LINUX = sys.platform == "linux"
 
 
-class Marks:
-    """A number in a limit that nobody uses, inherited by all that a command starts.
+# A mark has this bit, the guardian's number and the end of the time it began at, and a count. Where
+# the number is 0 there is no guardian: what was detached, and what runs in a sandbox.
+_MARK = 1 << 62
+_PID, _BEGUN, _COUNT = 22, 20, 20
+_LIMIT = "Max realtime timeout"
 
-    It tells whose a process is when it has left its session and cleared its environment.
+
+class Marks:
+    """A number in a limit that nobody reaches, inherited by all that a command starts.
+
+    It tells whose a process is when it has left its session and cleared its environment, and even
+    when we are gone.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pid: int) -> None:
         import resource
 
         self._set = resource.setrlimit
-        self._kind = resource.RLIMIT_MSGQUEUE
-        _, self._hard = resource.getrlimit(self._kind)
-        self._top = self._hard if self._hard != resource.RLIM_INFINITY else 1 << 40
+        self._set_of = resource.prlimit
+        self._kind = resource.RLIMIT_RTTIME
+        self._no_limit = resource.RLIM_INFINITY
+        self._usual = resource.getrlimit(self._kind)
+        self._prefix = prefix(pid) if pid else _MARK
         self._last = 0
 
     def next(self, commands: Iterable[Marked]) -> int:
         """Give what is started next a mark of its own; 0 where that can't be."""
-        if self._top < 100_000:
+        if self._usual != (self._no_limit, self._no_limit):
             return 0
         used = {command.mark for command in commands}
         while True:
-            self._last = self._last % (self._top // 2) + 1
-            if self._top - self._last not in used:
+            self._last = self._last % ((1 << _COUNT) - 1) + 1
+            if self._prefix + self._last not in used:
                 break
-        mark = self._top - self._last
-        self._set(self._kind, (mark, self._hard))
-        return mark
+        self._set(self._kind, (self._prefix + self._last, self._no_limit))
+        return self._prefix + self._last
+
+    def done(self) -> None:
+        """Start nothing more with the last mark."""
+        self._set(self._kind, self._usual)
+
+    def free(self, mark: int, pids: Iterable[int]) -> int:
+        """Let processes live on when we are gone; the mark that they have from now on."""
+        freed = _MARK + mark % (1 << _COUNT) if mark else 0
+        for pid in pids if mark else ():
+            try:
+                self._set_of(pid, self._kind, (freed, self._no_limit))
+            except (ProcessLookupError, PermissionError):
+                continue
+        return freed
 
     def owner(self, pid: int, commands: Collection[Owner]) -> Owner | None:
         """Whose a process is: by its mark, else by its session."""
         try:
-            with open(f"/proc/{pid}/limits", encoding="ascii", errors="replace") as file:
-                text = file.read()
             session = os.getsid(pid)
         except OSError:
             return None
-        at = text.find("Max msgqueue size")
-        words = text[at : at + 60].split()
-        mark = int(words[3]) if at >= 0 and len(words) > 3 and words[3].isdigit() else -1
+        mark = mark_of(pid)
         for command in commands:
             if command.mark and command.mark == mark:
                 return command
@@ -71,6 +90,69 @@ class Marks:
             if command.pid == session:
                 return command
         return None
+
+
+def prefix(pid: int) -> int:
+    """What the marks of a guardian begin with."""
+    begun = int(begun_at(pid) or 0) % (1 << _BEGUN)
+    return _MARK + ((pid << _BEGUN) + begun << _COUNT)
+
+
+def mark_of(pid: int) -> int:
+    """The mark of a process; 0 when it has none."""
+    try:
+        with open(f"/proc/{pid}/limits", encoding="ascii", errors="replace") as file:
+            text = file.read()
+    except OSError:
+        return 0
+    at = text.find(_LIMIT)
+    words = text[at + len(_LIMIT) : at + 60].split()
+    return int(words[0]) if at >= 0 and words and words[0].isdigit() else 0
+
+
+def begun_at(pid: int) -> str:
+    """When a process began, as the system counts; empty when there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            words = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return ""
+    return "" if words[0] in (b"Z", b"X") else words[19].decode()
+
+
+def sweep(first: int = 0) -> list[int]:
+    """Kill what has marks that begin so, or those of guardians that are gone; which that was."""
+    killed: list[int] = []
+    while LINUX:
+        # Whoever is killed may just have started another.
+        found = [pid for pid in _pids() if pid not in killed and _is_left(pid, first)]
+        if not found:
+            break
+        for pid in found:
+            kill(pid, 9)
+        killed += found
+    return killed
+
+
+def _is_left(pid: int, first: int) -> bool:
+    mark = mark_of(pid)
+    begin = mark >> _COUNT << _COUNT
+    guardian = begin >> _BEGUN + _COUNT & (1 << _PID) - 1
+    if not mark & _MARK or not guardian or pid == os.getpid():
+        return False
+    if first:
+        return begin == first
+    try:
+        # A guardian in a container is not seen by its own number from out here.
+        if os.readlink(f"/proc/{pid}/ns/pid") != os.readlink("/proc/self/ns/pid"):
+            return False
+    except OSError:
+        return False
+    return prefix(guardian) != begin
+
+
+def _pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
 def children() -> list[int]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 
+import hermes.environments.shell_state as shell_state
 from hermes.core.errors import ToolError, UnavailableError
-from hermes.environments import shell_state
 
 # What a terminal holds for a program that does not read yet.
 MOST_TYPED = 4000

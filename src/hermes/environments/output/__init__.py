@@ -6,8 +6,24 @@ decoding.py    bytes to text, whatever the console's code page
 cleaning.py    text as a person would have seen it: no colours, progress bars at their end
 """
 
-from hermes.environments.output.cleaning import clean
-from hermes.environments.output.collector import Collector, Output
-from hermes.environments.output.decoding import decode
+from __future__ import annotations
+
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.environments.output.cleaning import clean
+    from hermes.environments.output.collector import Collector, Output
+    from hermes.environments.output.decoding import decode
 
 __all__ = ["Collector", "Output", "clean", "decode"]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "Collector": "collector",
+        "Output": "collector",
+        "clean": "cleaning",
+        "decode": "decoding",
+    },
+)

@@ -12,6 +12,19 @@ that a command costs no more than there.
 New here? Read walls.py, then owner.py.
 """
 
-from hermes.environments.sandbox.environment import SandboxEnvironment
+from __future__ import annotations
+
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.environments.sandbox.environment import SandboxEnvironment
 
 __all__ = ["SandboxEnvironment"]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "SandboxEnvironment": "environment",
+    },
+)

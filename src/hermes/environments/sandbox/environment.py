@@ -6,15 +6,18 @@ import os
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
+from hermes.environments.idling import Idle
 from hermes.environments.local.environment import LocalEnvironment
 from hermes.environments.local.shell import shell
 from hermes.environments.protocol import Isolation
 from hermes.environments.sandbox.owner import SandboxOwner
 from hermes.environments.sandbox.walls import HOME, checked_workspace, parsed_binds
+from hermes.environments.sharing import Shared
 from hermes.environments.variables import passed_variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
     from hermes.core.context import Cancellation
     from hermes.environments.protocol import Background, CommandResult
@@ -38,10 +41,7 @@ class SandboxEnvironment:
         self,
         cwd: str = "",
         *,
-        env: dict[str, str | None] | None = None,
-        task: str = "main",
-        passed: Sequence[str] = (),
-        spill_folder: str | None = None,
+        shared: Shared | None = None,
         network: bool = False,
         binds: Sequence[str] = (),
         memory: int = MEMORY,
@@ -50,11 +50,12 @@ class SandboxEnvironment:
         start_seconds: float = START_SECONDS,
     ) -> None:
         self.workspace = checked_workspace(cwd or os.getcwd())
+        shared = shared or Shared()
         self._network = network
         self._pids = pids
         self._owner = SandboxOwner(
             self.workspace,
-            task=task,
+            task=shared.task,
             network=network,
             binds=parsed_binds(binds),
             memory=memory,
@@ -62,15 +63,9 @@ class SandboxEnvironment:
             tmp_bytes=tmp_bytes,
             start_seconds=start_seconds,
         )
-        self._inner = LocalEnvironment(
-            self.workspace,
-            env=env,
-            task=task,
-            passed=passed,
-            spill_folder=spill_folder,
-            place=_Inside(self._owner),
-        )
+        self._inner = LocalEnvironment(self.workspace, shared=shared, place=_Inside(self._owner))
         self._disk: Disk | None = None
+        self._idle = Idle(shared.idle_seconds, busy=self._goes_on, rest=self._owner.close)
 
     @property
     def cwd(self) -> str:
@@ -119,21 +114,30 @@ class SandboxEnvironment:
         pty: bool = False,
     ) -> CommandResult:
         """Run a command to its end, or stop it and everything it started."""
+        with self._idle:
+            return self._execute(
+                command,
+                timeout=timeout,
+                cwd=cwd,
+                env=env,
+                stdin=stdin,
+                on_output=on_output,
+                cancellation=cancellation,
+                pty=pty,
+            )
+
+    def _execute(self, command: str, **options: Any) -> CommandResult:
         limits = self._owner.limits
         before = limits.out_of_memory() if limits is not None else 0
         notes: list[str] = []
+        if self._idle.rested():
+            notes.append(
+                f"the sandbox was ended after {self._idle.seconds / 60:.3g} minutes without use, "
+                "and a new one was started; its /tmp and home are empty"
+            )
         for again in (True, False):
             try:
-                result = self._inner.execute(
-                    command,
-                    timeout=timeout,
-                    cwd=cwd,
-                    env=env,
-                    stdin=stdin,
-                    on_output=on_output,
-                    cancellation=cancellation,
-                    pty=pty,
-                )
+                result = self._inner.execute(command, **options)
                 break
             except ToolError:
                 if not again or not self._full() or not self._stop_left():
@@ -164,7 +168,8 @@ class SandboxEnvironment:
         pty: bool = False,
     ) -> Background:
         """Start a command that runs while others do; it ends with the task at the latest."""
-        return self._inner.start(command, name=name, cwd=cwd, env=env, stdin=stdin, pty=pty)
+        with self._idle:
+            return self._inner.start(command, name=name, cwd=cwd, env=env, stdin=stdin, pty=pty)
 
     def processes(self) -> Sequence[Background]:
         """What runs or ran beside: started so, or left behind by commands."""
@@ -193,8 +198,12 @@ class SandboxEnvironment:
 
     def cleanup(self) -> None:
         """End everything that was started here, and the sandbox."""
+        self._idle.close()
         self._inner.cleanup()
         self._owner.close()
+
+    def _goes_on(self) -> bool:
+        return any(one.state == "running" for one in self._inner.processes())
 
     def _full(self) -> bool:
         """Whether no more processes can be started inside."""
@@ -216,9 +225,9 @@ class SandboxEnvironment:
         from hermes.environments.local.answering import answer
 
         path, _ = shell()
-        return answer(
-            self._owner, [path, b"-c", script.encode("utf-8", "surrogateescape")], data=data
-        )
+        words = [path, b"-c", script.encode("utf-8", "surrogateescape")]
+        with self._idle:
+            return answer(self._owner, words, data=data)
 
 
 class _Inside:

@@ -14,11 +14,11 @@ import weakref
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import hermes.environments.sandbox.limits as limiting
 from hermes.core.errors import UnavailableError
 from hermes.environments.local.owner import Guardian, guardian
 from hermes.environments.local.process import Process
 from hermes.environments.protocol import PlaceError
-from hermes.environments.sandbox import limits as limiting
 from hermes.environments.sandbox.walls import OURS, walls
 
 if TYPE_CHECKING:

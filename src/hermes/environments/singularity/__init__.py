@@ -8,8 +8,23 @@
 New here? Read `hermes.environments.far` first.
 """
 
-from hermes.environments.singularity.environment import SingularityEnvironment
-from hermes.environments.singularity.link import prune
-from hermes.environments.singularity.settings import SingularitySettings
+from __future__ import annotations
+
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.environments.singularity.environment import SingularityEnvironment
+    from hermes.environments.singularity.link import prune
+    from hermes.environments.singularity.settings import SingularitySettings
 
 __all__ = ["SingularityEnvironment", "SingularitySettings", "prune"]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "SingularityEnvironment": "environment",
+        "SingularitySettings": "settings",
+        "prune": "link",
+    },
+)

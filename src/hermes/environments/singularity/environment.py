@@ -8,8 +8,7 @@ from hermes.environments.far import FarEnvironment
 from hermes.environments.singularity.link import SingularityLink
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from hermes.environments.sharing import Shared
     from hermes.environments.singularity.settings import SingularitySettings
 
 
@@ -21,17 +20,7 @@ class SingularityEnvironment(FarEnvironment):
         settings: SingularitySettings,
         cwd: str = "",
         *,
-        env: dict[str, str | None] | None = None,
-        task: str = "main",
-        passed: Sequence[str] = (),
-        spill_folder: str | None = None,
+        shared: Shared | None = None,
     ) -> None:
         start = cwd or (settings.workdir if settings.workspace else "/")
-        super().__init__(
-            SingularityLink(settings),
-            start,
-            env=env,
-            task=task,
-            passed=passed,
-            spill_folder=spill_folder,
-        )
+        super().__init__(SingularityLink(settings), start, shared=shared)

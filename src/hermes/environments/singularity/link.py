@@ -29,6 +29,7 @@ _LIST_SECONDS = 20.0
 class SingularityLink:
     """Gets shells in a container of its own."""
 
+    lasts = False
     gives_terminal = False
 
     def __init__(self, settings: SingularitySettings) -> None:

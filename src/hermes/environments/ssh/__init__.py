@@ -7,8 +7,23 @@
 New here? Read `hermes.environments.far` first.
 """
 
-from hermes.environments.ssh.environment import SshEnvironment
-from hermes.environments.ssh.link import socket_path
-from hermes.environments.ssh.settings import SshSettings
+from __future__ import annotations
+
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.environments.ssh.environment import SshEnvironment
+    from hermes.environments.ssh.link import socket_path
+    from hermes.environments.ssh.settings import SshSettings
 
 __all__ = ["SshEnvironment", "SshSettings", "socket_path"]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "SshEnvironment": "environment",
+        "SshSettings": "settings",
+        "socket_path": "link",
+    },
+)

@@ -8,8 +8,7 @@ from hermes.environments.far import FarEnvironment
 from hermes.environments.ssh.link import SshLink
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from hermes.environments.sharing import Shared
     from hermes.environments.ssh.settings import SshSettings
 
 
@@ -21,11 +20,6 @@ class SshEnvironment(FarEnvironment):
         settings: SshSettings,
         cwd: str = "",
         *,
-        env: dict[str, str | None] | None = None,
-        task: str = "main",
-        passed: Sequence[str] = (),
-        spill_folder: str | None = None,
+        shared: Shared | None = None,
     ) -> None:
-        super().__init__(
-            SshLink(settings), cwd, env=env, task=task, passed=passed, spill_folder=spill_folder
-        )
+        super().__init__(SshLink(settings), cwd, shared=shared)

@@ -63,6 +63,7 @@ def socket_path(label: str) -> str:
 class SshLink:
     """Gets shells on a host. The first connection carries the others as long as it can."""
 
+    lasts = True
     gives_terminal = True
 
     def __init__(self, settings: SshSettings) -> None:

@@ -10,9 +10,25 @@
 Start with contents.py. Nothing here is ever held in memory beyond a few megabytes a side.
 """
 
-from hermes.files.comparing.contents import compare_contents
-from hermes.files.comparing.folders import compare_folders
-from hermes.files.comparing.head import committed
-from hermes.files.comparing.sides import Side
+from __future__ import annotations
+
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.files.comparing.contents import compare_contents
+    from hermes.files.comparing.folders import compare_folders
+    from hermes.files.comparing.head import committed
+    from hermes.files.comparing.sides import Side
 
 __all__ = ["Side", "committed", "compare_contents", "compare_folders"]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "Side": "sides",
+        "committed": "head",
+        "compare_contents": "contents",
+        "compare_folders": "folders",
+    },
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.files.comparing import showing
+import hermes.files.comparing.showing as showing
 from hermes.files.comparing.lines import line_changes
 from hermes.files.comparing.sides import differing, digest, stretch
 from hermes.files.text import codec_of, decode

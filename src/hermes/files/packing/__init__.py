@@ -10,8 +10,27 @@
 Start with creating.py. How archives are read is in `hermes.runtime.archives`.
 """
 
-from hermes.files.packing.creating import Made, Packed, create_archive
-from hermes.files.packing.gathering import Item, gather
-from hermes.files.packing.naming import FORMATS, format_of
+from __future__ import annotations
+
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.files.packing.creating import Made, Packed, create_archive
+    from hermes.files.packing.gathering import Item, gather
+    from hermes.files.packing.naming import FORMATS, format_of
 
 __all__ = ["FORMATS", "Item", "Made", "Packed", "create_archive", "format_of", "gather"]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "FORMATS": "naming",
+        "Item": "gathering",
+        "Made": "creating",
+        "Packed": "creating",
+        "create_archive": "creating",
+        "format_of": "naming",
+        "gather": "gathering",
+    },
+)

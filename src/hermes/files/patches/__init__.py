@@ -16,11 +16,15 @@ Nothing here reads or writes files. Start with `applying`.
 
 from __future__ import annotations
 
-from hermes.files.patches.applying import apply_hunks
-from hermes.files.patches.difference import short_diff
-from hermes.files.patches.parsing import parse_patch, paths_of
-from hermes.files.patches.syntax import check_syntax, check_syntax_change
-from hermes.files.patches.values import Applied, FilePatch, Hunk
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.files.patches.applying import apply_hunks
+    from hermes.files.patches.difference import short_diff
+    from hermes.files.patches.parsing import parse_patch, paths_of
+    from hermes.files.patches.syntax import check_syntax, check_syntax_change
+    from hermes.files.patches.values import Applied, FilePatch, Hunk
 
 __all__ = [
     "Applied",
@@ -33,3 +37,18 @@ __all__ = [
     "paths_of",
     "short_diff",
 ]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "Applied": "values",
+        "FilePatch": "values",
+        "Hunk": "values",
+        "apply_hunks": "applying",
+        "check_syntax": "syntax",
+        "check_syntax_change": "syntax",
+        "parse_patch": "parsing",
+        "paths_of": "parsing",
+        "short_diff": "difference",
+    },
+)

@@ -19,12 +19,18 @@
 Start with content.py.
 """
 
-from hermes.files.search.content import Found, search_content
-from hermes.files.search.dialect import Pattern, PatternError, read_pattern
-from hermes.files.search.globs import GlobError, chooser
-from hermes.files.search.limits import Watch
-from hermes.files.search.names import Named, search_names
-from hermes.files.search.values import Choice
+from __future__ import annotations
+
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.files.search.content import Found, search_content
+    from hermes.files.search.dialect import Pattern, PatternError, read_pattern
+    from hermes.files.search.globs import GlobError, chooser
+    from hermes.files.search.limits import Watch
+    from hermes.files.search.names import Named, search_names
+    from hermes.files.search.values import Choice
 
 __all__ = [
     "Choice",
@@ -39,3 +45,20 @@ __all__ = [
     "search_content",
     "search_names",
 ]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "Choice": "values",
+        "Found": "content",
+        "GlobError": "globs",
+        "Named": "names",
+        "Pattern": "dialect",
+        "PatternError": "dialect",
+        "Watch": "limits",
+        "chooser": "globs",
+        "read_pattern": "dialect",
+        "search_content": "content",
+        "search_names": "names",
+    },
+)

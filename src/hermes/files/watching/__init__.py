@@ -10,11 +10,26 @@ is announced as new, one in a folder just made not at all, and some lie behind l
 reported is decided by comparing with what was known.
 """
 
-from hermes.files.watching.background import Watches
-from hermes.files.watching.far import FarWatcher
-from hermes.files.watching.known import Change
-from hermes.files.watching.watcher import Watcher
+from __future__ import annotations
 
-AnyWatcher = Watcher | FarWatcher
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.files.watching.background import Watches
+    from hermes.files.watching.far import AnyWatcher, FarWatcher
+    from hermes.files.watching.known import Change
+    from hermes.files.watching.watcher import Watcher
 
 __all__ = ["AnyWatcher", "Change", "FarWatcher", "Watcher", "Watches"]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "AnyWatcher": "far",
+        "Change": "known",
+        "FarWatcher": "far",
+        "Watcher": "watcher",
+        "Watches": "background",
+    },
+)

@@ -11,7 +11,7 @@ from hermes.files.watching.watcher import Stop, merged
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hermes.files.watching import AnyWatcher
+    from hermes.files.watching.far import AnyWatcher
     from hermes.files.watching.known import Change
 
 MOST_WATCHES = 16

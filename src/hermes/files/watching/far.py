@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hermes.core.errors import ToolError
 from hermes.files.choosing import Patterns
 from hermes.files.watching.known import Change
-from hermes.files.watching.watcher import IGNORED, merged
+from hermes.files.watching.watcher import IGNORED, Watcher, merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -134,6 +134,9 @@ class FarWatcher:
 
     def _shown(self, path: str) -> bool:
         return not self._globs or self._globs.fit(path.rstrip("/"))
+
+
+AnyWatcher = Watcher | FarWatcher
 
 
 def _between(before: Seen, after: Seen) -> Iterator[Change]:

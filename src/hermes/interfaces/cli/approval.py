@@ -6,6 +6,8 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hermes.core.context import ApprovalRequest
     from hermes.interfaces.cli.terminal import Terminal
 
@@ -30,7 +32,8 @@ class TerminalApprover:
     def __call__(self, request: ApprovalRequest) -> str:
         """What the person said: once, session, always or deny."""
         note = self._terminal.note
-        note(f"{request.tool}: {request.reason} [{request.rule}]")
+        who = f"{request.agent_path} wants " if request.agent_path else ""
+        note(f"{who}{request.tool}: {request.reason} [{request.rule}]")
         for name, value in request.arguments.items():
             note(f"  {name} = {shown(value)}")
         self._terminal.stderr.write("Run it? [y]es, for this [s]ession, [a]lways, [N]o: ")
@@ -41,6 +44,22 @@ class TerminalApprover:
             note("")
             return "deny"
         return ANSWERS.get(answer.strip().lower(), "deny")
+
+
+class TerminalQuestions:
+    """Puts the agent's own questions to the person: `ask_person` for its tools."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+
+    def __call__(self, question: str, choices: Sequence[str]) -> str:
+        """What the person typed; empty when that is nothing."""
+        self._terminal.note(question)
+        for number, choice in enumerate(choices, 1):
+            self._terminal.note(f"  {number}. {choice}")
+        self._terminal.stderr.write("Your answer: ")
+        self._terminal.stderr.flush()
+        return sys.stdin.readline().strip()
 
 
 def can_ask() -> bool:

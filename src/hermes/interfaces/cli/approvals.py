@@ -11,6 +11,7 @@ from hermes.interfaces.cli.commands import DONE, REFUSED
 from hermes.runtime.rights import FILE, profile_layers
 from hermes.safety.approval import Approvals, Grant, command_grant
 from hermes.safety.permissions.checker import command_ruling
+from hermes.safety.reach import outside
 from hermes.safety.shell import detect_dangerous_command
 
 if TYPE_CHECKING:
@@ -80,7 +81,8 @@ def _layers(app: CliApp, command: str) -> list[dict[str, Any]]:
         why = ruling.reason or f"profile {profile.name} has nothing against it"
         said.append(_said(ruling.action, ruling.rule, profile.source or FILE, why))
     approvals = Approvals(app.config.get("command_allowlist"))
-    verdict = detect_dangerous_command(command, cwd=app.project, home=os.path.expanduser("~"))
+    home = os.path.expanduser("~")
+    verdict = detect_dangerous_command(command, cwd=app.project, home=home, workspace=app.project)
     for finding in verdict.findings:
         grant = command_grant(finding.rule, command, verdict.commands, cwd=app.project)
         approved = finding.severity == "ask" and bool(approvals.covered_by([grant], ""))
@@ -90,6 +92,12 @@ def _layers(app: CliApp, command: str) -> list[dict[str, Any]]:
         said.append(_said("allow" if approved else finding.severity, finding.rule, source, why))
     if not verdict.findings:
         said.append(_said("allow", "", "command rules", "nothing dangerous was found"))
+    for _, line, why in outside(verdict.writes, workspace=app.project, home=home):
+        grant = command_grant("path:outside", command, verdict.commands, cwd=app.project)
+        approved = bool(approvals.covered_by([grant], ""))
+        source = "approved for good" if approved else "workspace"
+        said.append(_said("allow" if approved else "ask", "path:outside", source, f"{why}: {line}"))
+        break
     return said
 
 

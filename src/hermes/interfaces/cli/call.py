@@ -50,6 +50,11 @@ def _call(app: CliApp, options: Namespace) -> int:
         app.runtime.events.subscribe(lambda event: _show(app, event))
     if options.json:
         return _protocol(app, context)
+    if options.name.startswith("mcp-"):
+        from hermes.mcp.client import find_tool
+
+        for missing in find_tool(app, options.name):
+            app.note(f"hermes: MCP server {missing}")
     call = ToolCall(options.name, read_arguments(options.arguments))
     outcome = app.runtime.call_sync(call, context)
     app.out(_readable(app, outcome))

@@ -148,6 +148,26 @@ def _optional(app: CliApp, problems: list[str]) -> dict[str, dict[str, str]]:  #
     return found
 
 
+def _environments(app: CliApp, problems: list[str]) -> list[dict[str, Any]]:
+    """Each kind of place for commands: what it really keeps apart here, by trying it."""
+    from hermes.environments.backends import BACKENDS, ready
+    from hermes.environments.trying import all_tried
+    from hermes.interfaces.cli.environments import chosen, setting_of
+
+    setting, used = setting_of(app), chosen(app)
+    reasons = {name: ready(one, setting, chosen=name == used) for name, one in BACKENDS.items()}
+    tried = all_tried([BACKENDS[name] for name, why in reasons.items() if not why], setting)
+    found = {report["name"]: report for report in tried}
+    for report in tried:
+        broken = [*report["problems"], *([report["problem"]] if "problem" in report else [])]
+        if report["name"] == used or report["problems"]:
+            problems.extend(f"environment {report['name']}: {one}" for one in broken)
+    return [
+        found.get(name, {"name": name, "works": False, "problem": why})
+        for name, why in reasons.items()
+    ]
+
+
 CHECKS: dict[str, Callable[[CliApp, list[str]], Any]] = {
     "python": _python,
     "home": _home,
@@ -155,8 +175,17 @@ CHECKS: dict[str, Callable[[CliApp, list[str]], Any]] = {
     "plugins": _plugins,
     "yaml_tools": _yaml,
     "tools": _tools,
+    "environments": _environments,
     "optional": _optional,
 }
+
+
+def _walls(report: dict[str, Any]) -> str:
+    from hermes.environments.trying import KINDS
+
+    if not report["works"]:
+        return str(report.get("problem", "it does not work"))
+    return "; ".join(f"{kind}: {report[kind]}" for kind in KINDS)
 
 
 def _print(app: CliApp, report: dict[str, Any]) -> None:
@@ -175,6 +204,10 @@ def _print(app: CliApp, report: dict[str, Any]) -> None:
         heading("Names that two wanted")
         for conflict in report["manifest"]["conflicts"]:
             app.paragraph(f"  {conflict}")
+    if isinstance(report["environments"], list):
+        heading("Where commands can run")
+        for one in report["environments"]:
+            app.paragraph(f"  {one['name']}: {_walls(one)}")
     heading("Optional")
     app.table([(f"  {n}", p["state"], p["for"]) for n, p in report["optional"].items()])
     if report["problems"]:

@@ -10,9 +10,8 @@ from hermes.interfaces.cli.commands import DONE, FAILED
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from typing import Any
 
-    from hermes.environments.protocol import Environment
+    from hermes.environments.backends import Setting
     from hermes.interfaces.cli.main import CliApp
 
 
@@ -34,11 +33,10 @@ def arguments(parser: ArgumentParser) -> None:
 
 def _list(app: CliApp, options: Namespace) -> int:
     from hermes.environments.backends import BACKENDS
-    from hermes.environments.choosing import LOCAL, VARIABLE
 
-    chosen = os.environ.get(VARIABLE) or str(_setting(app, "terminal.env_type", LOCAL))
+    used = chosen(app)
     rows = [
-        {"name": one.name, "what": one.what, "missing": one.missing(), "chosen": one.name == chosen}
+        {"name": one.name, "what": one.what, "missing": one.missing(), "chosen": one.name == used}
         for one in BACKENDS.values()
     ]
     if options.json:
@@ -58,32 +56,10 @@ def _list(app: CliApp, options: Namespace) -> int:
 
 
 def _test(app: CliApp, options: Namespace) -> int:
-    import tempfile
-    import time
-
     from hermes.environments.backends import backend
+    from hermes.environments.trying import tried
 
-    chosen = backend(options.name)
-    report: dict[str, Any] = {"name": chosen.name, "works": False}
-    with tempfile.TemporaryDirectory(prefix="hermes-test-") as folder:
-        begun = time.monotonic()
-        place = None
-        try:
-            place = chosen.make(
-                folder,
-                lambda name, default: _setting(app, name, default),
-                env=None,
-                task="test",
-                passed=(),
-            )
-            report.update(_tried(place))
-        except HermesError as error:
-            report["problem"] = str(error)
-            report["hint"] = error.hint
-        finally:
-            if place is not None:
-                place.cleanup()
-        report["seconds"] = round(time.monotonic() - begun, 2)
+    report = tried(backend(options.name), setting_of(app))
     if options.json:
         app.emit(report)
     else:
@@ -91,35 +67,29 @@ def _test(app: CliApp, options: Namespace) -> int:
             shown = "; ".join(value) if isinstance(value, list) else value
             if shown not in ("", None):
                 app.out(f"{name}: {shown}")
-    return DONE if report["works"] else FAILED
-
-
-def _tried(place: Environment) -> dict[str, Any]:
-    """What a command there says, and what is enforced."""
-    result = place.execute("echo it works > probe && cat probe && id -u", timeout=30)
-    lines = result.stdout.split("\n")
-    return {
-        "works": result.exit_code == 0 and lines[0] == "it works",
-        "user": lines[1] if len(lines) > 1 else "",
-        "problem": result.stderr.strip(),
-        "notes": result.notes,
-        **{name: value for name, value in place.info().as_dict().items() if name != "backend"},
-    }
+    return DONE if report["works"] and not report["problems"] else FAILED
 
 
 def _prune(app: CliApp, options: Namespace) -> int:
-    from hermes.environments.backends import BACKENDS
+    from hermes.environments.backends import BACKENDS, CLOUD
+    from hermes.environments.cloud.provider import provider_of, prune
     from hermes.environments.docker import DockerSettings, link, pruning
     from hermes.environments.sandbox import limits
 
     removed: dict[str, list[str]] = {"sandbox": limits.prune(), "docker": []}
     problem = ""
+    used = chosen(app)
+    if used in CLOUD and not BACKENDS[used].missing():
+        try:
+            removed[used] = prune(provider_of(used, setting_of(app)))
+        except HermesError as error:
+            problem = f"{used} was not asked: {error}"
     if not BACKENDS["docker"].missing():
-        settings = DockerSettings.read(lambda name, default: _setting(app, name, default))
+        settings = DockerSettings.read(setting_of(app))
         try:
             removed["docker"] = [one.id[:12] for one in pruning.prune(link.engine(settings))]
         except HermesError as error:
-            problem = str(error)
+            problem = f"docker was not asked: {error}"
     if options.json:
         app.emit({"removed": removed, "problem": problem})
         return DONE
@@ -129,11 +99,19 @@ def _prune(app: CliApp, options: Namespace) -> int:
     if not any(removed.values()):
         app.note("nothing was left over")
     if problem:
-        app.note(f"docker was not asked: {problem}")
+        app.note(problem)
     return DONE
 
 
-def _setting(app: CliApp, name: str, default: object) -> Any:
+def setting_of(app: CliApp) -> Setting:
+    """Reads settings by name; what is given along where there is none of that name."""
     from hermes.core.config import DEFAULTS
 
-    return app.config.get(name) if name in DEFAULTS else default
+    return lambda name, default: app.config.get(name) if name in DEFAULTS else default
+
+
+def chosen(app: CliApp) -> str:
+    """The kind of environment that tasks work in unless they say otherwise."""
+    from hermes.environments.choosing import LOCAL, VARIABLE
+
+    return os.environ.get(VARIABLE) or str(setting_of(app)("terminal.env_type", LOCAL))

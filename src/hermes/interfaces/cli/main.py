@@ -24,13 +24,13 @@ log = Log("hermes.cli")
 
 WELCOME = "Hermes gives a language model hands: tools, carried out safely."
 FIRST_STEPS = (
+    ("  hermes", "talk with an agent, in a terminal"),
     ('  hermes "do this"', "have an agent carry something out"),
     ("  hermes setup", "find a model for it, try it, remember it"),
     ("  hermes undo", "take back what it changed in files"),
     ("  hermes tools", "see the tools"),
     ('  hermes tools search "…"', "find one by need, in your own words"),
-    ("  hermes call system_info", "call one"),
-    ("  hermes call sleep seconds=2", "… with arguments"),
+    ("  hermes call sleep seconds=2", "call one, with arguments"),
     ("  hermes toolsets", "see how they are grouped"),
     ("  hermes doctor", "what works here, and what is missing"),
     ("  hermes COMMAND --help", "everything about a command"),
@@ -48,6 +48,14 @@ class CliApp(App, Terminal):
     def __init__(self) -> None:
         App.__init__(self)
         Terminal.__init__(self)
+
+    def _load(self) -> None:
+        super()._load()
+        if self._loaded:
+            from hermes.mcp.client import attach
+
+            # What is known without asking any server; a call connects the one it is for.
+            attach(self, connect=False)
 
 
 class Parser(ArgumentParser):
@@ -106,6 +114,10 @@ def _told(terminal: Terminal, work: Callable[[], int]) -> int:
 
 def _run(app: CliApp, arguments: list[str]) -> int:
     if not arguments:
+        if _on_terminal(app):
+            from hermes.interfaces.chat.start import chat
+
+            return chat(app)
         app.paragraph(WELCOME)
         app.out()
         app.table(FIRST_STEPS)
@@ -123,6 +135,11 @@ def _run(app: CliApp, arguments: list[str]) -> int:
     return code if isinstance(code, int) else DONE
 
 
+def _on_terminal(app: CliApp) -> bool:
+    """Whether a person sees what is printed, and types."""
+    return app.stdout.isatty() and sys.stdin is not None and sys.stdin.isatty()
+
+
 def _parser(chosen: str, plugin: Command | None) -> Parser:
     """The parser, with only the chosen command's module imported."""
     parser = Parser(
@@ -136,7 +153,9 @@ def _parser(chosen: str, plugin: Command | None) -> Parser:
         metavar="COMMAND", required=True, parser_class=Parser, prog="hermes"
     )
     for name, (module, help_line) in COMMANDS.items():
-        command = commands.add_parser(name, help=help_line, description=help_line.capitalize())
+        # Not `capitalize`, which makes the other letters small: MCP stays MCP.
+        said = help_line[:1].upper() + help_line[1:]
+        command = commands.add_parser(name, help=help_line, description=said)
         if name == chosen:
             import_module(f"hermes.interfaces.cli.{module}").arguments(command)
     if plugin is not None:

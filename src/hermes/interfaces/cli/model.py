@@ -49,6 +49,7 @@ def _list(app: CliApp, options: Namespace) -> int:
             why = service.own_address(os.environ) or service.base_url
         if service.base_url:
             rows.append((service.name, service.model or "its own", why))
+    rows.append(_embedded_row())
     if options.json:
         current = None if chosen is None else {"service": chosen.service, "model": chosen.model}
         keys = ("service", "model", "why")
@@ -57,6 +58,8 @@ def _list(app: CliApp, options: Namespace) -> int:
     app.out(_current(chosen))
     app.out()
     app.table(rows)
+    if chosen is None:
+        app.note("hermes: `hermes setup` connects a better model: a key, or a server of your own")
     return DONE
 
 
@@ -155,8 +158,19 @@ def _chosen(app: CliApp) -> Choice | None:
 
 def _current(found: Choice | None) -> str:
     if found is None:
-        return "model: the embedded one (no key, no server)"
+        return f"model: the embedded one, {_embedded_row()[1]}: small, for simple tasks"
     return f"model: {found.model} at {found.service} (by {found.why})"
+
+
+def _embedded_row() -> tuple[str, str, str]:
+    """The model that is always there: what it is, and whether it is here already."""
+    from hermes.agent.providers.choosing import EMBEDDED
+    from hermes.agent.providers.embedded.pins import MODEL
+    from hermes.agent.providers.embedded.supply import Supply
+
+    size = f"{MODEL.size / 1e9:.1f} GB"
+    here = "fetched, runs on this machine" if Supply().here() else f"{size}, fetched at first use"
+    return EMBEDDED, MODEL.name, f"{here}; small: simple tasks with files and commands"
 
 
 def _missing(keys: tuple[str, ...]) -> str:

@@ -9,7 +9,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from hermes.interfaces.cli.approval import TerminalApprover, can_ask
+from hermes.interfaces.cli.approval import TerminalApprover, TerminalQuestions, can_ask
 from hermes.interfaces.cli.commands import (
     BUDGET,
     DONE,
@@ -18,6 +18,7 @@ from hermes.interfaces.cli.commands import (
     REFUSED,
     UsageError,
 )
+from hermes.interfaces.cli.showing import call_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -63,10 +64,10 @@ def _run(app: CliApp, options: Namespace) -> int:
         text = sys.stdin.read()
     if not text.strip():
         raise UsageError("the request is empty")
-    from hermes.stores.sessions import Sessions
+    from hermes.stores.sessions.keeping import kept_sessions
 
     app.profile = options.profile
-    with Sessions() as sessions:
+    with kept_sessions(app.config, app.note) as sessions:
         agent = _agent(app, options, sessions)
         try:
             return asyncio.run(_carry_out(app, agent, text, options))
@@ -77,7 +78,13 @@ def _run(app: CliApp, options: Namespace) -> int:
 def _agent(app: CliApp, options: Namespace, sessions: Any) -> Agent:
     from hermes.agent.agent import Agent
     from hermes.agent.budget import STEPS
+    from hermes.mcp.client import attach
 
+    servers = attach(app)
+    for line in servers.wait() if servers else ():
+        app.note(f"hermes: MCP server {line}")
+    if can_ask():
+        app.runtime.services["ask_person"] = TerminalQuestions(app)
     session = sessions.open(options.resume) if options.resume else None
     journal = session or sessions.begin(workspace=app.project, front_door="cli", model="")
     return Agent(
@@ -151,7 +158,10 @@ def _show_result(app: CliApp, agent: Agent, result: Result, options: Namespace) 
                         "input": result.usage.input,
                         "output": result.usage.output,
                         "cached": result.usage.cached,
+                        "reasoning": result.usage.reasoning,
                     },
+                    # Null where nobody knows the price.
+                    "usd": None if agent.budget.unpriced else round(agent.budget.cost, 9),
                     "refused": list(result.refused),
                 }
             )
@@ -210,6 +220,8 @@ class _Show:
                 self._line(type=kind, text=event.text)
         elif kind == "Discarded":
             self.say(f"asking the model again: {event.reason}")
+        elif kind == "Noted":
+            self.say(event.text)
         elif kind == "Waiting":
             self.say(f"waiting {event.seconds:.0f} s: {event.reason}")
 
@@ -217,7 +229,9 @@ class _Show:
         """Something that happened to a call."""
         self._since = time.monotonic()
         if event.kind == "started":
-            self._doing[event.call_id] = _target(event)
+            self._doing[event.call_id] = call_line(
+                event.tool, event.data.get("emoji") or "", event.data.get("arguments")
+            )
             if self._lines:
                 self._line(type="call", id=event.call_id, tool=event.tool, **event.data)
         elif event.kind == "finished":
@@ -244,13 +258,3 @@ class _Show:
 
         with self._lock:
             self._app.out(to_json(fields))
-
-
-def _target(event: Event) -> str:
-    """A call in one line: its sign, its name, and the argument that says most."""
-    given = event.data.get("arguments") or {}
-    names = ("path", "command", "pattern", "url", "query", "action", "archive")
-    told = next((str(given[name]) for name in names if given.get(name)), "")
-    told = " ".join(told.split())
-    short = told if len(told) <= 60 else f"{told[:59]}…"
-    return f"{event.data.get('emoji') or ''} {event.tool} {short}".strip()

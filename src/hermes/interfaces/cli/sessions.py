@@ -73,8 +73,12 @@ def arguments(parser: ArgumentParser) -> None:
     backup.add_argument("target", metavar="FILE")
     backup.set_defaults(run=_backup)
     prune = actions.add_parser("prune", help="make room; says which sessions are due")
-    prune.add_argument("--days", type=float, metavar="N", help="due after so many days")
-    prune.add_argument("--max-bytes", type=int, metavar="N", help="room for the store")
+    prune.add_argument(
+        "--days", type=float, metavar="N", help="due after so many days (sessions.keep_days)"
+    )
+    prune.add_argument(
+        "--max-bytes", type=int, metavar="N", help="room for the store (sessions.max_bytes)"
+    )
     prune.add_argument("--delete", action="store_true", help="delete the sessions that are due")
     prune.set_defaults(run=_prune)
     for action in (listing, search, show, rename, delete, fork, stats, doctor, prune):
@@ -281,10 +285,12 @@ def _prune(app: CliApp, options: Namespace) -> int:
     for name in ("days", "max_bytes"):
         if (getattr(options, name) or 0) < 0:
             raise HermesError(f"--{name.replace('_', '-')} must be at least 0")
+    limits = [
+        app.config.get(f"sessions.{setting}") or None if given is None else given
+        for given, setting in ((options.max_bytes, "max_bytes"), (options.days, "keep_days"))
+    ]
     with Sessions() as store:
-        report = store.prune(
-            max_bytes=options.max_bytes, keep_days=options.days, delete=options.delete
-        )
+        report = store.prune(max_bytes=limits[0], keep_days=limits[1], delete=options.delete)
     if options.json:
         app.emit(_plain(report))
         return DONE

@@ -21,7 +21,8 @@ _NOTHING = """\
 No key in the environment, and no model server on this machine.
   with a key:     export OPENROUTER_API_KEY=…   (or OPENAI_API_KEY, ANTHROPIC_API_KEY, …)
   with a server:  start Ollama, LM Studio, llama.cpp or vLLM
-Then run `hermes setup` again. Until then Hermes asks a small model of its own."""
+Then run `hermes setup` again. Until then Hermes asks a small model of its own, which it fetches
+at first use (1.1 GB) and runs here: good for simple tasks with files and commands, no more."""
 
 
 def arguments(parser: ArgumentParser) -> None:

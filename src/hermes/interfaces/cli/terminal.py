@@ -95,6 +95,13 @@ class Terminal:
                 self.out(_cut("  ".join(cells), self.width).rstrip())
                 self.out(f"    {_cut(last, self.width - 4)}".rstrip())
 
+    def branch(self, drawn: str, text: str, end: str = "") -> None:
+        """A line of a tree: its branches, a text cut to the room there is, and its end."""
+        width = min(self.width, 100)
+        room = width - len(drawn) - (len(end) + 1 if end else 0)
+        shown = _cut(_line(text), room)
+        self.out(f"{drawn}{_padded(shown, room)} {end}" if end else f"{drawn}{shown}")
+
     def _write(self, stream: TextIO, text: str) -> None:
         # What the stream can't encode is shown escaped rather than raising.
         encoding = stream.encoding or "utf-8"

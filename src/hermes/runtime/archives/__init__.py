@@ -15,8 +15,18 @@ Start with extraction.py. Nested archives stay files; nothing is opened twice.
 
 from __future__ import annotations
 
-from hermes.runtime.archives.extraction import check_archive, extract_archive, list_archive
-from hermes.runtime.archives.values import ArchiveError, ArchiveLimits, Extracted, Member, Placed
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.runtime.archives.extraction import check_archive, extract_archive, list_archive
+    from hermes.runtime.archives.values import (
+        ArchiveError,
+        ArchiveLimits,
+        Extracted,
+        Member,
+        Placed,
+    )
 
 __all__ = [
     "ArchiveError",
@@ -28,3 +38,17 @@ __all__ = [
     "extract_archive",
     "list_archive",
 ]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "ArchiveError": "values",
+        "ArchiveLimits": "values",
+        "Extracted": "values",
+        "Member": "values",
+        "Placed": "values",
+        "check_archive": "extraction",
+        "extract_archive": "extraction",
+        "list_archive": "extraction",
+    },
+)

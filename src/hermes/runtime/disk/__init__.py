@@ -8,7 +8,24 @@ A disk is given places: absolute paths without links, as the gate resolved them
 fails where a link has been put in the way since.
 """
 
-from hermes.runtime.disk.local import LocalDisk
-from hermes.runtime.disk.protocol import Disk, DiskError, Entry, Status
+from __future__ import annotations
+
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.runtime.disk.local import LocalDisk
+    from hermes.runtime.disk.protocol import Disk, DiskError, Entry, Status
 
 __all__ = ["Disk", "DiskError", "Entry", "LocalDisk", "Status"]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "Disk": "protocol",
+        "DiskError": "protocol",
+        "Entry": "protocol",
+        "LocalDisk": "local",
+        "Status": "protocol",
+    },
+)

@@ -19,7 +19,21 @@ read at the first search.
 
 from __future__ import annotations
 
-from hermes.runtime.search.hints import hint
-from hermes.runtime.search.index import Document, Hit, SearchIndex
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.runtime.search.hints import hint
+    from hermes.runtime.search.index import Document, Hit, SearchIndex
 
 __all__ = ["Document", "Hit", "SearchIndex", "hint"]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "Document": "index",
+        "Hit": "index",
+        "SearchIndex": "index",
+        "hint": "hints",
+    },
+)

@@ -40,7 +40,7 @@ async def send(request: Request, redact: Callable[[str], str]) -> Answer:
     """
     import httpx2
 
-    from hermes.runtime.yaml_tools import connection
+    import hermes.runtime.yaml_tools.connection as connection
 
     what = f"{request.method} {request.url.partition('?')[0]}"
     async with connection.client() as client:

@@ -10,7 +10,24 @@
 Start with `check.py`.
 """
 
-from hermes.safety.paths.check import Decision, PathRules, check_path
-from hermes.safety.paths.opening import PathRefusedError, open_checked
+from __future__ import annotations
+
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.safety.paths.check import Decision, PathRules, check_path
+    from hermes.safety.paths.opening import PathRefusedError, open_checked
 
 __all__ = ["Decision", "PathRefusedError", "PathRules", "check_path", "open_checked"]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "Decision": "check",
+        "PathRefusedError": "opening",
+        "PathRules": "check",
+        "check_path": "check",
+        "open_checked": "opening",
+    },
+)

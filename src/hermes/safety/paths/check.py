@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.paths.globs import compile_parts, expand_braces, fold, is_wild, matches
 from hermes.safety.paths.guards import guard_against
-from hermes.safety.paths.place import Place, PlaceError, join, resolve, split
+from hermes.safety.paths.place import ForbiddenPlaceError, Place, PlaceError, join, resolve, split
 from hermes.safety.paths.spelling import is_foreign_name, problem, windows_reading
 
 if TYPE_CHECKING:
@@ -45,14 +45,25 @@ class PathRules:
 
 
 class Decision:
-    """Whether a path may be used, why not, and the place that it really leads to."""
+    """Whether a path may be used, why not, and the place that it really leads to.
 
-    __slots__ = ("allowed", "reason", "resolved")
+    `possible` is False when no file can be there at all, so that nothing is being kept from anyone.
+    """
 
-    def __init__(self, allowed: bool, reason: str = "", *, resolved: str | None = None) -> None:
+    __slots__ = ("allowed", "possible", "reason", "resolved")
+
+    def __init__(
+        self,
+        allowed: bool,
+        reason: str = "",
+        *,
+        resolved: str | None = None,
+        possible: bool = True,
+    ) -> None:
         self.allowed = allowed
         self.reason = reason
         self.resolved = resolved
+        self.possible = possible
 
     def __repr__(self) -> str:
         return f"Decision({self.allowed}, {self.reason!r}, resolved={self.resolved!r})"
@@ -80,7 +91,7 @@ def check_path(
         return Decision(False, "the path is not text")
     wrong = problem(text)
     if wrong:
-        return Decision(False, wrong)
+        return Decision(False, wrong, possible=False)
     if mode not in ("read", "write"):
         return Decision(False, f"there is no mode {mode!r}")
     judge = _Judge(mode, rules, os.fspath(cwd), os.fspath(home))
@@ -106,14 +117,18 @@ class _Judge:
         asked = self._from_here(text)
         wrong = problem(asked)
         if wrong:
-            return Decision(False, wrong)
+            return Decision(False, wrong, possible=False)
         if _OTHERS_HOME.match(text):
             return Decision(False, f"{text!r} could mean somebody's home; write it out")
         try:
             self._workspace = resolve(self._cwd).parts
             place = resolve(asked)
-        except PlaceError as error:
+        except ForbiddenPlaceError as error:
             return Decision(False, f"{text!r} is refused: {error}")
+        except PlaceError as error:
+            # Where it would lead depends on who takes the dots out, the system or a program.
+            dotted = ".." in split(text)
+            return Decision(False, f"{text!r} can't be used: {error}", possible=dotted)
         reason = self._closed(place) or self._foreign(text, place)
         return Decision(not reason, reason, resolved=place.path)
 

@@ -12,7 +12,11 @@ _MAGIC = frozenset(("self", "thread-self"))
 
 
 class PlaceError(ValueError):
-    """A path that leads nowhere safe; the message says why."""
+    """A path that leads nowhere; the message says why."""
+
+
+class ForbiddenPlaceError(PlaceError):
+    """A path that leads where nobody is let, whatever is there."""
 
 
 class Place:
@@ -68,7 +72,7 @@ def resolve(path: str, *, fixed: tuple[str, ...] | None = None) -> Place:
             status = None
             continue
         if len(done) == 1 and done[0] == "proc" and (part.isdigit() or part in _MAGIC):
-            raise PlaceError("it leads into a process")
+            raise ForbiddenPlaceError("it leads into a process")
         here = join([*done, part])
         status = _look(here)
         if status is None:

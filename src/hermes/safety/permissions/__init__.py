@@ -9,7 +9,24 @@ sub-agent) can only shrink what the layers before it leave. A file that can't be
 the gate.
 """
 
-from hermes.safety.permissions.checker import PermissionChecker, PermissionResult
-from hermes.safety.permissions.profiles import PolicyFile, Profile, load_policy
+from __future__ import annotations
+
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.safety.permissions.checker import PermissionChecker, PermissionResult
+    from hermes.safety.permissions.profiles import PolicyFile, Profile, load_policy
 
 __all__ = ["PermissionChecker", "PermissionResult", "PolicyFile", "Profile", "load_policy"]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "PermissionChecker": "checker",
+        "PermissionResult": "checker",
+        "PolicyFile": "profiles",
+        "Profile": "profiles",
+        "load_policy": "profiles",
+    },
+)

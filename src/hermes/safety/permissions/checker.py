@@ -247,9 +247,10 @@ def _command_outside(limits: Restriction, command: str, context: ToolContext) ->
     from hermes.safety.shell import detect_dangerous_command
 
     verdict = detect_dangerous_command(command, cwd=context.workspace)
-    for words in verdict.commands:
+    for words in (*verdict.commands, *verdict.inside):
         if any(_command_matches(pattern, words) for pattern in limits.denied_commands):
             return "that command is denied here"
+    for words in verdict.typed:
         if limits.allowed_commands and not any(
             _command_matches(pattern, words) for pattern in limits.allowed_commands
         ):

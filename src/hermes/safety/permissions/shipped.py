@@ -8,7 +8,7 @@ _HERE = {"allowed_paths": ["./**"]}
 
 STANDARD = Profile(
     "standard",
-    allow=("*", "agent:*"),
+    allow=("*", "agent:*", "memory:*"),
     approval_required=("message:*", "notification:*", "email:*", "docker:*", "database:write"),
     source="shipped with Hermes",
 )

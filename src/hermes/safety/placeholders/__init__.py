@@ -17,7 +17,23 @@ secret there. Values stay in this process; what is logged, audited or shown has 
     spelling.py   what a placeholder looks like
 """
 
-from hermes.safety.placeholders.places import Origin, origin_of
-from hermes.safety.placeholders.vault import Used, Vault
+from __future__ import annotations
+
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.safety.placeholders.places import Origin, origin_of
+    from hermes.safety.placeholders.vault import Used, Vault
 
 __all__ = ["Origin", "Used", "Vault", "origin_of"]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "Origin": "places",
+        "Used": "vault",
+        "Vault": "vault",
+        "origin_of": "places",
+    },
+)

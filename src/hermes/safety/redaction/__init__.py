@@ -22,7 +22,22 @@
 Start with `redactor.py`. A secret is replaced by `[REDACTED:kind]`; its name, scheme or host stays.
 """
 
-from hermes.safety.redaction.redactor import Redactor, redact
-from hermes.safety.redaction.stream import RedactingStream
+from __future__ import annotations
+
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.safety.redaction.redactor import Redactor, redact
+    from hermes.safety.redaction.stream import RedactingStream
 
 __all__ = ["RedactingStream", "Redactor", "redact"]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "RedactingStream": "stream",
+        "Redactor": "redactor",
+        "redact": "redactor",
+    },
+)

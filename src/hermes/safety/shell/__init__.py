@@ -14,8 +14,9 @@ to be asked about, or is refused. From the outside in:
                       programs that start others, opened
     interpreters/     code of other languages inside a command
     producers.py      what a command prints, for pipes and substitutions
-    effects.py, places.py, paths.py
+    effects.py, outputs.py, places.py, paths.py
                       what is written or read, and where that is
+    script_files.py   scripts of the workspace that a command runs, judged by their lines
     reading.py        what changes nothing at all
     rules/            the rules, as data with examples
 
@@ -24,7 +25,21 @@ New here? Read judge.py, then walk.py, then rules/deletes.py.
 
 from __future__ import annotations
 
-from hermes.safety.shell.detect import detect_dangerous_command, reads_only
-from hermes.safety.shell.verdict import Finding, Verdict
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.safety.shell.detect import detect_dangerous_command, reads_only
+    from hermes.safety.shell.verdict import Finding, Verdict
 
 __all__ = ["Finding", "Verdict", "detect_dangerous_command", "reads_only"]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "Finding": "verdict",
+        "Verdict": "verdict",
+        "detect_dangerous_command": "detect",
+        "reads_only": "detect",
+    },
+)

@@ -8,7 +8,7 @@ from hermes.safety.shell.environment import judge_assignment
 from hermes.safety.shell.opening import run_line, run_word
 from hermes.safety.shell.scope import HOLE, UNSET, Value
 from hermes.safety.shell.shells import run_script
-from hermes.safety.shell.stream import NOTHING, Stream
+from hermes.safety.shell.stream import ENVIRONMENT, NOTHING, Stream, tagged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,6 +59,8 @@ def _mapfile(command: Command, _judge: Judge) -> Stream:
 
 def _set(command: Command, _judge: Judge) -> Stream:
     args = command.args
+    if not args:
+        return tagged(ENVIRONMENT)
     if "--" in args:
         command.scope.positional = args[args.index("--") + 1 :]
     elif args and not args[0].startswith(("-", "+")):
@@ -81,6 +83,8 @@ def _alias(command: Command, _judge: Judge) -> Stream:
 
 
 def _declare(command: Command, judge: Judge) -> Stream:
+    if command.args in ([], ["-p"], ["-x"], ["-px"]):
+        return tagged(ENVIRONMENT)
     for word in command.operands:
         name, equals, value = word.text.partition("=")
         if equals:
@@ -95,7 +99,8 @@ def _eval(command: Command, judge: Judge) -> Stream:
 
 
 def _source(command: Command, judge: Judge) -> Stream:
-    return run_script(command.words[1:2], command, judge)
+    args = [word.text for word in command.words[2:]]
+    return run_script(command.words[1:2], command, judge, args=args, sourced=True)
 
 
 def _trap(command: Command, judge: Judge) -> Stream:

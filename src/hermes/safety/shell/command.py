@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hermes.safety.shell.options import NO_VALUES, VALUED
 from hermes.safety.shell.origin import Origin
 from hermes.safety.shell.scope import HOLE, UNSET
+from hermes.safety.shell.tables import names
 
 if TYPE_CHECKING:
     from hermes.safety.shell.scope import Scope
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 _VERSIONED = re.compile(
     r"(python|pypy|perl|ruby|php|lua|luajit|node|nodejs|pip|bash|tclsh|clang|"
     r"gcc)-?\d+(?:\.\d+)*(?:w|\.exe)?\Z"
+)
+
+_CMDLET_VERBS = names(
+    "add clear copy disable enable format get initialize invoke move new out register remove "
+    "rename reset restart set start stop uninstall unregister"
 )
 
 
@@ -119,6 +125,10 @@ class Command:
             self._read_options()
         return self._operands
 
+    def after(self, word: Word) -> list[Word]:
+        """Every word after one of them, options and all: the command that a program starts."""
+        return self.words[next(i for i, own in enumerate(self.words) if own is word) + 1 :]
+
     def values(self, *names: str) -> list[Word]:
         """The values given to any of these options."""
         if self._flags is None:
@@ -165,10 +175,15 @@ class Command:
                     self._values.setdefault(text, []).append(words[index])
                     index += 1
                 continue
-            if text[1] == "-":
+            if text[1] == "-" or (len(text) > 3 and self._is_cmdlet()):
                 continue
             index = self._read_cluster(word, flags, valued, index)
         self._flags = flags
+
+    def _is_cmdlet(self) -> bool:
+        """Whether options are words after a single dash, as PowerShell spells them."""
+        verb, dash, _ = self.name.partition("-")
+        return bool(dash) and verb in _CMDLET_VERBS
 
     def _read_cluster(self, word: Word, flags: set[str], valued: frozenset[str], index: int) -> int:
         text = word.text
@@ -199,6 +214,8 @@ def program_name(text: str) -> str:
     found = _VERSIONED.match(lowered)
     if found:
         return found.group(1)
+    if lowered.startswith(("ld-linux", "ld-musl", "ld64.so", "ld.so")):
+        return "ld.so"
     if lowered.startswith(("mkfs.", "fsck.", "newfs_", "mke2fs")):
         return "mkfs" if not lowered.startswith("fsck") else "fsck"
     # Case-insensitive file systems and PowerShell both run `RM` and `remove-item` alike.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell import paths
+import hermes.safety.shell.paths as paths
 from hermes.safety.shell.scope import HOLE
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ def kind_of_delete(
         return "delete.glob"
     if scope.loop and any(word.variables for word in words):
         return "delete.each"
+    if scope.script:
+        # Its own temporary files, whose names are made when it runs.
+        words = [word for word in words if word.known]
     if len(words) > 1:
         return "delete.several"
     for word in words:

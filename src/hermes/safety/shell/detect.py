@@ -15,7 +15,7 @@ _LONGEST = 500_000
 
 
 def detect_dangerous_command(
-    command: str, *, cwd: str | None = None, home: str | None = None
+    command: str, *, cwd: str | None = None, home: str | None = None, workspace: str | None = None
 ) -> Verdict:
     """Say whether a shell command may run: `.action` is "allow", "ask" or "refuse".
 
@@ -23,6 +23,8 @@ def detect_dangerous_command(
         command: The text that a shell would be given.
         cwd: Directory it would start in; a project somewhere in home when left out.
         home: Home directory of the user; the one of this process when left out.
+        workspace: Folder whose scripts are read when the command runs them; `cwd` when left out,
+            and without that none are.
     """
     from hermes.safety.shell.judge import Judge
     from hermes.safety.shell.origin import Origin
@@ -30,23 +32,28 @@ def detect_dangerous_command(
 
     base = _home() if home is None else posixpath.normpath(home)
     start = posixpath.normpath(cwd) if cwd else posixpath.join(base, "projects", "workspace")
+    root = workspace or cwd
+    root = posixpath.normpath(root) if root else ""
     judge = Judge(len(command))
     if len(command) > _LONGEST:
         judge.report("text.too-complex", Origin(0, len(command)), command[:80])
         return Verdict(judge.findings, judge.commands)
     if is_plain(command):
-        judge.run_text(command, Origin(0, len(command)), Scope(start, base))
+        judge.run_text(command, Origin(0, len(command)), Scope(start, base, root=root))
         return _verdict(judge)
     if "\0" in command:
         judge.report("text.hidden-characters", Origin(0, len(command)), command[:200])
     shown, where = normalise(command)
     given = _as_given(command)
-    judge.run_text(given, Origin(0, len(command)), Scope(start, base))
+    judge.run_text(given, Origin(0, len(command)), Scope(start, base, root=root))
     if shown != given:
         second = Judge(len(shown))
-        second.run_text(shown, Origin(0, len(shown)), Scope(start, base))
+        second.run_text(shown, Origin(0, len(shown)), Scope(start, base, root=root))
         _merge(judge.findings, second.findings, where, len(command))
         judge.commands += second.commands
+        judge.inside += second.inside
+        judge.reading.paths.update(second.reading.paths)
+        judge.writes = {**second.writes, **judge.writes}
         judge.reads_only = judge.reads_only and second.reads_only
     return _verdict(judge)
 
@@ -59,7 +66,14 @@ def reads_only(command: str, *, cwd: str | None = None, home: str | None = None)
 def _verdict(judge: Judge) -> Verdict:
     # What was found to be dangerous is not known to be harmless; reading a secret changes nothing.
     harmless = all(finding.rule.startswith("secrets.") for finding in judge.findings)
-    return Verdict(judge.findings, judge.commands, reads_only=judge.reads_only and harmless)
+    return Verdict(
+        judge.findings,
+        judge.commands,
+        inside=judge.inside,
+        scripts=list(judge.reading.paths),
+        reads_only=judge.reads_only and harmless,
+        writes=judge.writes,
+    )
 
 
 def _home() -> str:

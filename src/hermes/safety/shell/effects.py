@@ -97,13 +97,17 @@ def _wget(command: Command) -> list[Word]:
 def _tar(command: Command) -> list[Word]:
     words = command.values("-C", "--directory")
     first = command.args[0] if command.args else ""
-    cluster = first if not first.startswith("--") else ""
-    if "x" in cluster or command.has("--extract", "--get"):
+    # Old style: the letters of the first word need no dash, their values follow in turn.
+    cluster = first if first[:1] != "-" else ""
+    if "x" in cluster or command.has("-x", "--extract", "--get"):
         if "C" in cluster and not words:
             return command.operands[-1:]
         return words
-    if "c" in cluster or command.has("--create"):
-        return [word for word in command.values("-f", "--file") if word.text != "-"]
+    if "c" in cluster or command.has("-c", "--create", "-r", "-u", "--append", "--update"):
+        archives = command.values("-f", "--file") or (
+            command.operands[1:2] if "f" in cluster else []
+        )
+        return [word for word in archives if word.text != "-"]
     return []
 
 
@@ -152,13 +156,6 @@ def _is_remote(text: str) -> bool:
     return ":" in head
 
 
-def _git_write(command: Command) -> list[Word]:
-    operands = command.operands
-    if len(operands) > 2 and operands[0].text == "clone":
-        return operands[2:3]
-    return []
-
-
 def _url_data(command: Command) -> list[Word]:
     """Files that `curl` or `wget` send: `-T file`, `-d @file`, `-F name=@file`."""
     files = command.values("-T", "--upload-file", "--post-file", "--body-file", "-K", "--config")
@@ -183,8 +180,10 @@ def _url_data(command: Command) -> list[Word]:
     return files
 
 
-def _last(command: Command) -> list[Word]:
-    return command.operands[-1:]
+def _packed(command: Command) -> list[Word]:
+    """Files that `gzip` and its like replace by others."""
+    shown = command.has("-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test")
+    return [] if shown else command.operands
 
 
 def moved_from(command: Command) -> list[Word]:
@@ -228,7 +227,6 @@ WRITERS: dict[str, Callable[[Command], list[Word]]] = {
     "gtar": _tar,
     "unzip": _unzip,
     "patch": _patch,
-    "git": _git_write,
     "yq": lambda command: command.operands[1:] if command.has("-i", "--inplace") else [],
     "gpg": _option("-o", "--output"),
     "openssl": _after_flag("-out"),
@@ -236,13 +234,14 @@ WRITERS: dict[str, Callable[[Command], list[Word]]] = {
     "cc": _after_flag("-o"),
     "clang": _after_flag("-o"),
     "go": _after_flag("-o"),
-    "gzip": _operands,
-    "gunzip": _operands,
-    "xz": _operands,
-    "bzip2": _operands,
-    "split": _last,
+    **dict.fromkeys(names("gzip gunzip xz unxz bzip2 bunzip2 zstd unzstd lz4"), _packed),
+    "split": lambda command: command.operands[1:2],
     "script": _operands,
-    "cpio": _option("-D"),
+    "cpio": lambda command: [
+        *command.values("-D", "--directory"),
+        *(command.operands if command.has("-p", "--pass-through") else []),
+    ],
+    "pax": lambda command: command.operands[-1:] if command.has("-w") else [],
     "ssh-keygen": _after_flag("-f"),
     "chattr": lambda command: command.operands[1:],
     "setfacl": lambda command: command.operands[1:],
@@ -255,6 +254,14 @@ WRITERS: dict[str, Callable[[Command], list[Word]]] = {
     "out-file": lambda command: command.operands[:1],
     "new-item": lambda command: command.operands[:1],
     "http": _option("-o", "--output"),
+    "ddrescue": lambda command: command.operands[1:2],
+    "dcfldd": _dd,
+    "dc3dd": _dd,
+    "pv": _option("-o", "--output"),
+    **dict.fromkeys(
+        names("partclone.ext4 partclone.dd partclone.restore partclone.ntfs partimage"),
+        _after_flag("-o"),
+    ),
 }
 
 _ALL_OPERANDS = names(
@@ -282,4 +289,11 @@ READERS: dict[str, Callable[[Command], list[Word]]] = {
         word.part(word.text.partition("@")[2]) for word in command.operands if "@" in word.text
     ],
     "openssl": _after_flag("-in"),
+    **dict.fromkeys(("perl", "ruby"), _operands),
+    "git": lambda c: c.operands[1:] if c.args[:1] == ["add"] or "add" in c.args[:3] else [],
+    **dict.fromkeys(
+        names("aws gsutil gcloud azcopy az s3cmd s5cmd mc b2 gh wormhole croc transfer"),
+        lambda c: [w for w in c.operands[1:] if "://" not in w.text],
+    ),
+    **dict.fromkeys(("sqlite3", "sqlite", "litecli", "duckdb"), lambda c: c.operands[:1]),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.paths import absolute, is_temporary
+from hermes.safety.shell.paths import absolute, in_workspace, is_temporary
 from hermes.safety.shell.reading import changes_meaning
 from hermes.safety.shell.scope import HOLE
 from hermes.safety.shell.tables import names
@@ -21,7 +21,9 @@ _INJECTED = names(
     "COR_PROFILER"
 )
 _LIBRARY_PATHS = names(
-    "LD_LIBRARY_PATH DYLD_LIBRARY_PATH PATH PERL5LIB RUBYLIB NODE_PATH PYTHONPATH LD_RUN_PATH"
+    "LD_LIBRARY_PATH DYLD_LIBRARY_PATH PATH PERL5LIB RUBYLIB NODE_PATH PYTHONPATH LD_RUN_PATH "
+    "RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER RUSTC CARGO_BUILD_RUSTC_WRAPPER PYTHONUSERBASE "
+    "GIT_EXEC_PATH GIT_TEMPLATE_DIR ZDOTDIR"
 )
 _OPTIONS_THAT_LOAD = {
     "NODE_OPTIONS": ("--require", "-r ", "--import", "--loader", "--experimental-loader"),
@@ -51,7 +53,7 @@ def judge_assignment(name: str, word: Word, scope: Scope, judge: Judge) -> None:
             judge.report("loader.injection", word.origin, f"{name}={text}", scope=scope)
     elif name in _LIBRARY_PATHS:
         for part in text.split(":"):
-            if part.startswith("/") and HOLE not in part and _is_shared(absolute(part, scope)):
+            if part.startswith("/") and HOLE not in part and _is_shared(part, scope):
                 judge.report("loader.injection", word.origin, f"{name}={text}", scope=scope)
     elif name in _RUN_LATER:
         if name in ("LESSOPEN", "LESSCLOSE"):
@@ -63,8 +65,12 @@ def judge_assignment(name: str, word: Word, scope: Scope, judge: Judge) -> None:
         judge.report("hermes.environment", word.origin, f"{name}={text}", scope=scope)
 
 
-def _is_shared(path: str) -> bool:
-    return path in ("/tmp", "/var/tmp", "/dev/shm") or is_temporary(path)
+def _is_shared(part: str, scope: Scope) -> bool:
+    """Whether anybody may put something into a folder; a workspace is its user's own."""
+    path = absolute(part, scope)
+    if path in ("/tmp", "/var/tmp", "/dev/shm"):
+        return True
+    return is_temporary(path) and not in_workspace(path, scope)
 
 
 def _loosens(name: str, text: str) -> bool:

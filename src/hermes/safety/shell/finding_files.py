@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell import deleting
+import hermes.safety.shell.deleting as deleting
 from hermes.safety.shell.opening import literal, run_line, run_words
 from hermes.safety.shell.paths import is_credential
 from hermes.safety.shell.places import judge_write
@@ -102,11 +102,12 @@ def _for_each(
         run_words(filled, command, judge, found=True)
 
 
-def _fill(word: Word, marker: str, value: str) -> Word:
+def _fill(word: Word, marker: str, value: str, stream: Stream | None = None) -> Word:
     if marker not in word.text:
         return word
     filled = word.part(word.text.replace(marker, value))
     filled.glob = True
+    filled.stream = stream or filled.stream
     return filled
 
 
@@ -158,7 +159,7 @@ def _xargs(command: Command, judge: Judge) -> Stream:
     if marker:
         output = tagged(UNKNOWN)
         for item in items:
-            filled = [_fill(word, marker, item.text) for word in inner]
+            filled = [_fill(word, marker, item.text, command.stdin) for word in inner]
             output = run_words(filled, command, judge, found=not item.known)
         return output
     known = all(item.known for item in items)
@@ -175,6 +176,10 @@ def _items(command: Command, separator: str | None) -> list[Word]:
     items = [
         literal(piece.strip("'\"\n"), command) for piece in pieces[:_MOST_ITEMS] if piece.strip()
     ]
+    for item in items:
+        item.stream = stdin if stdin.tags else None
+        # Printed by a shell, a pattern has become the files that fit it.
+        item.glob = "*" in item.text or "?" in item.text
     if len(pieces) > _MOST_ITEMS:
         items.append(literal(HOLE, command))
     return items

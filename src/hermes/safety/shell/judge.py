@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell import walk
+import hermes.safety.shell.walk as walk
 from hermes.safety.shell.lexing import is_tangled
 from hermes.safety.shell.origin import Origin
 from hermes.safety.shell.parse import run
+from hermes.safety.shell.paths import is_null
 from hermes.safety.shell.rules import RULES
 from hermes.safety.shell.scope import HOLE, UNSET, Scope
+from hermes.safety.shell.script_files import Reading
 from hermes.safety.shell.simple import run_command
 from hermes.safety.shell.stream import ANYTHING, NOTHING, Stream
 from hermes.safety.shell.verdict import ASK, REFUSE, Finding
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 _DEEPEST = 24
 _LONG = 512
 _MOST_FAILURES = 6
+_MOST_STEPS = 15_000
+_STEPS_OF_A_TEXT = 3
 _MOST_FINDINGS = 200
 
 
@@ -34,6 +38,11 @@ class Judge:
     def __init__(self, size: int) -> None:
         self.findings: list[Finding] = []
         self.commands: list[list[str]] = []
+        # The same of the scripts that it runs.
+        self.inside: list[list[str]] = []
+        self.reading = Reading()
+        # Every place on this machine that is written to, with the first command that does.
+        self.writes: dict[str, str] = {}
         self.depth = 0
         # False from the first thing on that may change something.
         self.reads_only = True
@@ -42,7 +51,7 @@ class Judge:
         self._seen: set[tuple[str, int, int]] = set()
         # Nested texts are parsed again; this bounds the total, whatever the nesting.
         self._budget = 2 * size + 60_000
-        self._most_steps = size + 20_000
+        self._most_steps = _MOST_STEPS
         self._steps = 0
         self._failures = 0
 
@@ -72,11 +81,25 @@ class Judge:
         """Note that a simple command meets a rule."""
         self.report(key, command.origin, command.text, scope=command.scope)
 
+    def apart(self, size: int) -> Judge:
+        """A judge for a script of its own, with limits of its own but for what it may read."""
+        other = Judge(size)
+        other.reading = self.reading
+        other._most_steps *= 2
+        other.depth = min(self.depth, _DEEPEST // 2)
+        return other
+
+    def wrote(self, path: str, command: str, scope: Scope) -> None:
+        """Note a place that is written to; what can't be told where it is can't be noted."""
+        if path.startswith("/") and not scope.elsewhere and not is_null(path):
+            self.writes.setdefault(path, command)
+
     def run_text(
         self, text: str, origin: Origin, scope: Scope, stdin: Stream | None = None
     ) -> Stream:
         """Judge a shell text and say what it would print."""
         self._budget -= len(text)
+        self._steps += _STEPS_OF_A_TEXT
         self.opened += 1
         if self.depth >= _DEEPEST or self._budget < 0 or (len(text) > _LONG and is_tangled(text)):
             self.report("text.too-complex", origin, text[:80])
@@ -110,9 +133,9 @@ class Judge:
         self._failures += 1
         return self._failures <= _MOST_FAILURES
 
-    def step(self) -> bool:
+    def step(self, weight: int = 1) -> bool:
         """Count one more thing to look at; False when there were too many to go on."""
-        self._steps += 1
+        self._steps += weight
         if self._steps > self._most_steps:
             self.too_large()
             return False

@@ -35,6 +35,8 @@ class Here:
 
 def is_tangled(text: str) -> bool:
     """Whether a text nests brackets deeper than anyone writes."""
+    if text.count("(") + text.count("{") <= _DEEPEST:
+        return False
     depth = 0
     for found in _BRACKETS.finditer(text):
         if found.group() in "({":
@@ -59,7 +61,11 @@ def prepare(text: str, *, simplify: bool = False) -> tuple[str, dict[int, Here],
     scanner = _Preparer(text, simplify)
     scanner.run()
     shown = _ascii("".join(scanner.out))
-    return smooth(shown) if simplify else shown, scanner.heres, scanner.whole
+    if simplify:
+        # A body at the end is blank by now, and often all there is.
+        size = len(shown.rstrip()) + 1
+        shown = smooth(shown[:size]) + shown[size:]
+    return shown, scanner.heres, scanner.whole
 
 
 def _ascii(text: str) -> str:

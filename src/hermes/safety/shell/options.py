@@ -78,6 +78,8 @@ _TABLE = {
     "scp": "-i -P -F -o -c -J -l -S",
     "sftp": "-i -P -F -o -c -J -b -S",
     "ssh": "-i -p -l -o -F -J -L -R -D -W -b -c -e -m -E -I -O -Q -S -w -B",
+    "autossh": "-M -i -p -l -o -F -J -L -R -D -W -b -c -e -m -E -I -O -Q -S -w -B",
+    "man": "-P --pager -H --html -M -S -L",
     "curl": (
         "-o --output -d --data --data-raw --data-binary --data-ascii --data-urlencode --json -F "
         "--form -T "
@@ -164,12 +166,20 @@ _TABLE = {
     "make": "-f --file -C --directory -j -l -o -W -I --eval -E",
     "just": "-f --justfile -d --working-directory --shell --shell-arg --set -c",
     "code": "--user-data-dir --extensions-dir -g --goto -d",
+    "vim": "-c --cmd -S -s -u -U -i -T -w -W",
+    "ex": "-c --cmd -S -u -i",
+    "split": "-l --lines -b --bytes -n --number -C -a --suffix-length --filter",
+    "cpio": "-D --directory -F -I -O -H -E",
+    "pax": "-s -f -x -b -o -T",
     "diskutil": "",
     "sgdisk": "",
 }
 VALUED: dict[str, frozenset[str]] = {name: frozenset(text.split()) for name, text in _TABLE.items()}
 _SAME = {
     "mariadb": "mysql",
+    "vi": "vim",
+    "nvim": "vim",
+    "view": "vim",
     "mongosh": "mongo",
     "gawk": "awk",
     "mawk": "awk",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.lexing import Here, as_ascii, needs_preparing, prepare
-from hermes.safety.shell.pieces import is_dense, split_pieces
+from hermes.safety.shell.pieces import is_crowded, is_dense, split_pieces
+from hermes.safety.shell.scope import HOLE
 from hermes.safety.shell.smoothing import is_merged
 from hermes.safety.shell.stream import ANYTHING, NOTHING, Stream, joined
 from hermes.safety.shell.walk import Walker
@@ -50,7 +51,7 @@ def run(text: str, origin: Origin, scope: Scope, stdin: Stream | None, judge: Ju
             return ANYTHING
         shown, heres, whole = prepare(text, simplify=True)
         root = parse(shown)
-        if root.has_error or not whole:
+        if (root.has_error or not whole) and not (scope.script and HOLE in text):
             judge.report("text.unreadable", origin, text[:200])
     return Walker(text, origin, heres, judge).run(root, scope, stdin)
 
@@ -63,8 +64,13 @@ def _run_long(
     if not whole:
         judge.report("text.unreadable", origin, text[:200])
         return ANYTHING
+    if is_crowded(shown, script=bool(scope.script)):
+        judge.report("text.too-complex", origin, text[:80])
+        return ANYTHING
     outputs = []
-    for start, end in split_pieces(shown):
+    body = shown[: len(shown.rstrip()) + 1]
+    pieces = [(0, len(body))] if len(body) <= _LONG else split_pieces(body)
+    for start, end in pieces:
         piece = shown[start:end]
         if is_dense(piece):
             judge.report("text.too-complex", origin.at(start, end), text[start : start + 80])

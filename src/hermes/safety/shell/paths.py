@@ -31,6 +31,8 @@ _SYSTEM = names(
     "/var/spool/cron /var/spool/at /var/lib /var/db /run/systemd /var/run/docker.sock "
     "/run/docker.sock /opt/homebrew/etc /Windows /snap"
 )
+# Directories of which only a part belongs to the system.
+_HALF_SYSTEM = frozenset(top.split("/")[1] for top in _SYSTEM if top.count("/") > 1)
 _HARMLESS_DEVICES = re.compile(
     r"/dev/(null|zero|full|stdin|stdout|stderr|tty|ptmx|random|urandom|fd(/.*)?|shm(/.*)?|pts/.*)\Z"
 )
@@ -41,7 +43,7 @@ _DISK = re.compile(
 )
 _ALIAS_ROOT = re.compile(r"/proc/(?:self|thread-self|\d+|" + HOLE + r")/root(?=/|\Z)")
 _ALIAS_CWD = re.compile(r"/proc/(?:self|thread-self)/cwd(?=/|\Z)")
-_TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp", "/var/folders", "/dev/shm")
+_TEMPORARY = ("/tmp/", "/var/tmp/", "/private/tmp/", "/var/folders/", "/dev/shm/")
 
 _STARTUP = re.compile(
     r"\.(bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|"
@@ -59,6 +61,10 @@ _STARTUP = re.compile(
     r"|\.vim/(plugin|autoload|ftplugin)/|\.emacs\.d/init\.el|\.local/share/(systemd|autostart)/"
     r"|Library/(LaunchAgents|LaunchDaemons|StartupItems|Application "
     r"Support/com\.apple\.backgroundtask)"
+    r"|\.local/lib/python[\d.]+/site-packages/(?:[^/]+\.pth|(?:user|site)customize\.py)\Z"
+    r"|\.(?:claude|codex|cursor|gemini|qwen|windsurf|continue|opencode)/(?:[^/]+/)?"
+    r"(?:settings|config|mcp|hooks|permissions)[^/]*\.(?:json|toml|ya?ml)\Z"
+    r"|\.(?:claude|mcp)\.json\Z|\.pythonrc\.py\Z"
     r"|\.git/hooks/|\.kde/Autostart|\.git-templates?/|\.githooks/|\.direnvrc\Z"
     r"|AppData/Roaming/Microsoft/Windows/Start Menu/Programs/Startup"
 )
@@ -78,6 +84,7 @@ _CREDENTIAL = re.compile(
     r"smbcredentials|rhosts|databrickscfg|terraformrc|npmrc|cargo/credentials(\.toml)?|"
     r"gem/credentials|"
     r"m2/settings\.xml|kube/config|kube|docker/config\.json|config/gh/hosts\.yml|config/hub|"
+    r"hermes/mcp-tokens(/.*)?|hermes/mcp/server-token|"
     r"config/gh|"
     r"config/gcloud(/.*)?|config/op(/.*)?|config/git/credentials|config/doctl/config\.yaml|"
     r"config/rclone/rclone\.conf|"
@@ -129,7 +136,8 @@ def targets(word: Word, scope: Scope) -> list[str]:
     paths = []
     if UNSET in text:
         empty = text.replace(UNSET, "")
-        if empty:
+        # What a script uses it has from somewhere: its caller, another file, a prompt.
+        if empty and not scope.script:
             paths.append(absolute(empty, scope))
         text = text.replace(UNSET, HOLE)
     paths.append(absolute(text, scope))
@@ -202,7 +210,7 @@ def is_disk(path: str) -> bool:
 
 def is_null(path: str) -> bool:
     """Whether writing there writes nowhere: the null device, a terminal, a pipe."""
-    return _HARMLESS_DEVICES.match(path) is not None
+    return path.startswith("/dev/") and _HARMLESS_DEVICES.match(path) is not None
 
 
 def is_system(path: str, scope: Scope) -> bool:
@@ -211,10 +219,14 @@ def is_system(path: str, scope: Scope) -> bool:
         return False
     if path == "/":
         return True
-    lowered = path[:3].lower()
-    if len(lowered) == 3 and lowered[1:] == ":/" and path[3:10].lower().startswith("windows"):
+    if path[1:3] == ":/" and path[3:10].lower().startswith("windows"):
         return True
-    return any(path == top or path.startswith(top + "/") for top in _SYSTEM)
+    start = path[1:].partition("/")[0]
+    if "/" + start in _SYSTEM:
+        return True
+    return start in _HALF_SYSTEM and any(
+        path == top or path.startswith(top + "/") for top in _SYSTEM if top.count("/") > 1
+    )
 
 
 def in_workspace(path: str, scope: Scope) -> bool:
@@ -227,7 +239,7 @@ def in_workspace(path: str, scope: Scope) -> bool:
 
 def is_temporary(path: str) -> bool:
     """Whether a path lies below a directory for temporary files."""
-    return any(path.startswith(top + "/") for top in _TEMPORARY)
+    return path.startswith(_TEMPORARY)
 
 
 def _is_inside(path: str, folder: str) -> bool:
@@ -247,8 +259,11 @@ def is_credential(path: str, scope: Scope) -> bool:
     inside = _below_home(path, scope)
     if inside is not None and _CREDENTIAL.match(inside):
         return True
-    if _SYSTEM_SECRET.match(path):
+    if _SYSTEM_SECRET.match(path) or path in scope.tainted:
         return True
+    if scope.script:
+        # A project's own programs read the project's own settings.
+        return False
     return _SECRET_NAME.match(path) is not None and _PUBLIC.search(path) is None
 
 
@@ -278,8 +293,11 @@ def is_project_setting(path: str) -> bool:
 
 def hermes_part(path: str, scope: Scope) -> str | None:
     """The part of a path below Hermes' own directory; None when it is elsewhere."""
-    home = scope.lookup("HERMES_HOME").text
-    for base in {home, posixpath.join(scope.home, ".hermes"), "/root/.hermes"}:
+    moved = scope.variables.get("HERMES_HOME")
+    if moved is None and "/.hermes" not in path:
+        return None
+    own = f"{scope.home}/.hermes"
+    for base in (own if moved is None else moved.text, own, "/root/.hermes"):
         if _is_inside(path, base):
             return path[len(base) + 1 :]
     if path.startswith(("/home/", "/Users/")) and path.split("/")[3:4] == [".hermes"]:

@@ -24,7 +24,10 @@ _CLOSED_BY = {
 _EXPECTS_COMMAND = frozenset(
     ("then", "do", "else", "elif", "if", "while", "until", "!", "{", "time")
 )
+_STATEMENT = re.compile(r"\S[ \t]*[\n;&|]")
 _CHUNK = 1000
+_MOST_STATEMENTS = 2500
+_MORE_IN_SCRIPTS = 5
 _MOST_SYNTAX = 1500
 
 
@@ -69,6 +72,14 @@ def _goes_on(before: str, token: str) -> bool:
     if token != "\n":
         return False
     return before in (")", "|", "&&", "||") or before.endswith("\\")
+
+
+def is_crowded(text: str, *, script: bool) -> bool:
+    """Whether a prepared text has more commands or words than anyone would read."""
+    most = _MOST_STATEMENTS * (_MORE_IN_SCRIPTS if script else 1)
+    if len(text) < 2 * most:
+        return False
+    return len(_STATEMENT.findall(text)) > most or len(text.split()) > 4 * most
 
 
 def is_dense(text: str) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell import paths
+import hermes.safety.shell.paths as paths
 from hermes.safety.shell.effects import READERS, WRITERS, moved_from
+from hermes.safety.shell.outputs import output_words
 from hermes.safety.shell.reading import writes_nowhere
+from hermes.safety.shell.rules.reading import PLAIN
 from hermes.safety.shell.scope import HOLE, UNSET
-from hermes.safety.shell.stream import NETWORK
+from hermes.safety.shell.stream import ENVIRONMENT, NETWORK, SECRET
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command, Redirect
@@ -52,10 +54,13 @@ def write_rule(path: str, scope: Scope) -> str | None:
 
 
 def judge_write(word: Word, text: str, scope: Scope, judge: Judge) -> None:
-    """Report a write by where it goes."""
+    """Report a write by where it goes, and note the place for whoever knows the workspace."""
     if _is_plain(word.text):
         return
-    for path in paths.targets(word, scope):
+    places = paths.targets(word, scope)
+    # A variable that is set elsewhere: where it leads can't be told, and empty is the rarer case.
+    judge.wrote(places[-1], text, scope)
+    for path in places:
         rule = write_rule(path, scope)
         if rule:
             judge.report(rule, word.origin, text, scope=scope)
@@ -84,7 +89,12 @@ def judge_redirects(
         text = f"{command.text if command else ''} {redirect.operator} {target.text}".strip()
         if redirect.writes:
             judge_write(target, text, scope, judge)
-            if redirect.empties and _says_nothing(command) and not _goes_nowhere(target, scope):
+            if (
+                redirect.empties
+                and _says_nothing(command)
+                and not _goes_nowhere(target, scope)
+                and (target.known or not scope.script)
+            ):
                 judge.report("delete.emptied", redirect.origin, text, scope=scope)
             elif (
                 command is not None
@@ -102,10 +112,19 @@ def _says_nothing(command: Command | None) -> bool:
         return True
     args = command.args
     if command.name == "cat":
-        return args == ["/dev/null"]
+        return args == ["/dev/null"] or (not args and _is_fed_nothing(command))
     if command.name == "echo":
         return not any(arg for arg in args if arg not in ("-n", "-e"))
     return command.name == "printf" and not any(args)
+
+
+def _is_fed_nothing(command: Command) -> bool:
+    return any(
+        redirect.operator == "<"
+        and redirect.target is not None
+        and redirect.target.text == "/dev/null"
+        for redirect in command.redirects
+    )
 
 
 def _goes_nowhere(target: Word, scope: Scope) -> bool:
@@ -116,6 +135,8 @@ def _remember(target: Word, scope: Scope, output: Stream) -> None:
     """Keep what is known about a file that this text writes, in case it runs it afterwards."""
     if HOLE in target.text or UNSET in target.text:
         return
+    if output.tags & {SECRET, ENVIRONMENT}:
+        scope.tainted.add(scope.absolute(target.text))
     if output.tags & {NETWORK, "decoded"}:
         scope.fetched[scope.absolute(target.text)] = ""
     elif output.text:
@@ -144,6 +165,7 @@ def judge_command(command: Command, judge: Judge) -> None:
             _remember_link(command)
         for word in moved_from(command):
             _judge_moved(word, command, judge)
+    judge_outputs(command, judge)
     reader = READERS.get(name)
     if reader is not None:
         for word in reader(command):
@@ -152,9 +174,18 @@ def judge_command(command: Command, judge: Judge) -> None:
                 break
 
 
+def judge_outputs(command: Command, judge: Judge) -> None:
+    """Report what a program makes by its options, or the folder that it works in."""
+    if len(command.words) > 1 and command.name not in PLAIN:
+        for word in output_words(command):
+            judge_write(word, command.text, command.scope, judge)
+
+
 def _judge_moved(word: Word, command: Command, judge: Judge) -> None:
     scope = command.scope
-    for path in paths.targets(word, scope):
+    places = paths.targets(word, scope)
+    judge.wrote(places[-1], command.text, scope)
+    for path in places:
         if paths.is_root(path, glob=word.glob) or paths.is_home(path, scope, glob=word.glob):
             gone = any(operand.text.startswith("/dev/null") for operand in command.operands[-1:])
             judge.blame("delete.root-or-home" if gone else "delete.moved-home", command)

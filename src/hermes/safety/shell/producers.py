@@ -6,9 +6,10 @@ import base64
 import binascii
 import posixpath
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell import paths
+import hermes.safety.shell.paths as paths
 from hermes.safety.shell.effects import READERS
 from hermes.safety.shell.scope import HOLE
 from hermes.safety.shell.stream import (
@@ -21,6 +22,7 @@ from hermes.safety.shell.stream import (
     NOTHING,
     SECRET,
     UNKNOWN,
+    UNPACKED,
     Stream,
     tagged,
 )
@@ -41,6 +43,21 @@ _DOWNLOADERS = names(
 _FILTERS = names(
     "cat tee head tail grep egrep fgrep sort uniq pv cut nl tac dos2unix less more sponge"
 )
+# Which option names the file that a downloader fills.
+_SAVED_BY = {
+    "aria2c": ("-o", "--out"),
+    "axel": ("-o", "--output"),
+    "fetch": ("-o",),
+    "http": ("-o", "--output"),
+    "https": ("-o", "--output"),
+    "xh": ("-o", "--output"),
+    "curlie": ("-o", "--output"),
+    "lynx": (),
+    "iwr": ("-OutFile", "-outfile", "-o"),
+    "irm": ("-OutFile", "-outfile"),
+    "invoke-webrequest": ("-OutFile", "-outfile"),
+    "invoke-restmethod": ("-OutFile", "-outfile"),
+}
 _DECODERS = names(
     "gunzip zcat bunzip2 bzcat unxz xzcat unzstd zstdcat uudecode lz4cat uncompress gpg xxd "
     "openssl base64 "
@@ -131,6 +148,8 @@ def _filter(command: Command) -> Stream:
 
 def _contents(command: Command) -> Stream:
     scope = command.scope
+    if all(word.text == "/dev/null" for word in command.operands):
+        return NOTHING
     tags = {FILE, UNKNOWN}
     for word in command.operands:
         if word.process is not None:
@@ -149,10 +168,15 @@ def _download(command: Command) -> Stream:
     if command.name in ("curl", "wget") and target and target[0].text != "-":
         command.scope.fetched[command.scope.absolute(target[0].text)] = ""
         return NOTHING
+    for word, following in pairwise(command.words):
+        option, equals, value = word.text.partition("=")
+        if option in _SAVED_BY.get(command.name, ()):
+            command.scope.fetched[command.scope.absolute(value if equals else following.text)] = ""
+            return NOTHING
     url = next((word.text for word in command.operands if "/" in word.text), "")
     saved = posixpath.basename(url.partition("?")[0])
     # `curl -O` and plain `wget` keep the name of the address.
-    plain_wget = command.name == "wget" and not target
+    plain_wget = command.name in ("wget", "aria2c", "axel") and not target
     remote_name = command.name == "curl" and command.has("-O", "--remote-name")
     if (plain_wget or remote_name) and saved:
         folders = command.values("-P", "--directory-prefix", "--output-dir")
@@ -231,6 +255,24 @@ def _realpath(command: Command) -> Stream:
     return Stream(command.scope.absolute(operands[0].text) + "\n")
 
 
+def _git(command: Command) -> Stream:
+    """Like an archive: what a repository has in it is code that nobody has read."""
+    operands = command.operands
+    if operands and operands[0].text == "clone" and any("://" in w.text for w in operands):
+        command.scope.fetched[UNPACKED] = ""
+    return ANYTHING if command.stdin is None else Stream(None, command.stdin.tags | {UNKNOWN})
+
+
+def _unpack(command: Command) -> Stream:
+    """Note that what lies in the folder now came over the network, unread."""
+    scope, stdin = command.scope, command.stdin
+    sources = [scope.absolute(word.text) for word in command.words[1:] if word.known]
+    fetched = any(scope.fetched.get(path) == "" for path in sources)
+    if fetched or (stdin is not None and NETWORK in stdin.tags):
+        scope.fetched[UNPACKED] = ""
+    return _tar(command) if command.name in ("tar", "bsdtar", "gtar", "zip") else ANYTHING
+
+
 def _tar(command: Command) -> Stream:
     reading = READERS["tar"](command)
     scope = command.scope
@@ -259,8 +301,11 @@ _MAKERS: dict[str, Callable[[Command], Stream]] = {
     "env": lambda _: tagged(ENVIRONMENT),
     "printenv": lambda command: _environment(command),
     "history": lambda _: tagged(ENVIRONMENT),
-    "tar": _tar,
+    **dict.fromkeys(names("get-childitem gci dir ls get-item"), lambda c: _listing(c)),
+    "compgen": lambda _: tagged(ENVIRONMENT),
+    **dict.fromkeys(names("tar bsdtar gtar unzip 7z 7za unrar cpio"), _unpack),
     "zip": _tar,
+    "git": _git,
     "mysqldump": lambda _: tagged(ARCHIVE),
     "pg_dump": lambda _: tagged(ARCHIVE),
     "pg_dumpall": lambda _: tagged(ARCHIVE),
@@ -270,6 +315,12 @@ _MAKERS: dict[str, Callable[[Command], Stream]] = {
     "pidof": lambda _: tagged(UNKNOWN, "processes"),
     "ps": lambda _: tagged(UNKNOWN, "processes"),
 }
+
+
+def _listing(command: Command) -> Stream:
+    if any(arg.lower().startswith("env:") for arg in command.args):
+        return tagged(ENVIRONMENT)
+    return ANYTHING if command.stdin is None else Stream(None, command.stdin.tags | {UNKNOWN})
 
 
 def _environment(command: Command) -> Stream:

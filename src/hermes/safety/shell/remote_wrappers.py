@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.opening import run_line, run_word, run_words
@@ -38,6 +39,7 @@ def _elsewhere(command: Command) -> Scope:
     scope = command.scope.copy()
     scope.variables = {}
     scope.cwd = scope.home
+    scope.elsewhere = True
     return scope
 
 
@@ -66,7 +68,7 @@ def _ssh(command: Command, judge: Judge) -> Stream | None:
 
 def _judge_options(command: Command, judge: Judge) -> None:
     for value in command.values("-o"):
-        name, _, text = value.text.replace(" ", "=", 1).partition("=")
+        name, text = (*re.split(r"[= ]", value.text, maxsplit=1), "")[:2]
         if (
             name.lower() in ("proxycommand", "localcommand", "knownhostscommand")
             and text.strip() != "none"
@@ -117,7 +119,13 @@ def _kubectl(command: Command, judge: Judge) -> Stream | None:
         return None
     words = command.words
     texts = [word.text for word in words]
-    inner = words[texts.index("--") + 1 :] if "--" in texts else operands[2:]
+    inner = (
+        words[texts.index("--") + 1 :]
+        if "--" in texts
+        else command.after(operands[1])
+        if len(operands) > 1
+        else []
+    )
     scope = _elsewhere(command)
     scope.container = True
     if inner:
@@ -142,9 +150,28 @@ def _option_command(command: Command, judge: Judge) -> Stream | None:
 def _heroku(command: Command, judge: Judge) -> Stream | None:
     operands = command.operands
     if operands and operands[0].text == "run" and len(operands) > 1:
-        run_line(operands[1:], command, judge, scope=_elsewhere(command))
+        run_line(command.after(operands[0]), command, judge, scope=_elsewhere(command))
         return ANYTHING
     return None
+
+
+def _salt(command: Command, judge: Judge) -> Stream | None:
+    """`salt TARGET cmd.run LINE`, and the same by other tools for many machines."""
+    words = command.words
+    for index, word in enumerate(words):
+        if word.text in ("cmd.run", "cmd.shell", "cmd.script"):
+            return run_line(words[index + 1 : index + 2], command, judge, scope=_elsewhere(command))
+    return None
+
+
+def _many_hosts(command: Command, judge: Judge) -> Stream | None:
+    """`pdsh -w HOSTS LINE`, `pssh -H HOST LINE`: what follows the options runs on each host."""
+    words = command.words
+    index = 1
+    while index < len(words) and words[index].text.startswith("-"):
+        index += 1 if words[index].text in ("-i", "-v", "-P", "--inline", "-N", "-R") else 2
+    rest = words[index:]
+    return run_line(rest, command, judge, scope=_elsewhere(command)) if rest else None
 
 
 def _wsl(command: Command, judge: Judge) -> Stream | None:
@@ -152,7 +179,10 @@ def _wsl(command: Command, judge: Judge) -> Stream | None:
     for marker in ("-e", "--exec", "--"):
         if marker in texts:
             return run_words(command.words[texts.index(marker) + 1 :], command, judge)
-    return run_words(command.operands, command, judge) if command.operands else None
+    if not command.operands:
+        return None
+    first = command.operands[0]
+    return run_words([first, *command.after(first)], command, judge)
 
 
 REMOTE: dict[str, Callable[[Command, Judge], Stream | None]] = {
@@ -172,4 +202,8 @@ REMOTE: dict[str, Callable[[Command, Judge], Stream | None]] = {
     "flyctl": _option_command,
     "heroku": _heroku,
     "wsl": _wsl,
+    "salt": _salt,
+    "salt-call": _salt,
+    "salt-ssh": _salt,
+    **dict.fromkeys(("pdsh", "pssh", "parallel-ssh", "dsh", "clush"), _many_hosts),
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hermes.safety.shell.tables import names
 
 if TYPE_CHECKING:
+    from hermes.safety.shell.stream import Stream
     from hermes.safety.shell.walk import Function
 
 # Stand-ins inside resolved text. HOLE is something that can't be known; UNSET is a variable that
@@ -24,14 +25,25 @@ _ALWAYS_SET = names(
 
 
 class Value:
-    """A variable: one text, or several for an array; `glob` when it stands for file names."""
+    """A variable: one text, or several for an array; `glob` when it stands for file names.
 
-    __slots__ = ("array", "glob", "items")
+    `stream` is the output that a loop takes it from, if it does.
+    """
 
-    def __init__(self, items: list[str], *, array: bool = False, glob: bool = False) -> None:
+    __slots__ = ("array", "glob", "items", "stream")
+
+    def __init__(
+        self,
+        items: list[str],
+        *,
+        array: bool = False,
+        glob: bool = False,
+        stream: Stream | None = None,
+    ) -> None:
         self.items = items
         self.array = array
         self.glob = glob
+        self.stream = stream
 
     @property
     def text(self) -> str:
@@ -47,6 +59,7 @@ class Scope:
         "container",
         "cwd",
         "elevated",
+        "elsewhere",
         "fetched",
         "functions",
         "home",
@@ -54,12 +67,19 @@ class Scope:
         "loop",
         "oldpwd",
         "positional",
+        "root",
+        "script",
+        "tainted",
         "variables",
         "workspace",
     )
 
-    def __init__(self, cwd: str, home: str) -> None:
+    def __init__(self, cwd: str, home: str, *, root: str = "") -> None:
         self.cwd = cwd
+        # Scripts below this folder are read; none without one.
+        self.root = root
+        # How many script files are open around what is being judged.
+        self.script = 0
         self.workspace = cwd
         self.home = home
         self.oldpwd = HOLE
@@ -71,8 +91,12 @@ class Scope:
         self.loop = 0
         self.container = False
         self.elevated = False
+        # On another machine or in a container, where paths are not ours.
+        self.elsewhere = False
         # Files that this command text downloaded or wrote; shared by all copies.
         self.fetched: dict[str, str] = {}
+        # Files that this command text put secrets into; shared likewise.
+        self.tainted: set[str] = set()
         # Symbolic links that this command text made, and where they lead; shared likewise.
         self.links: dict[str, str] = {}
 
@@ -139,9 +163,13 @@ class Scope:
 
     def absolute(self, path: str) -> str:
         """A path as seen from the current directory, with `.` and `..` taken out."""
-        if not path.startswith(("/", HOLE)):
-            path = posixpath.join(self.cwd, path)
-        path = posixpath.normpath(path)
+        if path[:1].isalnum() and "/" not in path:
+            # One plain name, by far the commonest, needs no straightening.
+            path = f"{self.cwd}/{path}" if self.cwd != "/" else f"/{path}"
+        else:
+            if not path.startswith(("/", HOLE)):
+                path = posixpath.join(self.cwd, path)
+            path = posixpath.normpath(path)
         for link, place in self.links.items():
             if path == link or path.startswith(link + "/"):
                 path = place + path[len(link) :]

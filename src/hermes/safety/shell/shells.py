@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.shell.opening import run_word
 from hermes.safety.shell.origin import Origin
-from hermes.safety.shell.stream import ANYTHING, DECODED, FILE, NETWORK, NOTHING, Stream
+from hermes.safety.shell.script_files import run_file
+from hermes.safety.shell.stream import (
+    ANYTHING,
+    DECODED,
+    FILE,
+    NETWORK,
+    NOTHING,
+    UNPACKED,
+    Stream,
+)
 from hermes.safety.shell.tables import names
 
 if TYPE_CHECKING:
@@ -14,10 +23,12 @@ if TYPE_CHECKING:
 
     from hermes.safety.shell.command import Command
     from hermes.safety.shell.judge import Judge
+    from hermes.safety.shell.scope import Scope
     from hermes.safety.shell.words import Word
 
 _VALUED = frozenset(("-o", "+o", "-O", "+O", "--rcfile", "--init-file", "-C", "--init-command"))
 _SCRIPT_LANGUAGES = ("perl", "ruby", "node", "php", "lua")
+_INSTALLED = ("/usr/", "/bin/", "/sbin/", "/opt/")
 _STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 
 
@@ -57,27 +68,46 @@ def _shell(command: Command, judge: Judge) -> Stream:
     if command.scope.elevated and not rest and command.stdin is None:
         judge.blame("accounts.root-shell", command)
     if rest and not from_stdin:
-        scope = command.scope.copy()
-        scope.positional = [word.text for word in rest[1:]]
-        return run_script(rest[:1], command, judge)
+        return run_script(rest[:1], command, judge, args=[word.text for word in rest[1:]])
     return run_stream(command.stdin, command, judge)
 
 
-def run_script(words: list[Word], command: Command, judge: Judge) -> Stream:
+def run_script(
+    words: list[Word],
+    command: Command,
+    judge: Judge,
+    *,
+    args: list[str] | None = None,
+    sourced: bool = False,
+) -> Stream:
     """A script named by its path; what this text itself wrote or fetched there is known."""
     if not words:
         return NOTHING
     word = words[0]
     if word.process is not None:
         return run_stream(word.process, command, judge)
-    if word.text in _STDIN:
+    if word.text in _STDIN or word.text == ";":
+        # A lone `;` is the end of a `find -exec` that a pipe has cut in two, no file of that name.
         return run_stream(command.stdin, command, judge)
-    known = command.scope.fetched.get(command.scope.absolute(word.text))
+    known = fetched(word.text, command.scope)
     if known is not None:
         return run_known(known, command, judge)
     if command.scope.elevated:
         judge.blame("system.elevated-script", command)
+    if word.known:
+        run_file(word.text, command, judge, kind="shell", args=args or [], sourced=sourced)
     return ANYTHING
+
+
+def fetched(path: str, scope: Scope) -> str | None:
+    """What this text wrote to a file; empty when it was downloaded; None when it did neither."""
+    if not scope.fetched:
+        return None
+    known = scope.fetched.get(scope.absolute(path))
+    if known is None and not path.startswith(_INSTALLED):
+        # Whatever an archive had in it may be anywhere in the folder.
+        return scope.fetched.get(UNPACKED)
+    return known
 
 
 def run_known(known: str, command: Command, judge: Judge) -> Stream:
@@ -107,6 +137,8 @@ def run_stream(stream: Stream | None, command: Command, judge: Judge) -> Stream:
     if stream.text is None:
         if command.scope.elevated:
             judge.blame("system.elevated-script", command)
+        if stream.path:
+            run_file(stream.path, command, judge, kind="shell", args=[])
         return ANYTHING
     return judge.run_text(stream.text, _origin(command), command.scope.copy())
 

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell import places, producers
+import hermes.safety.shell.places as places
+import hermes.safety.shell.producers as producers
 from hermes.safety.shell.command import Command, Redirect
 from hermes.safety.shell.effects import READERS, WRITERS
 from hermes.safety.shell.environment import judge_assignment
 from hermes.safety.shell.opening import run_words
+from hermes.safety.shell.outputs import works_elsewhere
+from hermes.safety.shell.paths import in_workspace
 from hermes.safety.shell.reading import only_reads
 from hermes.safety.shell.rules import RULES_BY_PROGRAM
 from hermes.safety.shell.rules.system import USUAL_AS_ROOT
 from hermes.safety.shell.scope import HOLE, UNSET, Scope, Value
-from hermes.safety.shell.shells import run_known
+from hermes.safety.shell.script_files import run_file
+from hermes.safety.shell.shells import fetched, run_known
 from hermes.safety.shell.special import SPECIAL
 from hermes.safety.shell.stream import ANYTHING, DECODED, NETWORK, NOTHING, Stream
 from hermes.safety.shell.tables import names
@@ -29,7 +33,10 @@ if TYPE_CHECKING:
 _MOST_CALLS = 6
 _LONGEST_NAME = 1024
 _SYSTEM_PROGRAMS = ("/usr/", "/bin/", "/sbin/", "/opt/homebrew/", "/snap/bin/")
+# What some runners and systems start from the current folder by its bare name.
+_RUN_FROM_HERE = (".py", ".exe", ".bat", ".cmd", ".ps1")
 _RESERVED = names("! { } if then else elif fi do done while until esac")
+_HELPS = frozenset(("--help", "-help"))
 # Variables that projects use for a program whose usual name is known.
 _PROGRAM_VARIABLES = {
     "PYTHON": "python",
@@ -82,7 +89,9 @@ def run_simple(
     if redirects:
         places.judge_redirects(command, redirects, scope, output, judge)
         if any(redirect.writes and redirect.descriptor in ("", "1") for redirect in redirects):
-            return NOTHING
+            # Errors that were sent along first go on where the output would have gone.
+            along = any(r.descriptor == "2" and not r.writes for r in redirects)
+            return ANYTHING if along else NOTHING
     return output
 
 
@@ -110,10 +119,12 @@ def run_command(command: Command, judge: Judge) -> Stream:
         return _call(command, judge)
     if name in scope.aliases:
         return _alias(command, judge)
-    if "/" in first.text and scope.fetched:
-        known = scope.fetched.get(scope.absolute(first.text))
+    path = first.raw.replace("\\", "/") if first.raw.startswith(".\\") else first.text
+    if "/" in path or path.endswith(_RUN_FROM_HERE):
+        known = fetched(path, scope)
         if known is not None:
             return run_known(known, command, judge)
+        run_file(path, command, judge, args=command.args)
     if first.text.startswith("/etc/init.d/") and command.args != ["status"]:
         judge.blame("services.changed", command)
     special = SPECIAL.get(name)
@@ -121,9 +132,17 @@ def run_command(command: Command, judge: Judge) -> Stream:
     opened = judge.opened
     if special is not None:
         output = special(command, judge)
-    if judge.reads_only:
-        judge.reads_only = only_reads(command, opened=judge.opened != opened)
+    astray = scope.cwd != scope.workspace and not in_workspace(scope.cwd, scope)
+    if judge.reads_only or astray:
+        reads = only_reads(command, opened=judge.opened != opened)
+        judge.reads_only = judge.reads_only and reads
+        if astray and not reads:
+            # What it changes is not known, but it starts from there.
+            judge.wrote(scope.cwd, command.text, scope)
     if output is not None:
+        judge_rules(command, judge)
+        if works_elsewhere(name):
+            places.judge_outputs(command, judge)
         return output
     if scope.elevated and not _is_usual(command):
         judge.blame("system.elevated-script", command)
@@ -150,7 +169,7 @@ def _is_usual(command: Command) -> bool:
 def judge_rules(command: Command, judge: Judge) -> None:
     """Report every rule about this program that applies."""
     rules = RULES_BY_PROGRAM.get(command.name)
-    if not rules or "--help" in command.args or command.args == ["-h"]:
+    if not rules or not _HELPS.isdisjoint(command.args) or command.args == ["-h"]:
         return
     for rule in rules:
         if rule.applies(command):
@@ -193,6 +212,9 @@ def _unknown_program(command: Command, judge: Judge) -> Stream:
         return ANYTHING
     tags = first.stream.tags if first.stream else frozenset()
     downloaded = tags & {NETWORK, DECODED}
+    if command.scope.script and not downloaded and first.stream is None:
+        # A script's own settings: which Java, which compiler.
+        return ANYTHING
     judge.blame("remote-code.substitution" if downloaded else "text.unknown-program", command)
     if rest and not first.quoted:
         # An empty variable vanishes, and the next word is what runs.

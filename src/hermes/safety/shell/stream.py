@@ -10,16 +10,24 @@ FILE = "file"
 ARCHIVE = "archive"
 ENVIRONMENT = "environment"
 UNKNOWN = "unknown"
+# Stands among the files that a text fetched for whatever was in an archive.
+UNPACKED = "//unpacked"
 
 
 class Stream:
-    """Output of a command: its `text` when that is certain, and `tags` for where it came from."""
+    """Output of a command: its `text` when that is certain, and `tags` for where it came from.
 
-    __slots__ = ("tags", "text")
+    `path` is the file that it is the content of, if it is that and nothing else.
+    """
 
-    def __init__(self, text: str | None, tags: frozenset[str] = frozenset()) -> None:
+    __slots__ = ("path", "tags", "text")
+
+    def __init__(
+        self, text: str | None, tags: frozenset[str] = frozenset(), path: str = ""
+    ) -> None:
         self.text = text
         self.tags = tags
+        self.path = path
 
 
 NOTHING = Stream("")

@@ -38,22 +38,32 @@ class Verdict:
     """The action for a whole command text: that of its worst finding, or "allow".
 
     `commands` has the words of every simple command that could run, wrappers and what they start
-    alike; a part that can't be known holds private-use characters. `reads_only` is True when every
-    one of them is known to change nothing, so that there will be nothing to undo.
+    alike; a part that can't be known holds private-use characters. Scripts that it runs and that
+    could be read follow, each as a path alone; the commands inside them are in `inside`, and
+    `typed` has those of the text itself only. `reads_only` is True when every
+    one of them is known to change nothing, so that there will be nothing to undo. `writes` has the
+    places that are known to be written to, as absolute paths, each with the command that does it;
+    whether they are anybody's business depends on the workspace, which only the caller knows.
     """
 
-    __slots__ = ("action", "commands", "findings", "reads_only")
+    __slots__ = ("action", "commands", "findings", "inside", "reads_only", "typed", "writes")
 
     def __init__(
         self,
         findings: list[Finding],
         commands: list[list[str]] | None = None,
         *,
+        inside: list[list[str]] | None = None,
+        scripts: list[str] | None = None,
         reads_only: bool = False,
+        writes: dict[str, str] | None = None,
     ) -> None:
         self.findings = findings
+        self.writes = writes or {}
         self.reads_only = reads_only
-        self.commands = commands or []
+        self.typed = commands or []
+        self.commands = [*self.typed, *([path] for path in scripts)] if scripts else self.typed
+        self.inside = inside or []
         self.action = worst(finding.severity for finding in findings) if findings else ALLOW
 
     def __repr__(self) -> str:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell import bombs
+import hermes.safety.shell.bombs as bombs
 from hermes.safety.shell.command import Redirect
 from hermes.safety.shell.paths import is_credential, targets
 from hermes.safety.shell.scope import HOLE, Scope, Value
 from hermes.safety.shell.simple import run_simple
 from hermes.safety.shell.stream import (
     ANYTHING,
+    ENVIRONMENT,
     FILE,
     FROM_FILE,
     NOTHING,
@@ -227,7 +228,10 @@ class Walker:
                 name, value = self._assignment(child, scope)
                 if name:
                     word = Word(value.text, value.text, self._origin(child))
+                    before = scope.variables.get(name)
                     run_simple([], [(name, word)], [], scope, stdin, self.judge)
+                    if before is not None:
+                        scope.variables[name] = before
                     scope.assign(name, value, append=self._appends(child))
         self._apply(redirects, scope, node)
         return NOTHING
@@ -236,6 +240,9 @@ class Walker:
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
         self.assigned(node, scope, stdin, redirects)
+        if len(node.children) == 1:
+            # A bare `export` or `declare` prints every variable.
+            return tagged(ENVIRONMENT)
         for child in node.children:
             if child.type not in ("variable_assignment", "variable_name", "word") and (
                 child.type not in _DECLARING
@@ -328,7 +335,7 @@ class Walker:
         try:
             if body is not None:
                 for word in values[:_MOST_ROUNDS]:
-                    scope.assign(name, Value([word.text], glob=word.glob))
+                    scope.assign(name, Value([word.text], glob=word.glob, stream=word.stream))
                     output = self.run(body, scope, stdin)
                 if len(values) > _MOST_ROUNDS:
                     scope.assign(name, Value([HOLE]))
@@ -476,7 +483,7 @@ def _file(word: Word, scope: Scope, judge: Judge) -> Stream:
         if is_credential(path, scope):
             judge.report("secrets.read", word.origin, word.text, scope=scope)
             return tagged(FILE, SECRET)
-    return FROM_FILE
+    return Stream(None, FROM_FILE.tags, word.text) if word.known else FROM_FILE
 
 
 _METHODS: dict[str, Callable[..., Stream]] = {

@@ -111,8 +111,38 @@ _PREFIXES = {
     "arch": _Prefix(),
     "noglob": _Prefix(),
     "nocorrect": _Prefix(),
+    "cgexec": _Prefix("-g"),
+    "systemd-cat": _Prefix("-t --identifier -p --priority"),
+    "sshpass": _Prefix("-p -f -d -P"),
+    "cpulimit": _Prefix("-l --limit -p -e"),
+    "trickle": _Prefix("-d -u -w"),
+    "faketime": _Prefix("-f", skip=1),
+    "eatmydata": _Prefix(),
+    "dumb-init": _Prefix(),
+    "tini": _Prefix("-p"),
+    "setuidgid": _Prefix(skip=1),
+    "s6-setuidgid": _Prefix(skip=1),
+    "chpst": _Prefix("-u -U -e -/ -n -l -L -m -d -o -p -f -c -b"),
+    "envdir": _Prefix(skip=1),
+    "daemonize": _Prefix("-c -e -o -p -l -u -E"),
+    "tsp": _Prefix("-L -D -N -W"),
+    "nq": _Prefix(),
+    "ccache": _Prefix(),
+    "fakechroot": _Prefix(),
+    "schroot": _Prefix("-c --chroot -u --user -d --directory"),
+    "systemd-nspawn": _Prefix("-D --directory -M --machine -u --user --bind -i --image"),
+    "aa-exec": _Prefix("-p --profile -n"),
+    "runcon": _Prefix("-t -u -r -l", skip=0),
+    "pasta": _Prefix(),
+    "slirp4netns": _Prefix(),
+    "rr": _Prefix(),
+    "heaptrack": _Prefix("-o"),
+    "gtime": _Prefix("-f --format -o --output"),
     "hyperfine": _Prefix("-w --warmup -r --runs -m -M -n --export-json --export-markdown"),
 }
+_PREFIXES["ld.so"] = _PREFIXES["ld-linux"] = _Prefix(
+    "--preload --audit --library-path --inhibit-rpath --argv0 --glibc-hwcaps-prepend"
+)
 _PREFIXES["busybox"] = _PREFIXES["toybox"] = _Prefix()
 
 # Tools with a subcommand that starts what follows it.
@@ -352,6 +382,14 @@ def _npx(command: Command, judge: Judge) -> Stream | None:
     return None
 
 
+def _coreutils(command: Command, judge: Judge) -> Stream:
+    """All the small programs in one: the first word says which, or an option does."""
+    words = command.words[1:]
+    if words and words[0].text.startswith("--coreutils-prog="):
+        words = [words[0].part(words[0].text.partition("=")[2]), *words[1:]]
+    return run_words(words, command, judge)
+
+
 def _hyperfine(command: Command, judge: Judge) -> Stream:
     _, _, rest = rest_after(command.words[1:], _PREFIXES["hyperfine"].valued)
     for word in rest:
@@ -379,6 +417,8 @@ WRAPPERS: dict[str, Callable[[Command, Judge], Stream | None]] = {
     "sg": _su,
     "systemd-run": _systemd_run,
     "npx": _npx,
+    "coreutils": _coreutils,
+    "uutils": _coreutils,
     "hyperfine": _hyperfine,
     "nix-shell": _nix_shell,
     **REMOTE,

@@ -13,7 +13,22 @@ Start with `scan.py`. Teaching security is no offence: what a text warns of or q
 does not count, unless the text also tells the reader to run it.
 """
 
-from hermes.safety.skills.report import Finding, Report
-from hermes.safety.skills.scan import scan_skill
+from __future__ import annotations
+
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.safety.skills.report import Finding, Report
+    from hermes.safety.skills.scan import scan_skill
 
 __all__ = ["Finding", "Report", "scan_skill"]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "Finding": "report",
+        "Report": "report",
+        "scan_skill": "scan",
+    },
+)

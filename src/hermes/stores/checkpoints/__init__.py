@@ -21,26 +21,32 @@
 Nothing here is imported at start-up, and `sqlite3` only when the store is first used.
 """
 
-from hermes.stores.checkpoints.store import Checkpoints
-from hermes.stores.checkpoints.values import (
-    ABSENT,
-    Author,
-    Change,
-    CheckpointError,
-    Left,
-    Planned,
-    PruneReport,
-    Restored,
-    Snapshot,
-    State,
-    Turn,
-    UndoReport,
-    Usage,
-    digest_of,
-    file_state,
-    folder_state,
-    link_state,
-)
+from __future__ import annotations
+
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.stores.checkpoints.store import Checkpoints
+    from hermes.stores.checkpoints.values import (
+        ABSENT,
+        Author,
+        Change,
+        CheckpointError,
+        Left,
+        Planned,
+        PruneReport,
+        Restored,
+        Snapshot,
+        State,
+        Turn,
+        UndoReport,
+        Usage,
+        digest_of,
+        file_state,
+        folder_state,
+        link_state,
+    )
 
 __all__ = [
     "ABSENT",
@@ -62,3 +68,27 @@ __all__ = [
     "folder_state",
     "link_state",
 ]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "ABSENT": "values",
+        "Author": "values",
+        "Change": "values",
+        "CheckpointError": "values",
+        "Checkpoints": "store",
+        "Left": "values",
+        "Planned": "values",
+        "PruneReport": "values",
+        "Restored": "values",
+        "Snapshot": "values",
+        "State": "values",
+        "Turn": "values",
+        "UndoReport": "values",
+        "Usage": "values",
+        "digest_of": "values",
+        "file_state": "values",
+        "folder_state": "values",
+        "link_state": "values",
+    },
+)

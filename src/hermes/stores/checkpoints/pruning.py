@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hermes.stores.checkpoints import journal
+import hermes.stores.checkpoints.journal as journal
 from hermes.stores.checkpoints.compaction import compact, needed
 from hermes.stores.checkpoints.values import PruneReport, Usage
 
@@ -161,7 +161,7 @@ class Pruning:
 
     def _drop_rest(self, connection: Connection) -> None:
         """Drop contents that nothing speaks of any more."""
-        from hermes.stores.checkpoints import manifests
+        import hermes.stores.checkpoints.manifests as manifests
 
         connection.execute("CREATE TEMP TABLE IF NOT EXISTS wanted (digest TEXT PRIMARY KEY)")
         connection.execute("DELETE FROM wanted")

@@ -9,8 +9,9 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+import hermes.stores.checkpoints.journal as journal
+import hermes.stores.checkpoints.manifests as manifests
 from hermes.core.home import hermes_home
-from hermes.stores.checkpoints import journal, manifests
 from hermes.stores.checkpoints.journal import Record
 from hermes.stores.checkpoints.locks import flock, open_lock
 from hermes.stores.checkpoints.packs import CHUNK

@@ -6,9 +6,9 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+import hermes.stores.checkpoints.journal as journal
 from hermes.core.home import home_path
 from hermes.core.log import Log
-from hermes.stores.checkpoints import journal
 from hermes.stores.checkpoints.contents import Contents
 from hermes.stores.checkpoints.database import Database
 from hermes.stores.checkpoints.differences import Differences

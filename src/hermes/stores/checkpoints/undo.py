@@ -6,7 +6,7 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from hermes.stores.checkpoints import journal
+import hermes.stores.checkpoints.journal as journal
 from hermes.stores.checkpoints.differences import Differences
 from hermes.stores.checkpoints.journal import Record
 from hermes.stores.checkpoints.locks import flock, open_lock

@@ -13,19 +13,24 @@ People may edit the files while they are in use. Start with `store.py`.
 
 from __future__ import annotations
 
-from hermes.stores.memory.showing import snapshot
+from hermes.core.lazy import names_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from hermes.stores.memory.showing import snapshot
     from hermes.stores.memory.store import LIMITS, Change, FullError, Memory, OrdersError
 
 __all__ = ["LIMITS", "Change", "FullError", "Memory", "OrdersError", "snapshot"]
 
-
-def __getattr__(name: str) -> object:
-    # Every conversation asks for a snapshot; where nothing is remembered, it needs no store.
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from hermes.stores.memory import store
-
-    return getattr(store, name)
+# Every conversation asks for a snapshot; where nothing is remembered, it needs no store.
+__getattr__ = names_from(
+    __name__,
+    {
+        "LIMITS": "store",
+        "Change": "store",
+        "FullError": "store",
+        "Memory": "store",
+        "OrdersError": "store",
+        "snapshot": "showing",
+    },
+)

@@ -6,9 +6,9 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+import hermes.stores.memory.blocks as cut
 from hermes.core.errors import ToolError
 from hermes.core.home import home_path, write_private
-from hermes.stores.memory import blocks as cut
 from hermes.stores.memory.merging import merged, with_late
 from hermes.stores.memory.place import alone, read, read_settled, swap
 from hermes.stores.memory.versions import Version, Versions, digest, made

@@ -9,6 +9,7 @@
     entries.py    how a line is written down
     reading.py    a whole journal, line by line
     totals.py     what was used, by model, tool and agent
+    spending.py   … share by share, for `hermes cost`
 
     search.py     what fits a query, best first
     query.py      how a query is read
@@ -22,25 +23,32 @@
     page.py       … as a web page
     doctor.py     is it sound? and backups
     pruning.py    making room, deleting
+    keeping.py    the store as the settings want it
 
 Start with `store.py`, then `session.py`.
 """
 
-from hermes.stores.sessions.session import Session
-from hermes.stores.sessions.store import Sessions
-from hermes.stores.sessions.values import (
-    Base,
-    DamagedError,
-    Entry,
-    Intent,
-    Note,
-    Outcome,
-    QueryError,
-    SessionInfo,
-    SessionsError,
-    Totals,
-    Work,
-)
+from __future__ import annotations
+
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.stores.sessions.session import Session
+    from hermes.stores.sessions.store import Sessions
+    from hermes.stores.sessions.values import (
+        Base,
+        DamagedError,
+        Entry,
+        Intent,
+        Note,
+        Outcome,
+        QueryError,
+        SessionInfo,
+        SessionsError,
+        Totals,
+        Work,
+    )
 
 __all__ = [
     "Base",
@@ -57,3 +65,22 @@ __all__ = [
     "Totals",
     "Work",
 ]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "Base": "values",
+        "DamagedError": "values",
+        "Entry": "values",
+        "Intent": "values",
+        "Note": "values",
+        "Outcome": "values",
+        "QueryError": "values",
+        "Session": "session",
+        "SessionInfo": "values",
+        "Sessions": "store",
+        "SessionsError": "values",
+        "Totals": "values",
+        "Work": "values",
+    },
+)

@@ -49,16 +49,16 @@ def prune(
     report = Pruned(0, 0, [], [], [])
     if not os.path.exists(store.path):
         return report
-    report.before = _size(database)
-    _tidy(database, report)
+    report.before = size_of_store(database)
+    report.removed += tidy(database)
     for info in _past(store, keep_days):
         _decide(store, info, report, delete=delete)
-    if max_bytes is not None and _size(database) > max_bytes:
+    if max_bytes is not None and size_of_store(database) > max_bytes:
         start_again(database, database.mark("index"))
         report.removed.append("the search index (the next search makes it again)")
-        _tidy(database, report)
+        report.removed += tidy(database)
         _choose(store, max_bytes, report, delete=delete)
-    report.after = _size(database)
+    report.after = size_of_store(database)
     return report
 
 
@@ -106,15 +106,15 @@ def _past(store: Sessions, keep_days: float | None) -> list[SessionInfo]:
 
 def _choose(store: Sessions, max_bytes: int, report: Pruned, *, delete: bool) -> None:
     """The sessions that would have to go, oldest first, for the rest to fit."""
-    over = _size(store.database) - max_bytes
+    over = size_of_store(store.database) - max_bytes
     for info in _oldest_first(store):
         if over <= 0:
             break
-        over -= _session_size(store.database, info.id)
+        over -= size_of_session(store.database, info.id)
         if info not in report.due:
             _decide(store, info, report, delete=delete)
     if report.deleted:
-        _tidy(store.database, report)
+        report.removed += tidy(store.database)
 
 
 def _decide(store: Sessions, info: SessionInfo, report: Pruned, *, delete: bool) -> None:
@@ -129,7 +129,8 @@ def _oldest_first(store: Sessions) -> list[SessionInfo]:
     return store.list(limit=-1)[::-1]
 
 
-def _session_size(database: Database, name: str) -> int:
+def size_of_session(database: Database, name: str) -> int:
+    """About how many bytes a session takes."""
     with database.reading() as connection:
         return int(
             connection.execute(
@@ -140,15 +141,19 @@ def _session_size(database: Database, name: str) -> int:
         )
 
 
-def _tidy(database: Database, report: Pruned) -> None:
-    """Give back what is not in use: free pages, the write-ahead log, indexes left behind."""
+def tidy(database: Database) -> list[str]:
+    """Give back what is not in use: free pages, the write-ahead log, indexes left behind.
+
+    Says what that was.
+    """
+    removed = []
     with database.reading() as connection:
         free = connection.execute("PRAGMA freelist_count").fetchone()[0]
         # `execute` would stop after the first page.
         connection.executescript("PRAGMA incremental_vacuum")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     if free:
-        report.removed.append(f"{free} free pages")
+        removed.append(f"{free} free pages")
     folder, name = os.path.split(database.path)
     current = database.mark("index")
     for entry in os.listdir(folder):
@@ -156,8 +161,10 @@ def _tidy(database: Database, report: Pruned) -> None:
         number = entry[len(start) :]
         if entry.startswith(start) and number.isdigit() and int(number) < current:
             remove_files(path_of(database, int(number)))
-            report.removed.append(f"an old search index ({entry})")
+            removed.append(f"an old search index ({entry})")
+    return removed
 
 
-def _size(database: Database) -> int:
+def size_of_store(database: Database) -> int:
+    """The bytes that the store takes on the disk."""
     return sum(sizes(database).values())

@@ -61,6 +61,11 @@ class Session:
         self._calls: dict[int, str] = {}
 
     @property
+    def store(self) -> Sessions:
+        """Where it is kept, with the others."""
+        return self._store
+
+    @property
     def title(self) -> str:
         """What the session is called; its first words until somebody names it."""
         return self._store.info(self.id).title
@@ -216,6 +221,15 @@ class Session:
         from hermes.stores.sessions.reading import journal
 
         return journal(self._store.database, self.number, self.intents())
+
+    def last_turn(self) -> int:
+        """The highest number among the names of its turns, which are its own name and a number."""
+        with self._store.database.reading() as connection:
+            names = connection.execute(
+                "SELECT DISTINCT turn FROM entries WHERE session = ?", (self.number,)
+            ).fetchall()
+        numbers = (name.removeprefix(f"{self.id}-") for (name,) in names)
+        return max((int(number) for number in numbers if number.isdecimal()), default=0)
 
     def totals(self) -> Totals:
         """What it cost, by model, tool and agent, with every session that works for it."""

@@ -253,7 +253,9 @@ def _matching(connection: Connection, name: str) -> Sequence[Any]:
     """The rows of the sessions that a name may mean."""
     if name == "last":
         return connection.execute(
-            f"SELECT n, {_COLUMNS} FROM sessions ORDER BY touched DESC, n DESC LIMIT 1"
+            # Nobody means the helper that was at work when the program was killed.
+            f"SELECT n, {_COLUMNS} FROM sessions "
+            "ORDER BY relation = 'child', touched DESC, n DESC LIMIT 1"
         ).fetchall()
     if not name.strip():
         return []

@@ -10,6 +10,20 @@ Start with members.py. LZMA, LZMA2, BZip2, Deflate, Delta and the branch filters
 Zstandard needs the extra `archives`. PPMd, and filters with several streams (BCJ2), are refused.
 """
 
-from hermes.runtime.archives.seven_zip.members import MAGIC, seven_zip_members
+from __future__ import annotations
+
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.runtime.archives.seven_zip.members import MAGIC, seven_zip_members
 
 __all__ = ["MAGIC", "seven_zip_members"]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "MAGIC": "members",
+        "seven_zip_members": "members",
+    },
+)

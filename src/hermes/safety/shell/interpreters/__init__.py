@@ -2,6 +2,7 @@
 
 python.py       inline Python, read with `ast`
 scripts.py      inline Perl, Ruby, JavaScript, PHP, Lua: tokens, not a grammar
+strings.py      other languages: the strings in them, as commands
 sql.py          SQL by statement, and the database shells that run it
 text_tools.py   awk, sed, vim, ed: editors and filters that can start a shell
 powershell.py   PowerShell and cmd
@@ -16,6 +17,7 @@ from hermes.safety.shell.interpreters.powershell import POWERSHELLS
 from hermes.safety.shell.interpreters.python import run_python
 from hermes.safety.shell.interpreters.scripts import SCRIPTS
 from hermes.safety.shell.interpreters.sql import DATABASES
+from hermes.safety.shell.interpreters.strings import STRINGS
 from hermes.safety.shell.interpreters.text_tools import TEXT_TOOLS
 from hermes.safety.shell.interpreters.tools import TOOLS
 
@@ -32,6 +34,7 @@ INTERPRETERS: dict[str, Callable[[Command, Judge], Stream | None]] = {
     ),
     **SCRIPTS,
     **DATABASES,
+    **STRINGS,
     **TEXT_TOOLS,
     **POWERSHELLS,
     **TOOLS,

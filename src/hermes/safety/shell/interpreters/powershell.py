@@ -37,6 +37,7 @@ _SYSTEM_ROOT = re.compile(
 )
 _DRIVE = re.compile(r"\$env:systemdrive|%systemdrive%|%homedrive%", re.I)
 _QUOTED = re.compile(r"['\"]")
+_EVALUATES = re.compile(r"\b(?:iex|invoke-expression)\b|scriptblock\]::create", re.I)
 _DOWNLOAD = re.compile(
     (
         r"downloadstring|downloaddata|invoke-webrequest|invoke-restmethod|\biwr\b|\birm\b|"
@@ -48,10 +49,15 @@ _DOWNLOAD = re.compile(
 
 def _powershell(command: Command, judge: Judge) -> Stream:
     words = command.words
+    value = False
     for index, word in enumerate(words[1:], 1):
         flag = word.text.lower()
+        if value:
+            value = False
+            continue
         if flag[:1] not in "-/":
             break
+        value = any(_is_option(flag, name, short) for name, short in _VALUED.items())
         if _is_option(flag, "encodedcommand", ("e", "ec", "en", "enc")):
             _encoded(words[index + 1 : index + 2], command, judge)
             return ANYTHING
@@ -69,6 +75,17 @@ def _powershell(command: Command, judge: Judge) -> Stream:
     elif command.stdin is not None:
         judge.blame("remote-code.unknown-input", command)
     return ANYTHING
+
+
+_VALUED = {
+    "windowstyle": ("w", "wi"),
+    "executionpolicy": ("ep", "ex", "exec"),
+    "version": ("v",),
+    "inputformat": ("inp", "if"),
+    "outputformat": ("o", "of"),
+    "configurationname": ("config",),
+    "workingdirectory": ("wd",),
+}
 
 
 def _is_option(flag: str, name: str, short: tuple[str, ...]) -> bool:
@@ -108,9 +125,9 @@ def _cmd(command: Command, judge: Judge) -> Stream:
 
 def run_windows(text: str, outer: Command, judge: Judge) -> None:
     """Judge every command in a PowerShell or cmd text."""
-    if re.search(r"\b(?:iex|invoke-expression)\b", text, re.I) and _DOWNLOAD.search(text):
+    if _EVALUATES.search(text) and _DOWNLOAD.search(text):
         judge.blame("remote-code.pipe", outer)
-    elif re.search(r"\b(?:iex|invoke-expression)\b|FromBase64String", text, re.I):
+    elif _EVALUATES.search(text) or "frombase64string" in text.lower():
         judge.blame("remote-code.unknown-input", outer)
     if re.search(r"net\.sockets\.tcpclient", text, re.I):
         judge.blame("network.reverse-shell", outer)
@@ -178,6 +195,9 @@ def windows_path(text: str, scope: Scope) -> str:
 
 def _expression(command: Command, judge: Judge) -> Stream:
     stdin = command.stdin
+    if command.args[:1] and command.args[0] in ("-S", "--sname", "--name", "--version", "-r"):
+        # Another program of that name: the shell of Elixir.
+        return ANYTHING
     judge.blame(
         "remote-code.pipe"
         if stdin is not None and "network" in stdin.tags

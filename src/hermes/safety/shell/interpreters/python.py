@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.shell.interpreters.source import find_source
 from hermes.safety.shell.opening import run_words
+from hermes.safety.shell.script_files import run_file
 from hermes.safety.shell.stream import ANYTHING, Stream
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ def run_python(command: Command, judge: Judge) -> Stream | None:
                 judge.blame("network.listener", command)
         if command.scope.elevated:
             judge.blame("system.elevated-script", command)
+        if words[0].known:
+            place, args = words[0].text.replace(".", "/"), [word.text for word in words[1:]]
+            for path in (f"{place}.py", f"{place}/__main__.py"):
+                run_file(path, command, judge, kind="python", args=args)
         return ANYTHING
     source = find_source(command, judge, inline="c", valued="WXQ")
     if source is not None:

@@ -6,71 +6,71 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+import hermes.safety.shell.interpreters.sql as sql
 from hermes.safety.shell.deleting import kind_of_delete
-from hermes.safety.shell.interpreters import sql
+from hermes.safety.shell.interpreters.python_names import (
+    BUILTINS,
+    COPIES,
+    DELETE_ONE,
+    DELETE_TREE,
+    NETWORK,
+    RUN_ARGUMENTS,
+    RUN_LIST,
+    RUN_TEXT,
+    TELLING_NAMES,
+    TELLING_STARTS,
+    WRITE_FIRST,
+    WRITE_SECOND,
+)
 from hermes.safety.shell.interpreters.python_purity import is_pure, may_be_pure
 from hermes.safety.shell.interpreters.python_values import Values
 from hermes.safety.shell.opening import literal, run_words
 from hermes.safety.shell.paths import is_credential, targets
 from hermes.safety.shell.places import judge_write
 from hermes.safety.shell.scope import HOLE, UNSET
-from hermes.safety.shell.tables import names
+from hermes.safety.shell.script_files import run_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from hermes.safety.shell.command import Command
     from hermes.safety.shell.judge import Judge
     from hermes.safety.shell.words import Word
 
-_DELETE_ONE = frozenset(("os.remove", "os.unlink"))
-_DELETE_TREE = names(
-    "shutil.rmtree os.removedirs distutils.dir_util.remove_tree "
-    "setuptools.distutils.dir_util.remove_tree"
-)
-_RUN_TEXT = names(
-    "os.system os.popen subprocess.getoutput subprocess.getstatusoutput commands.getoutput "
-    "popen2.popen2 "
-    "asyncio.create_subprocess_shell pexpect.run pexpect.spawn platform.popen os.popen2 os.popen3 "
-    "get_ipython().system"
-)
-_RUN_LIST = names(
-    "subprocess.run subprocess.call subprocess.check_call subprocess.check_output "
-    "subprocess.Popen pty.spawn "
-    "sh.Command"
-)
-_RUN_ARGUMENTS = frozenset(("asyncio.create_subprocess_exec",))
-_WRITE_FIRST = names("os.truncate os.mkdir os.makedirs os.chmod os.chown")
-_WRITE_SECOND = names(
-    "os.rename os.replace os.renames shutil.move shutil.copy shutil.copy2 shutil.copyfile "
-    "shutil.copytree "
-    "os.symlink os.link urllib.request.urlretrieve"
-)
-_COPIES = names(
-    "shutil.copy shutil.copy2 shutil.copyfile shutil.copytree os.symlink os.link "
-    "urllib.request.urlretrieve"
-)
-_NETWORK = names(
-    "urllib.request.urlopen urllib.urlopen urllib2.urlopen requests.get requests.post requests.put "
-    "requests.request httpx.get httpx.post httpx.put aiohttp.request http.client.HTTPSConnection "
-    "http.client.HTTPConnection urllib3.request"
-)
+_STEPS_OF_A_SOURCE = 10
+_LONGEST = 50_000
 _MOST_NODES = 20_000
+_MOST_NODES_OF_A_FILE = 150_000
+_TELLING_WORD = re.compile(r"\b(?:os|subprocess|shutil|socket|exec|eval|__import__|ctypes|pty)\b")
+_READ_SOURCE = re.compile(r"(?:open|Path)\('([^']+)'[^)]*\)\.read(?:_text)?\(")
+_LISTING = re.compile(r"\b(?:listdir|scandir|walk|i?glob|rglob|iterdir)\b")
 _LEAVES = frozenset((ast.Name, ast.Constant, ast.alias, ast.Pass))
-_NO_NODES = frozenset((int, str, type(None), ast.Load, ast.Store, float, bool))
+_NO_NODES = frozenset((int, str, type(None), float, bool))
+# Marks and plain values: which operator, whether a name is read or bound.
+_NO_FIELDS = frozenset(("ctx", "op", "ops", "attr", "type_ignores", "kind", "conversion", "level"))
+_FIELDS: dict[type, tuple[str, ...]] = {}
 _HOLE_NAME = "hole_in_source"
 _BLOCK_IN_LINE = re.compile(r"[;\n]\s*(?=(?:for|while|if|with|try|def|class|async)\b)")
 
 
 def judge_source(text: str, command: Command, judge: Judge) -> None:
     """Report what a piece of Python would do."""
+    if not judge.step(_STEPS_OF_A_SOURCE):
+        return
+    if len(text) > _LONGEST and not command.scope.script:
+        judge.blame("text.too-complex", command)
+        return
     readable = text.replace(HOLE, _HOLE_NAME).replace(UNSET, _HOLE_NAME)
     tree = _parsed(readable)
     if tree is None:
-        judge.blame("text.unreadable-code", command)
+        # A file with a mistake in it does nothing at all; only another Python could run it.
+        if not command.scope.script or _TELLING_WORD.search(readable):
+            judge.blame("text.unreadable-code", command)
         return
-    nodes = _nodes(tree)
-    if len(nodes) > _MOST_NODES:
+    most = _MOST_NODES_OF_A_FILE if command.scope.script else _MOST_NODES
+    nodes = _nodes(tree, most)
+    if len(nodes) > most:
         judge.blame("text.too-complex", command)
         return
     if judge.reads_only and "pure" not in command.memo:
@@ -79,18 +79,24 @@ def judge_source(text: str, command: Command, judge: Judge) -> None:
     _Reader(nodes, readable, command, judge).read()
 
 
-def _nodes(tree: ast.AST) -> list[ast.AST]:
-    """Every node, as `ast.walk` gives them but for the marks that say only load or store."""
+def _nodes(tree: ast.AST, most: int) -> list[ast.AST]:
+    """Every node, as `ast.walk` gives them but for marks such as load or store; not many more."""
     found = [tree]
     for node in found:
-        if node.__class__ in _LEAVES:
+        kind = node.__class__
+        if kind in _LEAVES:
             continue
-        for value in node.__dict__.values():
-            kind = value.__class__
-            if kind is list:
+        fields = _FIELDS.get(kind)
+        if fields is None:
+            fields = _FIELDS[kind] = tuple(name for name in node._fields if name not in _NO_FIELDS)
+        for name in fields:
+            value: Any = getattr(node, name, None)
+            if value.__class__ is list:
                 found += [item for item in value if item.__class__ not in _NO_NODES]
-            elif kind not in _NO_NODES and isinstance(value, ast.AST):
+            elif value.__class__ not in _NO_NODES:
                 found.append(value)
+        if len(found) > most:
+            break
     return found
 
 
@@ -99,14 +105,18 @@ def _parsed(text: str) -> ast.Module | None:
     import warnings
 
     # `import os; for …` is no Python; the shell's quoting often costs the newline.
-    for attempt in (text, textwrap.dedent(text).strip(), _BLOCK_IN_LINE.sub("\n", text)):
+    for repair in (str, lambda text: textwrap.dedent(text).strip(), _on_lines):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return ast.parse(attempt)
+                return ast.parse(repair(text))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
     return None
+
+
+def _on_lines(text: str) -> str:
+    return _BLOCK_IN_LINE.sub("\n", text)
 
 
 class _Reader:
@@ -119,8 +129,10 @@ class _Reader:
         self.values = Values(nodes, command.scope)
 
     def read(self) -> None:
-        calls = [node for node in self.nodes if isinstance(node, ast.Call)]
-        called = [(call, self.values.dotted(call.func)) for call in calls]
+        calls = [node for node in self.nodes if node.__class__ is ast.Call]
+        called = [
+            (call, self.values.dotted(call.func)) for call in calls if self._may_matter(call.func)
+        ]
         names = {name for _, name in called}
         if "os.chdir" in names:
             self._change_directory(calls)
@@ -128,26 +140,44 @@ class _Reader:
             any(name.endswith((".connect", ".connect_ex")) for name in names)
             and "socket" in self.text
         )
-        if connects and (names & (_RUN_LIST | _RUN_TEXT) or "os.dup2" in names):
+        if connects and (names & (RUN_LIST | RUN_TEXT) or "os.dup2" in names):
             self.judge.blame("network.reverse-shell", self.command)
-        elif any(name.endswith((".bind", ".listen")) for name in names) and "socket" in self.text:
+        elif (
+            any(name.endswith((".bind", ".listen")) for name in names)
+            and "socket" in self.text
+            and not self.scope.script
+        ):
             self.judge.blame("network.listener", self.command)
-        if any(name.endswith(("HTTPServer", "TCPServer", "http.server.test")) for name in names):
+        if (
+            any(name.endswith(("HTTPServer", "TCPServer", "http.server.test")) for name in names)
+            and not self.scope.script
+        ):
             self.judge.blame("network.listener", self.command)
         if "fork" in self.text:
             self._forks()
         for call, name in called:
             self._call(call, name)
+        for call in calls:
             self._handed_on(call)
+
+    def _may_matter(self, func: ast.expr) -> bool:
+        """Whether a function could be one of the tables', by the last part of its name."""
+        if func.__class__ is ast.Attribute:
+            attr: str = func.attr
+            return attr in TELLING_NAMES or attr.startswith(TELLING_STARTS)
+        if func.__class__ is ast.Name:
+            name: str = func.id
+            return name in BUILTINS or name in self.values.modules or name in self.values.names
+        return True
 
     def _handed_on(self, call: ast.Call) -> None:
         """`map(os.remove, files)`: the function is named here and called by someone else."""
-        for node in [*call.args, *(keyword.value for keyword in call.keywords)]:
-            if isinstance(node, ast.Attribute | ast.Name):
+        for node in [*call.args, *[keyword.value for keyword in call.keywords]]:
+            if isinstance(node, ast.Attribute | ast.Name) and self._may_matter(node):
                 name = self.values.dotted(node)
-                if name in _DELETE_ONE or name in _DELETE_TREE:
+                if name in DELETE_ONE or name in DELETE_TREE:
                     self.judge.blame("delete.each", self.command)
-                elif name in _RUN_TEXT or name in _RUN_LIST:
+                elif name in RUN_TEXT or name in RUN_LIST:
                     self.judge.blame("text.unknown-program", self.command)
 
     def _change_directory(self, calls: list[ast.Call]) -> None:
@@ -180,8 +210,8 @@ class _Reader:
             return
         if name in ("exec", "eval", "compile", "builtins.exec", "builtins.eval"):
             self._code(args)
-        elif name in _NETWORK:
-            if any(
+        elif name in NETWORK:
+            if not self.scope.script and any(
                 "os.environ" in ast.unparse(part)
                 for part in [*args, *(k.value for k in call.keywords)]
             ):
@@ -197,23 +227,25 @@ class _Reader:
             self._method(call, call.func, args)
 
     def _named(self, name: str) -> Callable[[list[ast.expr]], None] | None:
-        if name in _DELETE_ONE:
+        if name in DELETE_ONE:
             return lambda args: self._delete(args[0], recursive=False)
-        if name in _DELETE_TREE:
+        if name in DELETE_TREE:
             return lambda args: self._delete(args[0], recursive=True)
-        if name in _RUN_TEXT:
+        if name in RUN_TEXT:
             return lambda args: self._shell(args[0])
-        if name in _RUN_LIST:
+        if name in RUN_LIST:
             return lambda args: self._program(args[0])
-        if name in _RUN_ARGUMENTS or name.startswith("os.spawn"):
+        if name in RUN_ARGUMENTS or name.startswith("os.spawn"):
             start = 1 if name.startswith("os.spawn") else 0
             return lambda args: self._arguments(args[start:])
         if name.startswith(("os.exec", "os.posix_spawn")):
             return lambda args: self._arguments(args[1:])
-        if name in _WRITE_FIRST:
+        if name == "os.truncate":
+            return self._truncate
+        if name in WRITE_FIRST:
             return lambda args: self._write(args[0])
-        if name in _WRITE_SECOND:
-            first = 1 if name in _COPIES else 0
+        if name in WRITE_SECOND:
+            first = 1 if name in COPIES else 0
             return lambda args: self._write_all(args[first:2])
         return None
 
@@ -222,9 +254,18 @@ class _Reader:
         if "glob" in ast.unparse(node):
             word.glob = True
         rule = kind_of_delete([word], self.scope, recursive=recursive)
+        if rule is None and self._is_listed(node):
+            rule = "delete.each"
         if rule:
             self.judge.blame(rule, self.command)
         judge_write(word, self.command.text, self.scope, self.judge)
+
+    def _is_listed(self, node: ast.expr) -> bool:
+        """Whether an expression is each of the files in a folder, one after the other."""
+        return _LISTING.search(self.text) is not None and any(
+            isinstance(inner, ast.Name) and inner.id in self.values.loops
+            for inner in ast.walk(node)
+        )
 
     def _shell(self, node: ast.expr) -> None:
         word = self._word(node)
@@ -233,7 +274,10 @@ class _Reader:
     def _program(self, node: ast.expr) -> None:
         if isinstance(node, ast.Name) and node.id in self.values.names:
             node = self.values.names[node.id]
-        if isinstance(node, ast.List | ast.Tuple):
+        given = self.values.arguments(node)
+        if given is not None:
+            self._arguments([ast.Constant(word) for word in given])
+        elif isinstance(node, ast.List | ast.Tuple):
             self._arguments(list(node.elts))
         elif (
             isinstance(node, ast.Call)
@@ -247,7 +291,11 @@ class _Reader:
     def _arguments(self, nodes: list[ast.expr]) -> None:
         flat: list[ast.expr] = []
         for node in nodes:
-            flat.extend(node.elts if isinstance(node, ast.List | ast.Tuple) else [node])
+            given = self.values.arguments(node.value if isinstance(node, ast.Starred) else node)
+            if given is not None:
+                flat.extend(ast.Constant(word) for word in given)
+            else:
+                flat.extend(node.elts if isinstance(node, ast.List | ast.Tuple) else [node])
         words = [self._word(node) for node in flat]
         # A Python that starts itself is not a program of unknown name.
         if flat and ast.unparse(flat[0]) == "sys.executable":
@@ -259,6 +307,10 @@ class _Reader:
 
     def _write(self, node: ast.expr) -> None:
         judge_write(self._word(node), self.command.text, self.scope, self.judge)
+
+    def _truncate(self, args: list[ast.expr]) -> None:
+        self._write(args[0])
+        self.judge.blame("delete.truncated", self.command)
 
     def _write_all(self, nodes: list[ast.expr]) -> None:
         for node in nodes:
@@ -277,14 +329,31 @@ class _Reader:
         text = self.values.text(mode) if mode is not None else "r"
         if any(letter in text for letter in "wax+" + HOLE):
             self._write(args[0])
+            if "w" in text and call in self._unused() and not self.scope.script:
+                self.judge.blame("delete.emptied", self.command)
         else:
             self._read(args[0])
+
+    def _unused(self) -> set[ast.expr]:
+        """Calls whose result is closed at once or let go, so that nothing can be written."""
+        found: set[ast.expr] = set()
+        for node in self.nodes:
+            if isinstance(node, ast.Expr):
+                value = node.value
+                if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+                    found.add(value.func.value if value.func.attr == "close" else value)
+                else:
+                    found.add(value)
+        return found
 
     def _code(self, args: list[ast.expr]) -> None:
         if not args:
             return
         source = ast.unparse(args[0])
         text = self.values.text(args[0])
+        named = _READ_SOURCE.search(source)
+        if named:
+            run_file(named.group(1), self.command, self.judge, kind="python", args=[])
         if any(
             word in source for word in ("urlopen", "requests.", "httpx.", "recv(", "http.client")
         ) or any(
@@ -314,5 +383,7 @@ class _Reader:
             sql.judge_statements(self.values.text(args[0]), self.command, self.judge)
         elif attr == "rmtree":
             self._delete(args[0] if args else func.value, recursive=True)
+        elif attr in ("system", "popen", "execl", "execv") and "ctypes" in self.text and args:
+            self._shell(args[0])
         elif attr in ("drop_all", "dropDatabase", "drop_database"):
             self.judge.blame("database.drop", self.command)

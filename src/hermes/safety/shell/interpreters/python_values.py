@@ -82,6 +82,17 @@ class Values:
             return self.dotted(node.value, depth + 1)
         return ""
 
+    def arguments(self, node: ast.expr) -> list[str] | None:
+        """What a script is given, where an expression is `sys.argv` from some position on."""
+        given = self.scope.positional
+        if given is None or not isinstance(node, ast.Subscript):
+            return None
+        cut = node.slice
+        if not isinstance(cut, ast.Slice) or self.dotted(node.value) != "sys.argv":
+            return None
+        start = self.text(cut.lower) if cut.lower is not None else ""
+        return given[int(start) - 1 :] if start.isdigit() and start != "0" else None
+
     def text(self, node: ast.expr, depth: int = 0) -> str:
         """The string or path that an expression gives, with stand-ins for what is not constant."""
         if depth > _DEEPEST:
@@ -103,8 +114,12 @@ class Values:
         if isinstance(node, ast.BinOp):
             return self._binary(node, deeper)
         if isinstance(node, ast.Subscript):
-            if self.dotted(node.value) == "os.environ":
+            owner = self.dotted(node.value)
+            if owner == "os.environ":
                 return self.scope.lookup(self.text(node.slice, deeper)).text
+            if owner == "sys.argv" and self.scope.positional is not None:
+                number = self.text(node.slice, deeper)
+                return self.scope.lookup(number).text if number.isdigit() else HOLE
             return self._sliced(node, deeper)
         if isinstance(node, ast.Call):
             return self._call(node, deeper)
@@ -174,6 +189,9 @@ class Values:
             return posixpath.join(
                 self.text(func.value, depth), *(self.text(a, depth) for a in node.args)
             )
+        given = self.arguments(node.args[0]) if func.attr == "join" and node.args else None
+        if given is not None:
+            return self.text(func.value, depth).join(given)
         if func.attr == "join" and node.args and isinstance(node.args[0], ast.List | ast.Tuple):
             return self.text(func.value, depth).join(self.text(e, depth) for e in node.args[0].elts)
         if func.attr == "replace" and len(node.args) == 2:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from hermes.safety.shell.deleting import kind_of_delete
 from hermes.safety.shell.interpreters.python_values import expand_home
 from hermes.safety.shell.interpreters.source import find_source
+from hermes.safety.shell.interpreters.strings import judge_strings
 from hermes.safety.shell.opening import literal, run_words
 from hermes.safety.shell.paths import is_credential, targets
 from hermes.safety.shell.places import judge_write
@@ -45,6 +46,9 @@ _HOME = re.compile(
     r"File\.expand_path\(['\"]~['\"]\)|Pathname\.home|Deno\.env\.get\(['\"]HOME['\"]\)"
 )
 _INTERPOLATED = re.compile(r"[#$]\{[^}]*\}|[$@]\w+(?:->)?(?:\{[^}]*\}|\[[^\]]*\])?")
+_STEPS_OF_A_SOURCE = 4
+# Languages with ways of their own to start programs.
+_HALF_KNOWN = frozenset(("groovy", "julia", "elixir", "rscript", "r", "tclsh"))
 _HOME_MARK = "\ue0ff"
 _PART = re.compile(r"::|\?\.|\.|->")
 
@@ -92,6 +96,9 @@ _WRITE = names(
     "copyFileSync "
     "writeTextFile binwrite"
 )
+_EACH = ([("name", "for")], [("name", "foreach")])
+# They call the function whose name they are given.
+_CALLERS = names("array_map array_walk call_user_func call_user_func_array public_send send method")
 _READ = names("readFileSync readFile file_get_contents read slurp readlines readTextFile binread")
 
 
@@ -109,6 +116,8 @@ def _script(
 
 def judge_script(text: str, command: Command, judge: Judge) -> None:
     """Report what a piece of script code would do."""
+    if not judge.step(_STEPS_OF_A_SOURCE):
+        return
     marked = _HOME.sub(f"'{_HOME_MARK}'", text)
     tokens = [
         (found.lastgroup or "", found.group())
@@ -116,6 +125,8 @@ def judge_script(text: str, command: Command, judge: Judge) -> None:
         if found.lastgroup != "comment"
     ]
     _Reader(tokens, marked, command, judge).read()
+    if command.name in _HALF_KNOWN:
+        judge_strings(text, command, judge)
 
 
 class _Reader:
@@ -157,9 +168,11 @@ class _Reader:
             text,
         ) or (re.search(r"\bloop\s*(?:\{|do)\s*fork", text)):
             self.judge.blame("process.fork-bomb", self.command)
+        if connects and re.search(r"\b(?:instance_)?eval\b", text):
+            self.judge.blame("remote-code.pipe", self.command)
         if re.search(r"\beval\b", text) and re.search(
             (
-                r"base64|unpack|decode|atob|gzinflate|pack\(|get\(|open-uri|fetch\(|URI\.open|LWP|"
+                r"file_get_contents|curl_exec|base64|unpack|decode|atob|gzinflate|pack\(|get\(|open-uri|fetch\(|URI\.open|LWP|"
                 r"fromCharCode|hex"
             ),
             text,
@@ -189,6 +202,8 @@ class _Reader:
         args = self._arguments(index + 1)
         if last in _DELETE_TREE:
             self._delete(args, recursive=True)
+        elif last == "unlink" and not args and self.tokens[index + 1 : index + 2] in _EACH:
+            self.judge.blame("delete.each", self.command)
         elif last in _DELETE_ONE and _fits(owner, _ONE_OWNERS.get(last)):
             self._delete(args, recursive="recursive" in self.text)
         elif last in _RUN and _fits(owner, _RUN_OWNERS.get(last)) and owner not in _NEVER_RUN:
@@ -211,8 +226,21 @@ class _Reader:
             self._write(args[1:2])
         elif last in _READ:
             self._read(args[:1])
+        elif last in _CALLERS and args and args[0] in _DELETE_ONE:
+            self.judge.blame("delete.each", self.command)
+        elif last in _CALLERS and args and args[0] in _RUN:
+            self._run(args[1:] or [HOLE])
+        elif last == "file" and self.command.name in ("tclsh", "wish", "expect"):
+            self._tcl(index)
         elif last in ("kill",) and args and args[0].startswith("-1"):
             self.judge.blame("process.kill-all", self.command)
+
+    def _tcl(self, index: int) -> None:
+        """`file delete -force x`, whose words need no commas."""
+        words = [token for kind, token in self.tokens[index + 1 : index + 6] if kind == "name"]
+        if words[:1] == ["delete"]:
+            recursive = any(token == "-" for _, token in self.tokens[index + 1 : index + 5])
+            self._delete(words[-1:], recursive=recursive)
 
     def _arguments(self, index: int) -> list[str]:
         """The arguments of a call, as far as they are constant."""

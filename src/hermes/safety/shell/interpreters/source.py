@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.opening import note_unread
-from hermes.safety.shell.shells import note_stream, run_known
+from hermes.safety.shell.script_files import run_file
+from hermes.safety.shell.shells import fetched, note_stream, run_known
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
     from hermes.safety.shell.judge import Judge
     from hermes.safety.shell.words import Word
 
+_PYTHONS = frozenset(("python", "pypy", "ipython", "pythonw", "py"))
 _STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0"))
 
 
@@ -78,13 +80,17 @@ def _file_or_pipe(rest: list[Word], command: Command, judge: Judge) -> Source | 
     if rest and rest[0].process is not None:
         stream = rest[0].process
     elif rest and rest[0].text not in _STDIN:
-        known = command.scope.fetched.get(command.scope.absolute(rest[0].text))
+        known = fetched(rest[0].text, command.scope)
         if known:
             return Source(known, None)
         if known is not None:
             run_known(known, command, judge)
-        elif command.scope.elevated:
-            judge.blame("system.elevated-script", command)
+        else:
+            if command.scope.elevated:
+                judge.blame("system.elevated-script", command)
+            if command.name in _PYTHONS and rest[0].known:
+                args = [word.text for word in rest[1:]]
+                run_file(rest[0].text, command, judge, kind="python", args=args)
         return None
     if stream is None:
         if command.scope.elevated and not command.has("-V", "-v", "--version", "-h", "--help"):
@@ -93,4 +99,6 @@ def _file_or_pipe(rest: list[Word], command: Command, judge: Judge) -> Source | 
     if stream.text is None and command.scope.elevated:
         judge.blame("system.elevated-script", command)
     note_stream(stream, command, judge)
+    if stream.path and command.name in _PYTHONS:
+        run_file(stream.path, command, judge, kind="python", args=[])
     return Source(stream.text, None) if stream.text is not None else None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.shell.opening import literal
 from hermes.safety.shell.places import judge_write
+from hermes.safety.shell.script_files import source_of
 from hermes.safety.shell.stream import ANYTHING, NETWORK, Stream
 from hermes.safety.shell.tables import names
 
@@ -23,6 +24,7 @@ _TOKEN = re.compile(
     r"\$(\w*)\$.*?\$\1\$|[A-Za-z_\ue000\ue001][\w.\ue000\ue001$]*|\d+(?:\.\d+)?|<>|!=|<=|>=|\S",
     re.S,
 )
+_READ = re.compile(r"^\s*(?:\.read|\\i|source)\s+(\S+)", re.M)
 _META = re.compile(r"^\s*(?:\\!|\.(?:shell|system)\b|system\b|!)\s*(.+)$", re.M)
 _DROPPED = names(
     "TABLE DATABASE SCHEMA COLLECTION KEYSPACE TABLESPACE VIEW MATERIALIZED INDEX USER ROLE "
@@ -94,6 +96,9 @@ def kind_of_statement(tokens: list[str]) -> str | None:
             and (following == "FROM" or index == 0)
             and not _limited(words[index:])
         ):
+            return "database.empty"
+        altered = word in ("DELETE", "UPDATE") and words[:2] == ["ALTER", "TABLE"]
+        if altered and not _limited(words[index:]):
             return "database.empty"
         if word == "UPDATE" and starts and "SET" in words[index:] and not _limited(words[index:]):
             return "database.rewrite"
@@ -185,14 +190,28 @@ def _database(
             given.extend(command.operands[operands:])
         for word in given:
             _text(word.text, command, judge)
+        for path in _files(command):
+            source = source_of(path, command)
+            if source is not None:
+                _text(source, command, judge)
         if not given and command.stdin is not None:
             if command.stdin.text is not None:
                 _text(command.stdin.text, command, judge)
             elif NETWORK in command.stdin.tags:
                 judge.blame("remote-code.pipe", command)
-        return None if command.name in ("redis-cli", "valkey-cli", "bq") else ANYTHING
+        return None
 
     return run
+
+
+def _files(command: Command) -> list[str]:
+    """The script files that a database shell would read its statements from."""
+    given = [word.text for word in command.values("-f", "--file", "-i", "--input-file", "-init")]
+    for word in command.operands:
+        given += _READ.findall(word.text)
+    if command.stdin is not None and command.stdin.path:
+        given.append(command.stdin.path)
+    return given
 
 
 def _ends_cluster(text: str, name: str) -> bool:

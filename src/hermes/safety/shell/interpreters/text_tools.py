@@ -30,6 +30,10 @@ _SED_COMMAND = re.compile(
     ),
     re.S,
 )
+# Every line deleted, none left.
+_SED_NOTHING = re.compile(r"\s*(?:1,\$)?\s*d\s*;?\s*\Z")
+# What was matched, in the text that replaces it.
+_SED_FILLED = re.compile(r"(?<!\\)&|\\\d")
 _EX_SHELL = re.compile(
     r"^[\s:%\d,.$']*(?:silent!?\s+|exe(?:cute)?\s+[\"']?|norm\w*\s+:?)*(?:r(?:ead)?\s*|"
     r"w(?:rite)?\s*|terminal\s+|term\s+)?!\s*(.+)$"
@@ -72,6 +76,10 @@ def _sed(command: Command, judge: Judge) -> Stream | None:
     if not scripts and not command.values("-f", "--file"):
         scripts = command.operands[:1]
     for script in scripts:
+        if _SED_NOTHING.match(script.text) and any(
+            flag.startswith(("-i", "--in-place")) for flag in command.flags
+        ):
+            judge.blame("delete.emptied", command)
         for found in _SED_COMMAND.finditer(script.text):
             letter, argument = found.group(1), found.group(2)
             if letter == "e":
@@ -79,7 +87,7 @@ def _sed(command: Command, judge: Judge) -> Stream | None:
             elif letter in ("w", "W") and argument:
                 _write(argument, command, judge)
             elif found.group(7) == "e":
-                _shell(found.group(5), command, judge)
+                _shell(_SED_FILLED.sub(HOLE, found.group(5)), command, judge)
             elif found.group(7) == "w":
                 _write(found.group(8), command, judge)
     return None
@@ -128,6 +136,13 @@ def _language(name: str, text: str, command: Command, judge: Judge) -> None:
         judge_script(text, command, judge)
 
 
+def _pager(command: Command, judge: Judge) -> Stream | None:
+    for word in command.words[1:]:
+        if word.text.startswith("+!"):
+            _shell(word.text[2:], command, judge)
+    return None
+
+
 def _emacs(command: Command, judge: Judge) -> Stream | None:
     for word in command.words[1:]:
         for found in re.finditer(
@@ -164,4 +179,5 @@ TEXT_TOOLS: dict[str, Callable[[Command, Judge], Stream | None]] = {
     "ex": _editor,
     "ed": _editor,
     "emacs": _emacs,
+    **dict.fromkeys(("less", "more", "most"), _pager),
 }

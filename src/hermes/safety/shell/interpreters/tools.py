@@ -54,9 +54,12 @@ def _git(command: Command, judge: Judge) -> Stream | None:
     operands = command.operands
     sub = operands[0].text if operands else ""
     if sub == "bisect" and len(operands) > 2 and operands[1].text == "run":
-        run_words(operands[2:], command, judge)
+        run_words(command.after(operands[1]), command, judge)
     elif sub == "submodule" and len(operands) > 2 and operands[1].text == "foreach":
-        run_line(operands[2:], command, judge)
+        inner = command.after(operands[1])
+        while inner and inner[0].text in ("--recursive", "--quiet", "-q"):
+            inner = inner[1:]
+        run_line(inner, command, judge)
     elif sub == "rebase":
         words = command.words
         for index, word in enumerate(words):
@@ -109,6 +112,13 @@ def _option(*names: str) -> Callable[[Command, Judge], Stream | None]:
         return None
 
     return run
+
+
+def _zip(command: Command, judge: Judge) -> Stream | None:
+    for word, following in pairwise(command.words):
+        if word.text in ("-TT", "--unzip-command"):
+            run_word(following, command, judge)
+    return None
 
 
 def _tar(command: Command, judge: Judge) -> Stream | None:
@@ -233,7 +243,7 @@ def _screen(command: Command, judge: Judge) -> Stream | None:
     index = 1
     while index < len(words) and texts[index].startswith("-"):
         index += 2 if texts[index][-1] in "Sthsec" else 1
-    if index < len(words) and "-ls" not in texts and "-r" not in texts:
+    if index < len(words) and not {"-ls", "-r", "-x", "-R"} & set(texts[1:index]):
         run_words(words[index:], command, judge)
     return ANYTHING
 
@@ -260,7 +270,7 @@ TOOLS: dict[str, Callable[[Command, Judge], Stream | None]] = {
     "rsync": _option("-e", "--rsh", "--rsync-path"),
     "scp": _option("-S"),
     "sftp": _option("-S"),
-    "zip": _option("-TT", "--unzip-command"),
+    "zip": _zip,
     "sort": _option("--compress-program"),
     "rg": _option("--pre"),
     "make": _make,
@@ -277,5 +287,4 @@ TOOLS: dict[str, Callable[[Command, Judge], Stream | None]] = {
     "osascript": _osascript,
     "man": _option("-P", "--pager", "-H", "--html"),
     "ansible": _option("-a"),
-    "entr": lambda command, judge: run_words(command.operands, command, judge),
 }

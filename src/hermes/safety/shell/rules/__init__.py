@@ -10,7 +10,7 @@ secrets.py      credentials read or sent
 git.py          local work, remote state, configuration and hooks
 infrastructure.py  containers, clusters, clouds, databases, registries
 persistence.py  start-up files, schedulers, login keys
-windows.py      PowerShell and cmd
+windows.py, windows_code.py  PowerShell and cmd
 hermes.py       Hermes' own files and switches, other agents without approvals
 """
 
@@ -36,6 +36,7 @@ from hermes.safety.shell.rules import (
     structure,
     system,
     windows,
+    windows_code,
 )
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ FAMILIES = (
     databases,
     persistence,
     windows,
+    windows_code,
     hermes,
 )
 RULES: dict[str, Rule] = {rule.key: rule for family in FAMILIES for rule in family.RULES}

@@ -15,7 +15,8 @@ _CLOUD_VERB = re.compile(
     r"deprovision|rb|rm|mv|"
     r"batch-delete|del|drop|schedule-key-deletion|modify-db|put-bucket-policy|put-bucket-acl|"
     r"create-access-key|create-user|"
-    r"attach-user-policy|attach-role-policy|put-user-policy|reboot|undelete-version)(?:$|-)"
+    r"attach-user-policy|attach-role-policy|put-user-policy|reboot|undelete-version|"
+    r"change-resource-record-sets|authorize-security-group|empty-bucket|cancel)(?:$|-)"
 )
 _CLOUD_READ = re.compile(
     r"^(?:list|describe|get|show|ls|help|version|info|logs?|tail|wait|cp|history)(?:$|-)"
@@ -40,7 +41,13 @@ def _destroys_cloud(command: Command) -> bool:
         )
     if name == "aws" and texts[:2] == ["s3", "mv"]:
         return False
-    for text in texts[:5]:
+    if texts[:3] in (
+        ["role", "assignment", "create"],
+        ["compute", "firewall-rules", "create"],
+    ):
+        return True
+    # `aws SERVICE VERB`, where a service may itself be called `logs`.
+    for text in texts[1:2] if name == "aws" else texts[:5]:
         if _CLOUD_READ.match(text):
             return False
         if _CLOUD_VERB.match(text):
@@ -110,7 +117,7 @@ def _destroys_infrastructure(command: Command) -> bool:
 # The verb may be a word, an option or one part of either: `del`, `-rm`, `service-instance-delete`.
 _DESTROYING = re.compile(
     r"-{0,2}(?:[a-z]+[-:_])*(?:delete|destroy|remove|rm|rmr|purge|terminate|drop|wipe|reset|"
-    r"force_reset|undefine|uninstall|unregister[a-z]*|nuke|flush|rb|del|delprefix)(?:[-:_][a-z-]+)?\Z"
+    r"force_reset|delete[A-Z]\w*|undefine|uninstall|unregister[a-z]*|nuke|flush|rb|del|delprefix)(?:[-:_][a-z-]+)?\Z"
 )
 
 
@@ -123,9 +130,12 @@ def _deletes_by_http(command: Command) -> bool:
     methods = command.values("-X", "--request", "--method")
     if not any(word.text.upper() == "DELETE" for word in methods):
         return False
-    return not any(_NEAR.match(word.text) for word in command.operands)
+    # Search engines keep whole indexes behind one short path, wherever they run.
+    indexes = any(_INDEX.search(word.text) for word in command.operands)
+    return indexes or not any(_NEAR.match(word.text) for word in command.operands)
 
 
+_INDEX = re.compile(r":(?:9200|9201|5984|8983|6333|8086|2379)/[^/]*/?(?:\?.*)?\Z")
 _NEAR = re.compile(
     r"(?:https?://)?(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::1\]|host\.docker\.internal|"
     r"[\w-]+\.(?:local|localhost|test))?(?::\d+)?(?:/|\Z)"
@@ -154,9 +164,19 @@ def _registry(command: Command) -> bool:
     if name in ("gh", "glab"):
         if texts[:1] == ["api"]:
             return any(value.text.upper() == "DELETE" for value in command.values("-X", "--method"))
-        return texts[1:2] in (["delete"], ["archive"], ["delete-asset"], ["transfer"]) or texts[
-            :2
-        ] in (["secret", "remove"], ["variable", "remove"])
+        if texts[:2] == ["repo", "edit"]:
+            return command.has("--visibility", "--default-branch")
+        if texts[:2] == ["pr", "close"] or texts[:2] == ["pr", "merge"]:
+            return texts[1] == "close" and command.has("-d", "--delete-branch")
+        return texts[1:2] in (
+            ["delete"],
+            ["archive"],
+            ["delete-asset"],
+            ["transfer"],
+            ["disable"],
+        ) or texts[:2] in (["secret", "remove"], ["variable", "remove"])
+    if name == "hub":
+        return texts[:1] == ["delete"] or texts[:2] == ["release", "delete"]
     if name in ("crane", "regctl", "skopeo", "oras"):
         return "delete" in texts[:2] or texts[:2] in (["tag", "rm"], ["image", "delete"])
     if name == "twine":
@@ -277,7 +297,7 @@ RULES = (
         "registry.removed",
         "It removes published packages, repositories, deployments or the access to them.",
         programs=(
-            "npm yarn pnpm cargo gem gh glab crane regctl skopeo oras heroku fly flyctl vercel "
+            "npm yarn pnpm cargo gem gh hub glab crane regctl skopeo oras heroku fly flyctl vercel "
             "netlify railway "
             "firebase supabase wrangler pscale neonctl"
         ),

@@ -10,7 +10,7 @@ from hermes.safety.shell.rules.model import Rule
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
 
-_CONTAINER = "docker podman nerdctl docker-compose podman-compose"
+_CONTAINER = "docker podman nerdctl docker-compose podman-compose ctr crictl"
 _KUBE_ASK = frozenset(("delete", "drain", "cordon", "taint", "evict"))
 
 
@@ -23,12 +23,14 @@ def _destroys_containers(command: Command) -> bool:
     texts = _texts(command)
     if not texts:
         return False
+    if command.name in ("ctr", "crictl"):
+        return any(text in ("rm", "rmi", "rmp", "remove", "delete", "prune") for text in texts[:3])
     first = texts[0]
-    if first in ("system", "volume", "image", "container", "network", "builder", "buildx"):
+    if first in ("system", "volume", "image", "container", "network", "builder", "buildx", "pod"):
         action = texts[1] if len(texts) > 1 else ""
         if action in ("prune", "reset"):
             return True
-        return first in ("volume", "network", "container") and action in ("rm", "remove")
+        return first in ("volume", "network", "container", "pod") and action in ("rm", "remove")
     if first == "down":
         return command.has("-v", "--volumes", "--rmi")
     if first == "rm":
@@ -84,9 +86,15 @@ def _destroys_cluster(command: Command) -> bool:
     ) or command.has("--dry-run"):
         return False
     texts = _texts(command)
+    if texts[:1] == ["adm"] and "prune" not in texts:
+        texts = texts[1:]
     if not texts:
         return False
     if texts[0] in _KUBE_ASK:
+        return True
+    if texts[:2] in (["create", "clusterrolebinding"], ["create", "rolebinding"]) or (
+        texts[0] == "policy" and len(texts) > 1
+    ):
         return True
     if texts[0] == "rollout":
         return texts[1:2] in (["undo"], ["restart"])
@@ -103,6 +111,8 @@ def _destroys_cluster(command: Command) -> bool:
 
 def _removes_release(command: Command) -> bool:
     texts = _texts(command)
+    if texts[:1] == ["upgrade"]:
+        return command.has("--force", "--force-replace")
     return bool(texts) and texts[0] in ("uninstall", "delete", "del", "un", "rollback")
 
 

@@ -50,6 +50,8 @@ def _links_to_nothing(command: Command) -> bool:
 def _is_fed_nothing(command: Command) -> bool:
     if command.has("-a", "--append") or not command.operands:
         return False
+    if command.stdin is not None and command.stdin.text == "":
+        return True
     return any(
         redirect.operator == "<"
         and redirect.target is not None
@@ -206,7 +208,12 @@ RULES = (
         "It empties a file.",
         programs="tee sponge",
         when=_is_fed_nothing,
-        matches=("tee a.db < /dev/null", "tee a b </dev/null", "sudo tee x < /dev/null"),
+        matches=(
+            "tee a.db < /dev/null",
+            "tee a b </dev/null",
+            "sudo tee x < /dev/null",
+            "cat /dev/null | tee a.db",
+        ),
         passes=("tee -a a.db < /dev/null", "tee a < b", "tee < /dev/null"),
     ),
     Rule(

@@ -61,7 +61,8 @@ RULES = (
         programs=(
             "fdisk parted gdisk cfdisk lvremove vgremove pvremove lvresize mdadm zpool zfs btrfs "
             "diskutil "
-            "tune2fs resize2fs e2fsck fsck xfs_repair growpart diskpart format dmsetup"
+            "tune2fs resize2fs e2fsck fsck xfs_repair growpart diskpart format dmsetup e2label "
+            "fatlabel ntfslabel xfs_admin btrfstune lvchange vgchange"
         ),
         when=lambda command: _repartitions(command),
         matches=(

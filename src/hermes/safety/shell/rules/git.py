@@ -74,6 +74,8 @@ def _discards(command: Command) -> bool:
         return True
     if sub == "update-ref":
         return command.has("-d", "--delete", "--stdin") or len(texts) > 2
+    if sub == "symbolic-ref":
+        return command.has("-d", "--delete")
     if sub == "prune":
         return not command.has("-n", "--dry-run")
     if sub == "submodule":

@@ -30,6 +30,14 @@ def _changes_gate(command: Command) -> bool:
         return False
     if texts[0] in ("approvals", "approval", "permissions", "policy"):
         return len(texts) > 1 and texts[1] not in _READING
+    if texts[0] == "mcp":
+        # Whom to trust with tools of their own is for a person to say.
+        return texts[1:2] not in ([], ["tools"], ["test"], ["logs"], ["diff"], ["serve"]) and (
+            texts[1] not in _READING
+        )
+    if texts[0] == "memory":
+        # What waits for a person's review is not for a tool to settle.
+        return len(texts) > 1 and texts[1] not in (*_READING, "history")
     if texts[0] in ("trust", "untrust", "yolo"):
         return texts[1:2] not in (["list"], ["show"], ["status"])
     if texts[0] == "config" and len(texts) > 1 and texts[1] not in _READING:
@@ -45,6 +53,11 @@ def _changes_config(command: Command) -> bool:
 def _without_approvals(command: Command) -> bool:
     texts = _texts(command)
     if command.has("--yolo", "--no-approval", "--dangerously-skip-permissions"):
+        return True
+    if any(
+        pair[0] in ("--mode", "--approvals") and pair[1] in ("off", "relaxed")
+        for pair in pairwise(word for arg in command.args for word in arg.split("=", 1))
+    ):
         return True
     if texts[:1] in (["call"], ["run"], ["chat"], ["batch"], ["cron"], ["serve"], ["resume"]):
         return command.has("--yes", "-y", "--yes-to", "--approve-all", "--auto-approve") or any(
@@ -79,6 +92,8 @@ def _agent_unguarded(command: Command) -> bool:
     }:
         return True
     name = command.name
+    if name == "cursor-agent":
+        return "-f" in command.flags
     if name == "gemini" or name == "qwen":
         return "-y" in command.flags
     if name == "aider":
@@ -100,12 +115,16 @@ RULES = (
             "hermes config set approvals.mode off",
             "hermes approvals allow 'rm *'",
             "hermes trust .",
+            "hermes memory approve 1a2b3c4d",
+            "hermes mcp approve files --yes",
             "cp evil.yaml .hermes/hermes_permissions.yaml",
         ),
         passes=(
             "cat ~/.hermes/config.yaml",
             "hermes approvals list",
             "hermes doctor",
+            "hermes memory history",
+            "hermes mcp test files",
             "hermes config get model",
             "echo x > config.yaml",
         ),

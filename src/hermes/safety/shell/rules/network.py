@@ -41,6 +41,8 @@ def _changes_firewall(command: Command) -> bool:
         return True
     if name == "ifconfig":
         return any(text in ("down", "up") for text in texts) or len(texts) > 1
+    if name == "resolvectl":
+        return texts[:1] in (["dns"], ["domain"], ["revert"], ["dnssec"]) and len(texts) > 2
     if name == "nmcli":
         return any(
             text in ("down", "delete", "off", "modify", "disconnect", "add") for text in texts
@@ -66,7 +68,7 @@ def _listens(command: Command) -> bool:
             re.search(r"\b(TCP|UDP|SCTP|OPENSSL|TCP4|TCP6|UDP4)\d?-(LISTEN|RECV)", text, re.I)
             for text in texts
         )
-    if name == "ssh":
+    if name in ("ssh", "autossh"):
         remote = [value.text for value in command.values("-R")]
         local = [value.text for value in command.values("-L", "-D")]
         return (
@@ -96,7 +98,7 @@ RULES = (
         "It changes firewall rules, routes or network interfaces.",
         programs=(
             "iptables ip6tables ebtables arptables nft ufw firewall-cmd pfctl setenforce ip route "
-            "ifconfig "
+            "ifconfig resolvectl "
             "nmcli netsh iptables-restore ip6tables-restore"
         ),
         when=_changes_firewall,
@@ -137,9 +139,10 @@ RULES = (
         "network.listener",
         "It opens a port to other machines.",
         programs=(
-            "nc ncat netcat socat ssh php ngrok cloudflared localtunnel lt bore chisel frpc frps "
-            "ttyd gotty "
-            "sshd telnetd dropbear vsftpd webfsd updog tailscale localhost.run serveo"
+            "nc ncat netcat socat ssh autossh httpd php ngrok cloudflared localtunnel lt bore "
+            "chisel frpc frps ttyd gotty "
+            "sshd telnetd dropbear vsftpd webfsd updog tailscale localhost.run serveo tmate upterm "
+            "sshx pagekite zrok rathole frp inlets gs-netcat wstunnel"
         ),
         when=lambda command: _opens(command),
         matches=(
@@ -172,11 +175,13 @@ RULES = (
 
 
 def _opens(command: Command) -> bool:
-    if command.name in ("nc", "ncat", "netcat", "socat", "ssh", "php"):
+    if command.name in ("nc", "ncat", "netcat", "socat", "ssh", "autossh", "php"):
         return _listens(command)
     texts = [word.text for word in command.operands]
     if command.name == "tailscale":
-        return texts[:1] in (["funnel"], ["serve"])
+        return texts[:1] in (["funnel"], ["serve"]) or "--ssh" in command.args
+    if command.name == "httpd":
+        return command.has("-p", "-f", "-h")
     if command.name == "cloudflared":
         return "tunnel" in texts
     if command.name == "ngrok":

@@ -95,6 +95,10 @@ def _changes_packages(command: Command) -> bool:
         return command.has("-i", "--install", "-a")
     if name in ("winget", "choco", "scoop"):
         return bool(texts) and texts[0] in ("install", "uninstall", "upgrade", "remove", "update")
+    if name == "zypper" and texts[:1] and texts[0] in ("in", "rm", "up", "dup", "ref", "si"):
+        return True
+    if name == "nix-collect-garbage":
+        return True
     return bool(texts) and texts[0] in _INSTALLS
 
 
@@ -159,8 +163,8 @@ RULES = (
         "packages.system",
         "It installs, removes or upgrades software for the whole machine.",
         programs=(
-            "apt apt-get aptitude dnf yum microdnf zypper apk pacman yay paru dpkg rpm brew port "
-            "snap flatpak "
+            "apt apt-get aptitude dnf dnf5 yum microdnf zypper apk pacman yay paru dpkg rpm brew "
+            "port snap flatpak nix-collect-garbage "
             "nix-env emerge slackpkg installpkg removepkg pkg pkgin pkg_add pkg_delete opkg "
             "rpm-ostree tdnf xbps-install "
             "xbps-remove eopkg softwareupdate winget choco scoop dpkg-reconfigure alien urpmi swupd"

@@ -109,13 +109,21 @@ RULES = (
         programs=(
             "useradd adduser userdel deluser usermod groupadd groupdel groupmod addgroup delgroup "
             "gpasswd "
-            "chpasswd vipw vigr visudo chsh chfn newusers dscl sysadminctl passwd chage pw"
+            "chpasswd vipw vigr visudo chsh chfn newusers dscl sysadminctl passwd chage pw net "
+            "pwconv homectl realm"
         ),
         when=lambda command: (
             not (
                 command.name == "dscl"
                 and any(w.text in ("-read", "-list", ".") for w in command.words[1:3])
                 and not any(t in ("-create", "-delete", "-append", "-passwd") for t in command.args)
+            )
+            and not (
+                command.name == "net"
+                and not (
+                    command.args[:1] in (["user"], ["localgroup"], ["group"], ["accounts"])
+                    and len(command.args) > 2
+                )
             )
             and not (
                 command.name in ("passwd", "chage")

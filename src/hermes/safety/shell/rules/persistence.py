@@ -23,6 +23,27 @@ def _schedules(command: Command) -> bool:
     return name in ("register-scheduledtask", "new-scheduledtask", "set-scheduledtask")
 
 
+def _changes_source(command: Command) -> bool:
+    texts = [word.text for word in command.operands]
+    if texts[:2] == ["config", "set"]:
+        texts = texts[2:]
+    elif texts[:1] == ["set"]:
+        texts = texts[1:]
+    else:
+        return False
+    name = texts[0].lower() if texts else ""
+    if "registry" in name and "auth" not in name:
+        # A mirror of one's own is usual; one that anybody on the way can replace is not.
+        return any(text.startswith("http://") for text in texts[1:])
+    return any(
+        part in name
+        for part in (
+            "script-shell", "ignore-scripts", "node-options", "index-url", "proxy",
+            "trusted-host", "find-links", "_auth", "strict-ssl", "cafile",
+        )
+    )  # fmt: skip
+
+
 def _adds_key(command: Command) -> bool:
     if command.name == "gh":
         return [word.text for word in command.operands[:2]] in (
@@ -69,6 +90,30 @@ RULES = (
             "systemd-run --on-calendar=daily ls",
         ),
         passes=("crontab -l", "atq", "at -l", "systemctl list-timers"),
+    ),
+    Rule(
+        "persist.trusted-code",
+        "It lets an editor run code of a file from now on.",
+        programs="code codium cursor windsurf",
+        when=lambda command: any(arg.endswith(".vsix") for arg in command.args),
+        matches=(
+            "code --install-extension evil.vsix",
+            "codium --install-extension=./a.vsix",
+            "cursor --force --install-extension x.vsix",
+        ),
+        passes=("code .", "code --list-extensions", "code --install-extension ms-python.python"),
+    ),
+    Rule(
+        "persist.package-source",
+        "It changes where a package manager gets code from, or what it runs.",
+        programs="npm pnpm yarn pip",
+        when=lambda command: _changes_source(command),
+        matches=(
+            "npm config set script-shell /tmp/x",
+            "pip config set global.index-url http://example.com",
+            "npm set //registry.example.com/:_authToken=x",
+        ),
+        passes=("npm config get registry", "pip config list", "npm config set fund false"),
     ),
     Rule(
         "persist.login-key",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from hermes.safety.shell.paths import is_credential, targets
 from hermes.safety.shell.rules.model import Rule
 from hermes.safety.shell.stream import ARCHIVE, ENVIRONMENT, SECRET
 
@@ -44,6 +45,50 @@ _DATA = (
 )
 
 
+# Subcommands that print what a store keeps.
+_PRINTING: dict[str, tuple[tuple[str, ...], ...]] = {
+    "gcloud": (
+        ("auth", "print-access-token"),
+        ("auth", "print-identity-token"),
+        ("auth", "application-default", "print-access-token"),
+        ("secrets", "versions", "access"),
+        ("sql", "generate-login-token"),
+        ("iam", "service-accounts", "keys", "create"),
+    ),
+    "az": (
+        ("account", "get-access-token"),
+        ("keyvault", "secret", "show"),
+        ("keyvault", "secret", "download"),
+        ("keyvault", "key", "download"),
+        ("storage", "account", "keys", "list"),
+        ("acr", "credential", "show"),
+        ("ad", "sp", "create-for-rbac"),
+    ),
+    "bw": (("get", "password"), ("get", "item"), ("get", "notes"), ("list",), ("export",)),
+    "lpass": (("show",), ("export",)),
+    "heroku": (("config",), ("config:get",), ("auth:token",), ("pg:credentials:url",)),
+    "npm": (("token", "list"), ("token", "create"), ("config", "get", "_authtoken")),
+    "doppler": (("secrets",),),
+    "infisical": (("secrets",), ("export",)),
+    "chamber": (("read",), ("export",), ("env",)),
+    "gopass": (("show",), ("cat",), ("otp",)),
+    "sops": (("decrypt",), ("exec-env",)),
+    "ansible-vault": (("view",), ("decrypt",)),
+    "fly": (("auth", "token"), ("tokens", "create")),
+    "flyctl": (("auth", "token"), ("tokens", "create")),
+    "railway": (("variables",),),
+    "databricks": (("secrets", "get-secret"), ("auth", "token"), ("tokens", "create")),
+    "docker-credential-desktop": (("get",), ("list",)),
+    "docker-credential-osxkeychain": (("get",), ("list",)),
+    "docker-credential-pass": (("get",), ("list",)),
+    "docker-credential-secretservice": (("get",), ("list",)),
+    "git-credential-osxkeychain": (("get",),),
+    "oci": (("secrets", "secret-bundle", "get"),),
+    "doctl": (("auth", "token"), ("registry", "docker-config")),
+    "glab": (("auth", "token"),),
+}
+
+
 def _sends_secret(command: Command) -> bool:
     urls = [word for word in command.operands if word.text]
     if urls and all(_LOCAL.match(word.text) for word in urls):
@@ -51,7 +96,8 @@ def _sends_secret(command: Command) -> bool:
     data = command.values(*_DATA)
     stdin = command.stdin
     uses_stdin = any(
-        word.text in ("@-", "-", "@/dev/stdin") or word.text.endswith("=@-") for word in data
+        word.text in ("@-", "-", "@/dev/stdin") or word.text.endswith(("=@-", "=<-"))
+        for word in data
     )
     if (
         stdin is not None
@@ -76,6 +122,21 @@ def _looks_up_output(command: Command) -> bool:
 
 def _copies_away(command: Command) -> bool:
     stdin = command.stdin
+    if command.name == "sftp" and stdin is not None and stdin.text:
+        words = [command.words[0].part(text) for text in stdin.text.split()]
+        return any(
+            is_credential(path, command.scope)
+            for word in words
+            for path in targets(word, command.scope)
+        )
+    if command.name in ("gh", "glab") and command.args[1:2] == ["create"]:
+        # A snippet is public to whoever has its address.
+        shared = command.args[0] in ("gist", "snippet") and any(
+            is_credential(path, command.scope)
+            for word in command.operands[2:]
+            for path in targets(word, command.scope)
+        )
+        return shared or (stdin is not None and bool(stdin.tags & {SECRET, ENVIRONMENT}))
     return stdin is not None and bool(stdin.tags & {SECRET, ENVIRONMENT})
 
 
@@ -101,18 +162,24 @@ def _prints_keys(command: Command) -> bool:
         return texts[:2] == ["auth", "token"] or (
             texts[:2] == ["auth", "status"] and command.has("-t", "--show-token")
         )
-    if name == "gcloud":
-        return "print-access-token" in texts or "print-identity-token" in texts
-    if name == "az":
-        return "get-access-token" in texts
+    if name in _PRINTING:
+        return any(tuple(texts[: len(path)]) == path for path in _PRINTING[name])
     if name == "aws":
         return (
             texts[:2]
-            in (["secretsmanager", "get-secret-value"], ["configure", "export-credentials"])
+            in (
+                ["secretsmanager", "get-secret-value"],
+                ["configure", "export-credentials"],
+                ["sts", "get-session-token"],
+            )
             or (texts[:1] == ["ssm"] and command.has("--with-decryption"))
             or texts[:3] == ["configure", "get", "aws_secret_access_key"]
         )
-    if name == "kubectl":
+    if name in ("kubectl", "oc"):
+        if texts[:2] == ["create", "token"] or (
+            texts[:2] == ["config", "view"] and command.has("--raw", "--flatten")
+        ):
+            return True
         return (
             texts[:1] == ["get"]
             and any(t.startswith("secret") for t in texts[1:2])
@@ -139,7 +206,17 @@ def _prints_keys(command: Command) -> bool:
         return False
     if name == "cmdkey":
         return "/list" in command.args
-    return name in ("mimikatz", "lazagne", "laZagne", "unshadow", "keyctl")
+    if name == "getent":
+        return texts[:1] in (["shadow"], ["gshadow"])
+    if name == "keyctl":
+        return texts[:1] in (["print"], ["read"], ["pipe"])
+    if name == "ssh-keygen":
+        return command.has("-y")
+    if name == "openssl":
+        return texts[:1] in (["rsa"], ["pkey"], ["ec"], ["pkcs12"]) and not (
+            {"-pubout", "-pubin", "-noout"} & set(command.args)
+        )
+    return name in ("mimikatz", "lazagne", "laZagne", "unshadow", "ssh2john", "gpg2john")
 
 
 RULES = (
@@ -196,9 +273,8 @@ RULES = (
         "secrets.sent-on",
         "It hands credentials to a program that sends them on.",
         programs=(
-            "mail mutt sendmail ssh scp sftp rclone xclip pbcopy gh slack nc ncat netcat socat "
-            "telnet ftp "
-            "openssl gpg"
+            "mail mutt sendmail ssh scp sftp rclone xclip pbcopy gh glab slack nc ncat netcat "
+            "socat telnet ftp openssl gpg"
         ),
         when=_copies_away,
         matches=(
@@ -212,9 +288,11 @@ RULES = (
         "secrets.printed",
         "It prints a secret out of a credential store.",
         programs=(
-            "gpg security git gh gcloud az aws kubectl vault op pass secret-tool cmdkey mimikatz "
-            "lazagne "
-            "unshadow"
+            "gpg security git gh gcloud az aws kubectl oc vault op pass secret-tool cmdkey "
+            "mimikatz lazagne unshadow ssh2john gpg2john getent keyctl openssl bw lpass heroku npm "
+            "doppler infisical chamber gopass sops ansible-vault fly flyctl railway databricks "
+            "docker-credential-desktop docker-credential-osxkeychain docker-credential-pass "
+            "docker-credential-secretservice git-credential-osxkeychain oci doctl glab"
         ),
         when=_prints_keys,
         matches=(

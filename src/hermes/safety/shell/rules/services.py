@@ -98,8 +98,12 @@ def _kills_many(command: Command) -> bool:
         if any(pid.startswith("-") for pid in pids):
             return True
         return (command.found and not command.has("-0")) or any(
-            word.stream is not None and "processes" in word.stream.tags
+            stream is not None and "processes" in stream.tags
             for word in command.words[1:]
+            for stream in (
+                word.stream,
+                *(command.scope.lookup(name).stream for name in word.variables),
+            )
         )
     return not command.has("-l", "--list", "-V", "--version", "-0")
 
@@ -167,12 +171,12 @@ RULES = (
         "It shuts the machine down, restarts it or sends it to sleep.",
         programs=(
             "shutdown reboot halt poweroff init telinit pm-suspend pm-hibernate restart-computer "
-            "stop-computer "
-            "loginctl"
+            "stop-computer loginctl rtcwake"
         ),
         when=lambda command: (
             (
-                (command.name not in ("init", "telinit", "loginctl"))
+                (command.name not in ("init", "telinit", "loginctl", "rtcwake"))
+                or (command.name == "rtcwake" and not {"no", "show", "-l"} & set(command.args))
                 or (
                     command.name == "loginctl"
                     and any(
@@ -197,7 +201,7 @@ RULES = (
     Rule(
         "process.kill-by-name",
         "It kills every process that fits a name.",
-        programs="killall pkill killall5 skill slay taskkill xkill",
+        programs="killall pkill killall5 skill slay taskkill xkill fkill kill-port killport",
         when=_kills_many,
         matches=(
             "killall node",

@@ -78,7 +78,7 @@ def _many(command: Command) -> bool:
     if not _is_windows(command) or _recursive(command):
         return False
     words = _targets(command)
-    if any(word.text == HOLE for word in words):
+    if any(word.text == HOLE for word in words) or (not words and command.stdin is not None):
         return True
     return kind_of_delete(words, command.scope, recursive=False, found=command.found) is not None
 
@@ -127,6 +127,26 @@ RULES = (
             "Remove-Item a.txt,b.txt b.txt",
         ),
         passes=("cmd /c del a.txt", "pwsh -c 'Remove-Item a.txt'", "pwsh -c 'gci *.log'"),
+    ),
+    Rule(
+        "windows.delete-each",
+        "It deletes each of the files that a command before it lists.",
+        programs="% foreach-object foreach",
+        when=lambda command: any(
+            name in word.text.lower().split() or word.text.lower().strip("{") == name
+            for word in command.words[1:]
+            for name in ("remove-item", "ri", "del", "erase", "rd", "rmdir")
+        ),
+        matches=(
+            "ls *.tmp | % { Remove-Item $_ }",
+            "gci | ForEach-Object { del $_ }",
+            "gci | foreach { ri $_ }",
+        ),
+        passes=(
+            "ls *.tmp | % { Write-Host $_ }",
+            "gci | ForEach-Object { echo $_ }",
+            "Remove-Item a.txt",
+        ),
     ),
     Rule(
         "windows.mirrored",
@@ -179,7 +199,8 @@ RULES = (
             "add-localgroupmember netsh vssadmin "
             "wbadmin icacls takeown bcdedit disable-windowsoptionalfeature new-netfirewallrule "
             "remove-service spps clear-eventlog "
-            "clear-recyclebin remove-localuser reset-computermachinepassword"
+            "clear-recyclebin remove-localuser reset-computermachinepassword new-service "
+            "disable-computerrestore start-process enable-psremoting set-acl"
         ),
         when=lambda command: (
             not (
@@ -187,6 +208,10 @@ RULES = (
                     command.name == "stop-process"
                     and any(word.text.isdigit() for word in command.operands)
                     and not command.found
+                )
+                or (
+                    command.name == "start-process"
+                    and not any(arg.lower() == "runas" for arg in command.args)
                 )
                 or (
                     command.name in ("vssadmin", "wbadmin")
@@ -215,7 +240,14 @@ RULES = (
     Rule(
         "windows.emptied",
         "It empties a file.",
-        programs="clear-content clc",
+        programs="clear-content clc set-content sc",
+        when=lambda command: (
+            command.name in ("clear-content", "clc")
+            or any(
+                tuple(word.variables) == ("null",) or word.text.lower() == "$null"
+                for word in command.words
+            )
+        ),
         matches=("pwsh -c 'Clear-Content a.log'", "pwsh -c 'clc a.log'", "Clear-Content a.log"),
         passes=("pwsh -c 'Get-Content a.log'", "pwsh -c 'Add-Content a.log x'", "clear"),
     ),

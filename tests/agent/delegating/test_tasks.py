@@ -5,96 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.agent.delegating.script import Answer, hand, lets_delegate, report
 
-from hermes.agent.agent import Agent
-from hermes.agent.delegating import BLOCKED
+from hermes.agent.delegating.offering import BLOCKED
 from hermes.core import ToolCall, ToolContext, ToolRegistry, tool
 from hermes.runtime import bridge
 from hermes.runtime.app import App
 from hermes.stores.checkpoints.shared import checkpoints
 from hermes.stores.sessions import Sessions
-from hermes.testing import Call, ScriptedModel, Turn
-
-Answer = Callable[[dict[str, Any]], Turn | str]
-
-
-@pytest.fixture
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    work = tmp_path / "work"
-    work.mkdir()
-    monkeypatch.chdir(work)
-    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "HERMES_MODEL"):
-        monkeypatch.delenv(name, raising=False)
-    return work
-
-
-@pytest.fixture
-def ask(work: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
-    """An agent whose model answers the root by a script, and each child by its goal."""
-    models: list[ScriptedModel] = []
-    agents: list[Agent] = []
-
-    def make(
-        *script: Any, children: dict[str, list[Any]] | None = None, **more: Any
-    ) -> tuple[Agent, ScriptedModel]:
-        root, lock = list(script), threading.Lock()
-
-        def answer(request: dict[str, Any]) -> Turn | str:
-            with lock:
-                goal = goal_of(request)
-                queue = root if goal is None else (children or {})[goal]
-                said = queue.pop(0)
-            answered: Turn | str = said(request) if callable(said) else said
-            return answered
-
-        model = ScriptedModel(then=answer).__enter__()
-        models.append(model)
-        monkeypatch.setenv("OPENAI_BASE_URL", model.url)
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
-        more.setdefault("app", App())
-        more.setdefault("approver", lets_delegate)
-        agents.append(Agent("openai/gpt-4o", **more))
-        return agents[-1], model
-
-    yield make
-    for model in models:
-        model.closing.set()
-    for agent in agents:
-        agent.close()
-        agent.app.close()
-    for model in models:
-        model.close()
-
-
-def lets_delegate(request: Any) -> str | None:
-    """A person who lets tasks be handed on, and can't be asked about anything else."""
-    return "once" if request.tool == "delegate_task" else None
-
-
-def goal_of(request: dict[str, Any]) -> str | None:
-    """The first line of the task that a child was given; None when the root is asking."""
-    system, first = request["messages"][:2]
-    if "Another agent handed you" not in system["content"]:
-        return None
-    return str(first["content"]).split("\n")[0]
-
-
-def hand(*goals: str, **more: Any) -> Turn:
-    if len(goals) == 1:
-        return Turn(calls=[Call("delegate_task", {"goal": goals[0], **more})])
-    tasks = [{"goal": goal} for goal in goals]
-    return Turn(calls=[Call("delegate_task", {"tasks": tasks, **more})])
-
-
-def report(model: ScriptedModel) -> Any:
-    """What the root was told last by a tool."""
-    roots = [request for request in model.requests if goal_of(request) is None]
-    return json.loads([m["content"] for m in roots[-1]["messages"] if m["role"] == "tool"][-1])
+from hermes.testing import Call, Turn
 
 
 def test_a_task_is_carried_out_by_a_fresh_agent(work: Path, ask: Any) -> None:
@@ -227,7 +150,7 @@ def test_what_a_child_changed_is_reported_and_undone_with_the_turn(work: Path, a
 
 def test_a_child_past_its_time_is_stopped_and_says_how_far_it_got(work: Path, ask: Any) -> None:
     agent, model = ask(
-        hand("wait", timeout_seconds=0.6),
+        hand("wait", timeout_seconds=2),
         "too slow",
         children={
             "wait": [
@@ -240,8 +163,8 @@ def test_a_child_past_its_time_is_stopped_and_says_how_far_it_got(work: Path, as
     assert agent.run("go") == "too slow"
 
     said = report(model)
-    assert said["status"] == "timed_out"
-    assert "0.6" in said["reason"]
+    assert said["status"] == "timeout"
+    assert said["reason"] == "stopped: timeout_seconds 2"
     assert said["text"].startswith(("Half of the ans", "I begin."))
     assert said["files_changed"] == [str(work / "a.txt")]
     assert said["tokens"]["input"] > 0
@@ -257,7 +180,7 @@ def test_a_child_without_a_sign_of_life_is_stopped(work: Path, ask: Any) -> None
 
     agent.run("go")
 
-    assert report(model)["status"] == "idle"
+    assert report(model)["status"] == "idle_timeout"
 
 
 def test_one_that_fails_leaves_the_others_alone(work: Path, ask: Any) -> None:
@@ -353,6 +276,40 @@ def test_a_stopped_call_stops_its_children_and_the_parent_goes_on(work: Path, as
 
     assert agent.run("go") == "stopped, then"
     assert "stopped" in str(report(model))
+
+
+def test_of_two_that_write_one_file_the_second_hears_of_the_first(work: Path, ask: Any) -> None:
+    (work / "a.txt").write_text("old\n")
+    both_read, written = threading.Barrier(2, timeout=10), threading.Event()
+
+    def write(text: str) -> Turn:
+        return Turn(calls=[Call("write_file", {"path": "a.txt", "content": text})])
+
+    def first(_: Any) -> Turn:
+        both_read.wait()
+        return write("one\n")
+
+    def second(_: Any) -> Turn:
+        both_read.wait()
+        written.wait(10)
+        return write("two\n")
+
+    look = Turn(calls=[Call("read_file", {"path": "a.txt"})])
+    seen: list[Any] = []
+    agent, _ = ask(
+        hand("one", "two"),
+        "done",
+        children={
+            "one": [look, first, lambda _: (written.set(), "wrote it")[1]],
+            "two": [look, second, lambda r: (seen.append(r["messages"][-1]), "could not")[1]],
+        },
+    )
+
+    agent.run("go")
+
+    assert (work / "a.txt").read_text() == "one\n"
+    assert "was changed by" in seen[0]["content"]
+    assert "root/1" in seen[0]["content"]
 
 
 def test_state_of_a_child_is_its_own(work: Path, ask: Any) -> None:

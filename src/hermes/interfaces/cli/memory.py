@@ -1,0 +1,209 @@
+"""`hermes memory`: what is remembered, what waits for review, and how it came to be."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from hermes.core.errors import HermesError
+from hermes.interfaces.cli.approval import can_ask
+from hermes.interfaces.cli.commands import DONE, FAILED
+from hermes.interfaces.cli.reviewing import approve, when, would_do
+from hermes.runtime.reviews import Reviews
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from hermes.interfaces.cli.main import CliApp
+    from hermes.runtime.reviews import Review
+
+_TARGETS = ("memory", "user")
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Describe the options."""
+    parser.set_defaults(run=_list, json=False)
+    actions = parser.add_subparsers(metavar="ACTION")
+    listing = actions.add_parser("list", help="what is remembered (the default)")
+    listing.set_defaults(run=_list)
+    review = actions.add_parser("review", help="what waits for you, where it came from; decide")
+    review.add_argument("id", nargs="*", metavar="ID", help="only these")
+    review.set_defaults(run=_review)
+    approve = actions.add_parser("approve", help="have something done that waits for review")
+    approve.add_argument("id", nargs="+", metavar="ID")
+    approve.add_argument(
+        "--anyway", action="store_true", help="also when the file has changed since"
+    )
+    approve.set_defaults(run=_approve)
+    reject = actions.add_parser("reject", help="drop something that waits for review")
+    reject.add_argument("id", nargs="+", metavar="ID")
+    reject.set_defaults(run=_reject)
+    history = actions.add_parser("history", help="every change, by whom; what was decided")
+    history.set_defaults(run=_history)
+    restore = actions.add_parser("restore", help="bring back a file as it was before a change")
+    restore.add_argument("number", type=int, metavar="NUMBER", help="as `history` shows it")
+    restore.set_defaults(run=_restore)
+    for action in (history, restore):
+        action.add_argument(
+            "--of", choices=_TARGETS, default="memory", help="MEMORY.md, or USER.md"
+        )
+    for action in (listing, review, approve, reject, history, restore):
+        action.add_argument("--json", action="store_true", help="for programs")
+
+
+def _list(app: CliApp, options: Namespace) -> int:
+    from hermes.stores.memory import Memory
+
+    waiting = Reviews().pending()
+    files = [Memory(target) for target in ("memory", "user")]
+    if options.json:
+        shown = {
+            one.target: {"path": one.path, "entries": one.entries(), "limit": one.limit}
+            for one in files
+        }
+        app.emit({**shown, "pending": [review.id for review in waiting]})
+        return DONE
+    for one in files:
+        entries = one.entries()
+        size = len(one.text())
+        app.out(app.styled(f"{one.file} ({size:,} of {one.limit:,} characters)", "bold"))
+        for entry in entries:
+            for number, line in enumerate(entry.splitlines()):
+                app.out(f"{'  ' if number else '- '}{_visible(line)}")
+        if not entries:
+            app.out("  nothing yet")
+    if waiting:
+        count = len(waiting)
+        app.note(
+            f"{count} more wait{'s' if count == 1 else ''} for your review: hermes memory review"
+        )
+    return DONE
+
+
+def _review(app: CliApp, options: Namespace) -> int:
+    reviews = Reviews()
+    chosen = [reviews.find(one) for one in options.id] if options.id else reviews.pending()
+    if options.json:
+        app.emit([{**one.plain(), "would_do": would_do(one)} for one in chosen])
+        return DONE
+    for review in chosen:
+        _show(app, review)
+        if can_ask():
+            _ask(app, reviews, review)
+        app.out()
+    if not chosen:
+        app.note("nothing waits for review")
+    elif not can_ask():
+        app.note("hermes memory approve ID has it done, hermes memory reject ID drops it")
+    return DONE
+
+
+def _show(app: CliApp, review: Review) -> None:
+    app.out(app.styled(f"{review.id}  {review.kind}, by {review.tool}", "bold"))
+    who = " ".join(filter(None, (review.front_door, review.session, review.agent)))
+    app.table(
+        [
+            ("when", when(review.at)),
+            ("who", who),
+            ("after reading", ", ".join(map(_visible, review.sources))),
+            *([("changed since", ", ".join(found))] if (found := review.outdated()) else []),
+        ]
+    )
+    for line in would_do(review).splitlines():
+        style = {"+": "green", "-": "red"}.get(line[:1])
+        shown = _visible(line)
+        app.out(app.styled(shown, style) if style else shown)
+
+
+def _ask(app: CliApp, reviews: Reviews, review: Review) -> None:
+    app.stderr.write("[a]pprove, [r]eject, anything else leaves it: ")
+    app.stderr.flush()
+    said = sys.stdin.readline().strip().lower()
+    if said in ("a", "approve"):
+        _carried_out(app, reviews, review, anyway=True)
+    elif said in ("r", "reject"):
+        reviews.settle(review, "rejected", "cli")
+        app.out(f"Rejected {review.id}")
+
+
+def _approve(app: CliApp, options: Namespace) -> int:
+    reviews = Reviews()
+    done = [
+        _carried_out(app, reviews, reviews.find(one), anyway=options.anyway, json=options.json)
+        for one in options.id
+    ]
+    return DONE if all(done) else FAILED
+
+
+def _carried_out(
+    app: CliApp, reviews: Reviews, review: Review, *, anyway: bool, json: bool = False
+) -> bool:
+    if not anyway and (changed := review.outdated()):
+        raise HermesError(
+            f"{', '.join(changed)} has changed since {review.id} was asked for",
+            hint=f"Look again: hermes memory review {review.id}; then approve it with --anyway.",
+        )
+    outcome = approve(app, reviews, review)
+    if json:
+        app.emit({"id": review.id, "state": review.state, "error": outcome.error})
+    elif outcome.ok:
+        app.out(f"Approved {review.id}: {review.tool} was carried out")
+    else:
+        app.note(f"{review.id} still waits: {outcome.error}")
+    return outcome.ok
+
+
+def _reject(app: CliApp, options: Namespace) -> int:
+    reviews = Reviews()
+    for one in options.id:
+        review = reviews.find(one)
+        reviews.settle(review, "rejected", "cli")
+        if options.json:
+            app.emit({"id": review.id, "state": review.state})
+        else:
+            app.out(f"Rejected {review.id}")
+    return DONE
+
+
+def _history(app: CliApp, options: Namespace) -> int:
+    from hermes.stores.memory import Memory
+
+    versions = Memory(options.of).versions()
+    settled = Reviews().settled()
+    if options.json:
+        import msgspec
+
+        decided = [one.plain() for one in settled]
+        app.emit({"changes": msgspec.to_builtins(versions), "reviews": decided})
+        return DONE
+    for version in versions:
+        app.out(
+            f"{version.number:>5}  {when(version.at)}  {version.action:<8} {version.by}".rstrip()
+        )
+        for mark, style, said in (("-", "red", version.went), ("+", "green", version.came)):
+            for text in said:
+                app.out(app.styled(f"       {mark} {_visible(text)}", style))
+    for one in settled:
+        app.out(
+            f"{one.id}  {when(one.settled_at)}  {one.state} by {one.by}: {one.tool}, {one.kind}"
+        )
+    if not versions and not settled:
+        app.note("nothing was changed yet")
+    return DONE
+
+
+def _restore(app: CliApp, options: Namespace) -> int:
+    from hermes.stores.memory import Memory
+
+    memory = Memory(options.of)
+    change = memory.restore(options.number, by="cli")
+    if options.json:
+        app.emit({"file": memory.file, **change._asdict()})
+        return DONE
+    what = f"is as it was before change {options.number}" if change.changed else "was like that"
+    app.out(f"{memory.file} {what}: {change.entries} entries")
+    return DONE
+
+
+def _visible(text: str) -> str:
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)

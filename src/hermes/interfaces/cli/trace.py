@@ -1,0 +1,139 @@
+"""`hermes trace`: what was done, within what, and how long it took."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from hermes.core.errors import HermesError
+from hermes.interfaces.cli.commands import DONE
+from hermes.runtime.span_files import SpanFiles
+from hermes.runtime.traces import INPUT, OUTPUT, meant, traces
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from typing import Any
+
+    from hermes.interfaces.cli.main import CliApp
+    from hermes.runtime.traces import Trace
+
+_MARKS = {"ok": "", "open": "… ", "error": "✗ ", "refused": "⊘ ", "cancelled": "■ "}
+_WORDS = {"open": "not ended", "cancelled": "cancelled"}
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Describe the options."""
+    parser.set_defaults(run=_list, count=20, json=False)
+    actions = parser.add_subparsers(metavar="ACTION")
+    listing = actions.add_parser("list", help="those that began last first (the default)")
+    listing.add_argument("-n", "--count", type=int, default=20, metavar="N")
+    listing.set_defaults(run=_list)
+    show = actions.add_parser("show", help="one as a tree")
+    show.add_argument(
+        "id", nargs="?", default="last", metavar="ID", help="a session, a trace, or `last`"
+    )
+    show.set_defaults(run=_show)
+    for action in (listing, show):
+        action.add_argument("--json", action="store_true", help="for programs")
+
+
+def _list(app: CliApp, options: Namespace) -> int:
+    if options.count < 1:
+        raise HermesError(f"--count must be at least 1, not {options.count}")
+    found = [trace.summary() for trace in _traces(app)[: options.count]]
+    if options.json:
+        app.emit(found)
+        return DONE
+    app.table([_row(summary) for summary in found])
+    if not found:
+        app.note("no traces yet")
+    return DONE
+
+
+def _row(summary: dict[str, Any]) -> tuple[str, ...]:
+    at = time.strftime("%m-%d %H:%M", time.localtime(summary["started"]))
+    told = [summary["session"] or _label({"name": summary["name"], "attributes": {}})]
+    counts = (("model_calls", "model"), ("tool_calls", "tool"), ("agents", "agent"))
+    told += [f"{summary[key]} {word}" for key, word in counts if summary[key]]
+    if summary["input_tokens"] or summary["output_tokens"]:
+        told.append(f"{summary['input_tokens']:,}→{summary['output_tokens']:,}")
+    told += [f"{summary[key]} {key}" for key in ("errors", "open") if summary[key]]
+    return summary["trace_id"][:8], at, _duration(summary["seconds"]), ", ".join(told)
+
+
+def _show(app: CliApp, options: Namespace) -> int:
+    chosen = meant(_traces(app), options.id)
+    if options.json:
+        app.emit([{**trace.summary(), "tree": trace.spans} for trace in chosen])
+        return DONE
+    for trace in chosen:
+        at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(trace.started))
+        app.out(f"{trace.id[:8]}  {at}")
+        for drawn, span in trace.tree():
+            _draw(app, drawn, span)
+    return DONE
+
+
+def _draw(app: CliApp, drawn: str, span: dict[str, Any]) -> None:
+    """One span: its branch, what it is, how long it took; trouble in a line of its own."""
+    status = span["status"]
+    ended = span["end_time_unix_nano"]
+    took = _duration((ended - span["start_time_unix_nano"]) / 1e9) if ended else "…"
+    app.branch(drawn, f"{_MARKS.get(status, '')}{_label(span)}", took)
+    trouble = str(span.get("error") or "") if status != "ok" else ""
+    if trouble or status in _WORDS:
+        ahead = drawn.replace("├ ", "│ ").replace("└ ", "  ")
+        app.branch(f"{ahead}  ", trouble or _WORDS[status])
+
+
+def _label(span: dict[str, Any]) -> str:
+    """What a span is, in few words."""
+    about = span["attributes"]
+    kind = about.get("hermes.kind", "")
+    if kind == "chat":
+        tokens = f"{about.get(INPUT, 0):,}→{about.get(OUTPUT, 0):,}" if INPUT in about else ""
+        purpose = f"({about['hermes.purpose']})" if about.get("hermes.purpose") else ""
+        words = ("chat", about.get("gen_ai.request.model", ""), tokens, purpose)
+        return " ".join(str(word) for word in words if word)
+    if kind == "tool":
+        return f"{about.get('gen_ai.tool.name', '?')} {_told(about)}".rstrip()
+    if kind == "agent":
+        return f"agent {about.get('gen_ai.agent.name', '')}"
+    if kind == "turn":
+        return f"turn {about.get('hermes.turn', '')}"
+    if kind == "approval":
+        answer = about.get("hermes.approval.answer", "")
+        by = about.get("hermes.approval.by", "")
+        return f"approval {answer}{f' by {by}' if by and answer != 'nobody' else ''}"
+    name = str(span["name"])
+    return name.removeprefix("execute_tool ")
+
+
+def _told(about: dict[str, Any]) -> str:
+    """The argument that says most of a call."""
+    import json
+
+    try:
+        given = json.loads(about.get("gen_ai.tool.call.arguments") or "{}")
+    except ValueError:
+        # Cut, for it was long.
+        return ""
+    texts = [value for value in given.values() if isinstance(value, str)] if given else []
+    return texts[0] if texts else ""
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.3g} ms" if seconds < 0.0995 else f"{seconds * 1000:.0f} ms"
+    if seconds < 99.5:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _traces(app: CliApp) -> list[Trace]:
+    found = traces(SpanFiles().read())
+    if not found and not app.config.get("trace.enabled"):
+        app.note("traces are turned off: hermes config set trace.enabled true")
+    return found

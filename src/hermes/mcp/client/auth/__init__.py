@@ -1,0 +1,7 @@
+"""Logging in to servers on the network: OAuth 2.1.
+
+tokens      what a login gave, on disk for its owner alone
+provider    what puts a token into each request, and renews it; never asks anybody
+login       a person logs in: in a browser (PKCE), or with a code on another device
+discovery   where a server's login is, for the second of these
+"""

@@ -1,0 +1,416 @@
+"""One server's connection: made, kept, made again, and what passes over it.
+
+Everything here runs in the loop of `Servers`. The SDK's client lives inside the one task that
+`Link.run` is, so that it is opened and closed where it was opened; calls come from other tasks.
+
+    idle          not wanted yet
+    connecting    being started or reached
+    connected     calls go through
+    ending        lost, and its process being ended; a call waits for the next connection
+    waiting       lost; the next try comes after a pause, or with the next call
+    failed        given up, with the reason; a call tries once more
+    needs_reauth  somebody has to log in again: `hermes mcp login`
+    unusable      its definition says why
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+import httpx2
+import mcp_types as types
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from hermes import __version__
+from hermes.core.errors import ConfigError, HermesError, ToolError
+from hermes.mcp.client.asking import listing_of
+from hermes.mcp.client.bridging import Bridging
+from hermes.mcp.client.packages import check_package
+from hermes.mcp.client.spawning import launch_of
+from hermes.mcp.client.stdio import pipes
+from hermes.mcp.client.trouble import (
+    NeedsLoginError,
+    call_trouble,
+    connect_trouble,
+    innermost,
+    is_lost,
+)
+from hermes.mcp.client.wire import Reading, Wire, Writing, mend_result
+from mcp import Client, MCPError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+    from typing import Any
+
+    from hermes.mcp.client.behalf import Behalf
+    from hermes.mcp.client.journal import Journal
+    from hermes.mcp.client.listing import Listing
+    from hermes.mcp.client.settings import Server, Settings
+    from hermes.mcp.client.stdio import Pipes
+
+MOST_TRIES = 5
+PAUSE_SECONDS = 0.5
+# A connection that held so long was no failed try.
+STEADY_SECONDS = 10.0
+# A server that was just given up on is not tried again for every call.
+REST_SECONDS = 5.0
+_SETTLE_SECONDS = 0.05
+# What a connection can fail with, besides groups of these.
+_TROUBLE = (
+    HermesError,
+    MCPError,
+    ValidationError,
+    OSError,
+    RuntimeError,
+    httpx2.HTTPError,
+    anyio.BrokenResourceError,
+    anyio.ClosedResourceError,
+)
+
+
+class Link:
+    """The connection to one server."""
+
+    def __init__(
+        self,
+        server: Server,
+        journal: Journal,
+        *,
+        project: str,
+        settings: Settings,
+        legacy: bool,
+        on_state: Callable[[Link], None],
+        on_listing: Callable[[Link, Listing], None],
+    ) -> None:
+        self.server = server
+        self.journal = journal
+        self.state = "idle"
+        self.reason = ""
+        self.since = time.monotonic()
+        self.notes: list[str] = []
+        self.tries = 0
+        self.connects = 0
+        # Why the last connection ended.
+        self.lost = ""
+        self.listing: Listing | None = None
+        self.pid = 0
+        self._project = project
+        self._settings = settings
+        self._legacy = legacy
+        self._on_state = on_state
+        self._on_listing = on_listing
+        self._bridging = Bridging(server, journal, project)
+        self._client: Client | None = None
+        self._pipes: Pipes | None = None
+        self._wire = Wire()
+        self._wanted = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self._stirred = asyncio.Event()
+        self._stale = self._dropped = False
+        self._waiting: list[asyncio.Future[None]] = []
+        # Tools that want to know more before they answer.
+        self._asking: set[str] = set()
+
+    # -- keeping it ---------------------------------------------------------------------------
+
+    def want(self) -> None:
+        """Have it connected, now and from now on."""
+        self._wanted.set()
+        self._hurry.set()
+
+    def drop(self) -> None:
+        """End this connection; the next one is made at once."""
+        self._dropped = True
+        self._stirred.set()
+        self.want()
+
+    def give_up(self, reason: str) -> None:
+        """Say to everybody that nothing will come of this server any more."""
+        self._client = None
+        self._set("failed", reason)
+        self._answer_waiting()
+
+    async def run(self) -> None:
+        """Keep the server connected while it is wanted, until cancelled."""
+        while True:
+            await self._wanted.wait()
+            self._hurry.clear()
+            begun = time.monotonic()
+            connects = self.connects
+            reason, final = await self._once()
+            tried_in_vain = connects == self.connects
+            self.lost = reason
+            if self._dropped or time.monotonic() - begun > STEADY_SECONDS:
+                self.tries = 0
+            self._dropped = False
+            self.tries += 1
+            if final or self.tries >= MOST_TRIES:
+                self.tries = 0
+                self._wanted.clear()
+                self._set(final or "failed", reason)
+                self._answer_waiting()
+                continue
+            self._set("waiting", reason)
+            if tried_in_vain:
+                self._answer_waiting()
+            elif self._waiting:
+                # Somebody called while the old connection was being ended.
+                continue
+            pause = PAUSE_SECONDS * 2 ** (self.tries - 1) * random.uniform(0.8, 1.2)
+            try:
+                await asyncio.wait_for(self._hurry.wait(), pause)
+            except TimeoutError:
+                continue
+
+    async def _once(self) -> tuple[str, str]:
+        """One connection, to its end: why it ended, and the state when trying again is no use."""
+        self._set("connecting")
+        self._forget()
+        connected = False
+        try:
+            async with asyncio.timeout(self.server.connect_seconds) as limit:
+                await check_package(self.server, self._settings, self.notes)
+                async with self._new_client() as client:
+                    listing = await listing_of(client, self._wire, self.server)
+                    limit.reschedule(None)
+                    connected = True
+                    self._open(client)
+                    self._take(listing)
+                    try:
+                        await self._serve(client)
+                    finally:
+                        self._client, self.state = None, "ending"
+        except TimeoutError:
+            return f"it did not answer within {self.server.connect_seconds:g} s", ""
+        except NeedsLoginError as error:
+            return str(error), "needs_reauth"
+        except ConfigError as error:
+            return _sentence(error), "failed"
+        except _TROUBLE as error:
+            return self._ended() or connect_trouble(error), ""
+        except BaseExceptionGroup as group:
+            if isinstance(innermost(group), NeedsLoginError):
+                return connect_trouble(group), "needs_reauth"
+            if isinstance(first := innermost(group), ConfigError):
+                return _sentence(first), "failed"
+            return self._ended() or connect_trouble(group), ""
+        finally:
+            self._client = None
+            self.pid = 0
+            if not connected and self._pipes is not None and self._pipes.lost:
+                # It may have died of how it was asked which protocol it speaks.
+                self._legacy = not self._legacy
+        return self._ended() or "the connection was ended", ""
+
+    def _forget(self) -> None:
+        """Let go of the connection before."""
+        self._wire, self._pipes, self._dropped = Wire(), None, False
+        self._stirred.clear()
+
+    def _ended(self) -> str:
+        """How the program ended, with its last words."""
+        if self._pipes is None or not (how := self._pipes.program.how()):
+            return ""
+        last = self.journal.last(1) if not self._pipes.program.failure else []
+        return f"it {how}" + (f": {last[0]}" if last else "")
+
+    def _open(self, client: Client) -> None:
+        self._client = client
+        self.connects += 1
+        self.pid = self._pipes.program.pid if self._pipes is not None else 0
+        self._legacy = client.protocol_version not in MODERN_PROTOCOL_VERSIONS
+        self._hurry.clear()
+        self._set("connected")
+        self._answer_waiting()
+
+    def _set(self, state: str, reason: str = "") -> None:
+        self.state, self.reason = state, reason
+        self.since = time.monotonic()
+        if reason:
+            self.journal.note(f"{state}: {reason}")
+        self._on_state(self)
+
+    def _answer_waiting(self) -> None:
+        """Let those go on who waited for how this try would end."""
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            if not one.done():
+                one.set_result(None)
+
+    def _new_client(self) -> Client:
+        bridging = self._bridging
+        return Client(
+            self._transport(),
+            cache=None,
+            mode="legacy" if self._legacy else "auto",
+            client_info=types.Implementation(name="hermes", version=__version__),
+            message_handler=self._heard,
+            logging_callback=bridging.log,
+            elicitation_callback=bridging.elicit,
+            list_roots_callback=bridging.roots,
+            sampling_callback=bridging.sample if self.server.sampling else None,
+        )
+
+    @asynccontextmanager
+    async def _transport(self) -> AsyncIterator[tuple[Reading, Writing]]:
+        if self.server.remote:
+            from hermes.mcp.client.http import http_streams
+
+            async with http_streams(self.server) as (read, write):
+                yield Reading(read, self._wire), Writing(write, self._wire)
+            return
+        launch = launch_of(self.server, self._project)
+        async with pipes(launch, self.server.name, self.journal, self._stirred.set) as found:
+            self._pipes = found
+            yield Reading(found, self._wire), Writing(found, self._wire)
+
+    async def _serve(self, client: Client) -> None:
+        """Stay until the connection is lost or dropped, taking in what changes meanwhile."""
+        listening = None
+        if not self._legacy:
+            listening = asyncio.ensure_future(self._listen(client))
+        try:
+            while True:
+                await self._stirred.wait()
+                self._stirred.clear()
+                if self._dropped or (self._pipes is not None and self._pipes.lost):
+                    return
+                if self._stale:
+                    # Servers announce one change several times.
+                    await asyncio.sleep(_SETTLE_SECONDS)
+                    self._stale = False
+                    try:
+                        self._take(await listing_of(client, self._wire, self.server))
+                    except (MCPError, ValidationError) as error:
+                        self.journal.note(f"its tools can't be listed: {connect_trouble(error)}")
+        finally:
+            if listening is not None:
+                listening.cancel()
+
+    async def _listen(self, client: Client) -> None:
+        """Hear of changes, from servers that tell only who listens."""
+        capabilities = client.server_capabilities
+        tools = bool(capabilities.tools and capabilities.tools.list_changed)
+        if not tools:
+            return
+        try:
+            async with client.listen(tools_list_changed=True) as changes:
+                async for _ in changes:
+                    self._note_change()
+        except (MCPError, RuntimeError, OSError) as error:
+            self.journal.note(f"changes are not heard of any more: {connect_trouble(error)}")
+
+    async def _heard(self, message: Any) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self._note_change()
+
+    def _note_change(self) -> None:
+        self._stale = True
+        self._stirred.set()
+
+    def _take(self, listing: Listing) -> None:
+        self.listing = listing
+        self._on_listing(self, listing)
+
+    # -- using it -----------------------------------------------------------------------------
+
+    async def ready(self) -> Client:
+        """The client, connected now if need be; raises `ToolError` with the reason."""
+        if self._client is not None:
+            return self._client
+        resting = self.state in ("failed", "needs_reauth") and not self._wanted.is_set()
+        if not resting or time.monotonic() - self.since >= REST_SECONDS:
+            self.want()
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiter)
+            await waiter
+        return self._reached()
+
+    def _reached(self) -> Client:
+        if self._client is None:
+            raise ToolError(
+                f"the server {self.server.name} can't be reached: {self.reason}",
+                hint=f"hermes mcp test {self.server.name}",
+            )
+        return self._client
+
+    async def call(self, tool: str, arguments: dict[str, Any], behalf: Behalf) -> dict[str, Any]:
+        """Call a tool; what the server answered, as the protocol writes it."""
+        context = behalf.context
+
+        def report(progress: float, total: float | None, message: str | None) -> None:
+            fraction = progress / total if total and 0 <= progress <= total else None
+            context.progress(message or f"{progress:g}", fraction=fraction)
+
+        async def told(progress: float, total: float | None, message: str | None) -> None:
+            report(progress, total, message)
+
+        watched = context.report is not None
+        seconds = self.server.call_seconds
+
+        async def call(client: Client) -> dict[str, Any]:
+            found = self._pipes
+            if found is not None and tool not in self._asking:
+                answer = await found.direct.call(
+                    tool,
+                    arguments,
+                    seconds=seconds,
+                    meta=self._wire.meta,
+                    report=report if watched else None,
+                )
+                if answer.get("resultType", "complete") == "complete":
+                    mend_result(answer)
+                    return answer
+                # It wants to know something first: the SDK knows how to go on from there.
+                self._asking.add(tool)
+            said = await client.call_tool(
+                tool,
+                arguments,
+                read_timeout_seconds=seconds,
+                progress_callback=told if watched else None,
+            )
+            whole: dict[str, Any] = said.model_dump(by_alias=True, mode="json", exclude_none=True)
+            return whole
+
+        result: dict[str, Any] = await self.use(call, tool, behalf)
+        return result
+
+    async def use(
+        self, work: Callable[[Client], Awaitable[Any]], what: str, behalf: Behalf | None
+    ) -> Any:
+        """Do something with the client for somebody; trouble comes as a `ToolError`."""
+        client = await self.ready()
+        begun = time.monotonic()
+        with self._bridging.on_behalf_of(behalf):
+            try:
+                answer = await work(client)
+            except (*_TROUBLE, BaseExceptionGroup) as error:
+                failure = error
+            else:
+                # Whatever happened before: it works.
+                self.tries = 0
+                return answer
+        seconds = time.monotonic() - begun
+        if is_lost(failure, self.server):
+            # Why it was lost is known in a moment.
+            self._stirred.set()
+            await self._parted(client)
+        raise call_trouble(failure, self, what, seconds)
+
+    async def _parted(self, client: Client) -> None:
+        """Wait until a lost connection is known to be so; one that only we lost is dropped."""
+        for _ in range(60):
+            if self._client is not client and self.state != "ending":
+                return
+            await asyncio.sleep(_SETTLE_SECONDS)
+        self.drop()
+
+
+def _sentence(error: HermesError) -> str:
+    return f"{error} ({error.hint})" if error.hint else str(error)

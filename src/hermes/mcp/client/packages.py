@@ -1,0 +1,173 @@
+"""Packages that are fetched to be run (`npx`, `uvx` and the like): known to be malware, or not.
+
+Before such a server is started, the OSV database is asked for malware reports on its package. What
+it said is remembered for a day. Where it can't be reached, that is said, and the setting `mcp.osv`
+decides: `warn` goes on, `block` does not.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from hermes.core.errors import ConfigError
+from hermes.core.home import home_path, write_private
+from hermes.core.jsontext import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hermes.mcp.client.settings import Server, Settings
+
+ASK_SECONDS = 4.0
+REMEMBERED_SECONDS = 86_400.0
+_NPM = re.compile(r"(@[\w.~-]+/)?[\w.~-]+\Z")
+_PYPI = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
+# Options that are followed by a value, which is no package.
+_VALUED = frozenset(
+    ("-p", "--package", "--registry", "--cache", "--userconfig", "--prefix", "-c", "--call",
+     "--python", "--index-url", "--extra-index-url", "--index", "--default-index", "--with",
+     "--cache-dir", "--directory", "--project", "--spec", "--pip-args")
+)  # fmt: skip
+_RUNNERS = {
+    "npx": "npm", "bunx": "npm", "pnpx": "npm", "npm": "npm", "pnpm": "npm", "yarn": "npm",
+    "bun": "npm", "uvx": "PyPI", "uv": "PyPI", "pipx": "PyPI",
+}  # fmt: skip
+_VERBS = frozenset(("exec", "x", "dlx", "run", "tool"))
+
+
+class Package(NamedTuple):
+    """A package that a command would fetch and run. `version` is empty when any will do."""
+
+    ecosystem: str
+    name: str
+    version: str
+
+    @property
+    def pinned(self) -> bool:
+        """Whether exactly one version is meant."""
+        return bool(re.match(r"v?\d+(\.\d+)+", self.version))
+
+
+def package_of(command: str, args: Sequence[str]) -> Package | None:
+    """The package that a command line would fetch and run; None when it fetches none."""
+    runner = os.path.basename(command).removesuffix(".cmd").removesuffix(".exe")
+    ecosystem = _RUNNERS.get(runner)
+    if ecosystem is None:
+        return None
+    named = ""
+    words = iter(args)
+    verbs = 0 if runner in ("npx", "bunx", "pnpx", "uvx") else 2
+    for word in words:
+        if word in ("-p", "--package", "--from", "--spec"):
+            # What is fetched, whatever is run of it.
+            named = next(words, "")
+            break
+        if word.startswith(("--package=", "--from=", "--spec=")):
+            named = word.partition("=")[2]
+            break
+        if word in _VALUED:
+            next(words, "")
+        elif word.startswith("-"):
+            continue
+        elif verbs and word in _VERBS:
+            verbs -= 1
+        else:
+            named = word
+            break
+    return _read(ecosystem, named)
+
+
+def _read(ecosystem: str, named: str) -> Package | None:
+    if ecosystem == "npm":
+        name, at, version = named.rpartition("@")
+        if not at or not name:
+            name, version = named, ""
+        return Package("npm", name, version) if _NPM.match(name) else None
+    parts = re.split(r"(==|@|\[|[<>=!~]=?)", named, maxsplit=1)
+    name = parts[0].strip()
+    rest = "".join(parts[1:])
+    found = re.search(r"(?:==|@)\s*([\w.!+-]+)", rest)
+    return Package("PyPI", name, found.group(1) if found else "") if _PYPI.match(name) else None
+
+
+async def check_package(server: Server, settings: Settings, notes: list[str]) -> None:
+    """Refuse a server whose package is known malware; remarks go to `notes`."""
+    if server.remote:
+        return
+    package = package_of(server.command, server.args)
+    if package is None:
+        return
+    del notes[:]
+    if not package.pinned:
+        notes.append(f"{package.name} is not pinned to a version")
+    if settings.osv == "off":
+        return
+    reports = _remembered(package)
+    if reports is None:
+        try:
+            reports = await _asked(package, settings.osv_url)
+        except (OSError, ValueError) as error:
+            trouble = f"the malware database can't be reached ({type(error).__name__})"
+            if settings.osv == "block":
+                raise ConfigError(
+                    f"{trouble}, and {package.name} is not started unchecked",
+                    hint="hermes config set mcp.osv warn",
+                ) from None
+            notes.append(f"{package.name} was not checked: {trouble}")
+            return
+        _remember(package, reports)
+    if reports:
+        raise ConfigError(
+            f"the package {package.name} is reported as malware: {', '.join(reports[:3])}",
+            hint=f"hermes mcp remove {server.name}",
+        )
+
+
+async def _asked(package: Package, url: str) -> list[str]:
+    import httpx2
+
+    question: dict[str, object] = {
+        "package": {"name": package.name, "ecosystem": package.ecosystem}
+    }
+    if package.pinned:
+        question["version"] = package.version.removeprefix("v")
+    try:
+        async with httpx2.AsyncClient(timeout=ASK_SECONDS) as client:
+            answer = await client.post(url, json=question)
+            answer.raise_for_status()
+            found = answer.json()
+    except httpx2.HTTPError as error:
+        raise OSError(str(error)) from error
+    reports = found.get("vulns", []) if isinstance(found, dict) else []
+    return [str(one.get("id")) for one in reports if str(one.get("id", "")).startswith("MAL-")]
+
+
+def _place() -> str:
+    return home_path("cache", "mcp", "malware-reports.json")
+
+
+def _load() -> dict[str, list[object]]:
+    import json
+
+    try:
+        with open(_place(), encoding="utf-8") as file:
+            known = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def _remembered(package: Package) -> list[str] | None:
+    said = _load().get("/".join(package))
+    if not isinstance(said, list) or len(said) != 2 or not isinstance(said[0], (int, float)):
+        return None
+    fresh = 0 <= time.time() - said[0] < REMEMBERED_SECONDS
+    return [str(one) for one in said[1]] if fresh and isinstance(said[1], list) else None
+
+
+def _remember(package: Package, reports: list[str]) -> None:
+    known = {**_load(), "/".join(package): [time.time(), reports]}
+    write_private(_place(), to_json(known).encode())

@@ -1,0 +1,187 @@
+"""A server's resources and prompts, each reached through one tool in the server's toolset."""
+
+from __future__ import annotations
+
+from hermes.core.entry import ToolEntry
+from hermes.mcp.client.offering import aliases_of
+from hermes.mcp.naming import tool_name, toolset_name
+
+TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from hermes.core.context import ToolContext
+    from hermes.mcp.client.listing import Listing
+    from hermes.mcp.client.offering import Invoke, Offering
+    from hermes.mcp.client.servers import Servers
+    from hermes.mcp.client.settings import Server
+
+_MOST = 200
+_RESOURCE = {
+    "type": "object",
+    "properties": {
+        "uri": {"type": "string", "description": "Which one; left out, they are listed."}
+    },
+}
+_PROMPT = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "description": "Which one; left out, they are listed."},
+        "arguments": {"type": "object", "additionalProperties": {"type": "string"}},
+    },
+}
+
+
+def with_reach(found: Offering, server: Server, listing: Listing, servers: Servers) -> None:
+    """Add the two tools, for a server that has what they reach."""
+    if listing.resources and server.wants("read_resource"):
+        said = f"List or read the resources of the server {server.name}."
+        _add(found, server, "read_resource", said, _RESOURCE, _resources(servers, server))
+    if listing.prompts and server.wants("get_prompt"):
+        said = f"List the prompts of the server {server.name}, or get one."
+        _add(found, server, "get_prompt", said, _PROMPT, _prompts(servers, server))
+
+
+def _add(
+    found: Offering,
+    server: Server,
+    key: str,
+    description: str,
+    schema: dict[str, Any],
+    invoke: Invoke,
+) -> None:
+    if key in found.entries:
+        # The server has a tool of that name itself.
+        return
+    name = tool_name(server.name, key)
+    found.entries[key] = ToolEntry(
+        name,
+        toolset_name(server.name),
+        schema,
+        _elsewhere,
+        invoke=invoke,
+        is_async=True,
+        description=description,
+        emoji="🔌",
+        aliases=aliases_of(name),
+        permissions=(f"mcp:{server.name}:{key}",),
+        effect="read",
+        tags=(server.name,),
+        origin="mcp",
+        owner=server.name,
+    )
+
+
+async def _elsewhere() -> None:
+    """Stands where a handler would: calls go through `invoke`."""
+
+
+def _resources(servers: Servers, server: Server) -> Invoke:
+    async def read(client: Any, uri: str) -> Any:
+        from hermes.mcp.client.results import resource_of
+
+        found = await client.read_resource(uri)
+        parts = [resource_of(one.model_dump(by_alias=True, mode="json")) for one in found.contents]
+        return parts[0] if len(parts) == 1 else parts
+
+    async def everything(client: Any) -> dict[str, Any]:
+        plain = await _pages(client.list_resources, "resources")
+        templates = await _pages(client.list_resource_templates, "resource_templates")
+        return {
+            "resources": [_named(one, "uri") for one in plain],
+            **(
+                {"templates": [_named(one, "uriTemplate") for one in templates]}
+                if templates
+                else {}
+            ),
+        }
+
+    async def invoke(arguments: dict[str, Any], context: ToolContext) -> Any:
+        uri = arguments.get("uri")
+        what = f"the resource {uri}" if uri else "the list of resources"
+
+        async def work(client: Any) -> Any:
+            return await (read(client, uri) if uri else everything(client))
+
+        return await _through(servers, server.name, work, what, context)
+
+    return invoke
+
+
+def _prompts(servers: Servers, server: Server) -> Invoke:
+    async def get(client: Any, name: str, arguments: dict[str, str]) -> Any:
+        from hermes.mcp.client.results import part_of
+
+        found = await client.get_prompt(name, arguments or None)
+        return [
+            {
+                "role": one.role,
+                "content": part_of(one.content.model_dump(by_alias=True, mode="json")),
+            }
+            for one in found.messages
+        ]
+
+    async def everything(client: Any) -> Any:
+        return [
+            {
+                **_named(one, "name"),
+                "arguments": [argument.name for argument in one.arguments or ()],
+            }
+            for one in await _pages(client.list_prompts, "prompts")
+        ]
+
+    async def invoke(arguments: dict[str, Any], context: ToolContext) -> Any:
+        name = arguments.get("name")
+        what = f"the prompt {name}" if name else "the list of prompts"
+
+        async def work(client: Any) -> Any:
+            if not name:
+                return await everything(client)
+            return await get(client, name, arguments.get("arguments") or {})
+
+        return await _through(servers, server.name, work, what, context)
+
+    return invoke
+
+
+async def _through(
+    servers: Servers, name: str, work: Callable[[Any], Any], what: str, context: ToolContext
+) -> Any:
+    from hermes.mcp.client.behalf import Behalf
+
+    behalf = Behalf(context)
+    return await servers.through(name, lambda link: link.use(work, what, behalf))
+
+
+async def _pages(ask: Any, what: str) -> list[Any]:
+    """Every item of a paged list, up to a limit."""
+    from mcp_types import METHOD_NOT_FOUND
+
+    from mcp import MCPError
+
+    found: list[Any] = []
+    cursor = None
+    while len(found) < _MOST:
+        try:
+            page = await ask(cursor=cursor)
+        except MCPError as error:
+            if error.error.code == METHOD_NOT_FOUND:
+                break
+            raise
+        found += getattr(page, what)
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    return found[:_MOST]
+
+
+def _named(one: Any, key: str) -> dict[str, Any]:
+    from hermes.mcp.texts import plain
+
+    said = one.model_dump(by_alias=True, mode="json")
+    return {
+        name: plain(said[name], 500)
+        for name in dict.fromkeys((key, "name", "description", "mimeType"))
+        if said.get(name)
+    }

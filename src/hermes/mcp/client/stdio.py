@@ -1,0 +1,278 @@
+"""Messages over a program's stdin and stdout, as the SDK wants a transport to be.
+
+Written for us: a line that is no message goes to the server's log and hurts nobody, no message may
+grow without limit, and the process belongs to the guardian, as every process of ours does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import deque
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+import mcp_types
+import msgspec
+from mcp.shared.message import SessionMessage
+
+from hermes.mcp.client.direct import Direct
+from hermes.mcp.client.spawning import ENDING_SECONDS, Program
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from types import TracebackType
+    from typing import Self
+
+    from hermes.mcp.client.journal import Journal
+    from hermes.mcp.client.spawning import Launch
+
+MOST_BYTES = 64 * 1024 * 1024
+# What may wait to be written before a sender waits as well.
+_WAITING_BYTES = 1 << 20
+# How many messages may wait to be looked at before no more are read.
+_WAITING_MESSAGES = 500
+_PIECE = 1 << 18
+_decoded = msgspec.json.Decoder().decode
+_message = mcp_types.jsonrpc_message_adapter.validate_python
+
+
+class Pipes:
+    """Both directions of one server's pipes, in one loop."""
+
+    def __init__(
+        self, program: Program, journal: Journal, on_lost: Callable[[], None] = lambda: None
+    ) -> None:
+        """Take a program over; `on_lost` is called when it can't be talked to any more."""
+        self.program = program
+        self._journal = journal
+        self._on_lost = on_lost
+        self._loop = asyncio.get_running_loop()
+        self._came: deque[SessionMessage | Exception] = deque()
+        self._part = bytearray()
+        self._paused = False
+        self._waiter: asyncio.Future[None] | None = None
+        self._ended = False
+        self._unsent = bytearray()
+        self._sent: asyncio.Event | None = None
+        self.gone = asyncio.Event()
+        # Calls that we make ourselves, beside the SDK: `direct.py`.
+        self.direct = Direct(self)
+        self.lost = False
+        self._watch(program.output, self._take_output)
+        self._watch(program.error, self._take_error)
+        self._watch(program.status, self._take_status)
+
+    def _watch(self, file: int, take: Callable[[], bool]) -> None:
+        def ready() -> None:
+            if not take():
+                self._loop.remove_reader(file)
+
+        self._loop.add_reader(file, ready)
+
+    # -- what comes ---------------------------------------------------------------------------
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message; raises `EndOfStream` when none will come."""
+        while not self._came:
+            if self._ended:
+                raise anyio.EndOfStream
+            self._waiter = self._loop.create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        message = self._came.popleft()
+        if self._paused and not self._came and self.program.output >= 0:
+            self._paused = False
+            self._watch(self.program.output, self._take_output)
+        return message
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    def _take_output(self) -> bool:
+        try:
+            data = os.read(self.program.output, _PIECE)
+        except BlockingIOError:
+            return True
+        except OSError:
+            data = b""
+        if not data:
+            self._end()
+            return False
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            if self._part:
+                self._part += line
+                line = bytes(self._part)
+                self._part.clear()
+            self._take_line(line)
+        self._part += rest
+        if len(self._part) > MOST_BYTES:
+            self._journal.note(f"a message grew past {MOST_BYTES >> 20} MiB: connection ended")
+            self._part.clear()
+            self._end()
+            return False
+        # One that talks faster than it is listened to has to wait.
+        self._paused = len(self._came) > _WAITING_MESSAGES
+        return not self._paused
+
+    def _take_line(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        try:
+            said = _decoded(line)
+            if isinstance(said, dict) and self.direct.takes(said):
+                return
+            message = SessionMessage(_message(said, by_name=False))
+        except ValueError:
+            # Programs print to stdout what they should not; it is no reason to stop.
+            self._journal.feed(b"(on stdout) " + line[:300] + b"\n")
+            return
+        self._came.append(message)
+        self._wake()
+
+    def _lose(self) -> None:
+        if not self.lost:
+            self.lost = True
+            self._on_lost()
+
+    def _end(self) -> None:
+        self._ended = True
+        self._lose()
+        self.direct.end()
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _take_error(self) -> bool:
+        try:
+            data = os.read(self.program.error, 65_536)
+        except BlockingIOError:
+            return True
+        except OSError:
+            data = b""
+        self._journal.feed(data)
+        return bool(data)
+
+    def _take_status(self) -> bool:
+        more = self.program.hear()
+        if self.program.exit is not None or self.program.failure:
+            # Output that is still in the pipe is read first: the end comes behind it.
+            self._lose()
+            if self.program.failure:
+                self._end()
+        if self.program.gone:
+            self._lose()
+            self.gone.set()
+        return more
+
+    # -- what goes ----------------------------------------------------------------------------
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Write a message; waits only while the server reads nothing."""
+        text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        self.write(text.encode("utf-8", "replace") + b"\n")
+        while len(self._unsent) > _WAITING_BYTES:
+            self._sent = self._sent or asyncio.Event()
+            self._sent.clear()
+            await self._sent.wait()
+            if self.program.input < 0:
+                raise anyio.BrokenResourceError
+
+    def write(self, data: bytes) -> None:
+        """Have bytes written, now or as soon as the server reads; raises when it is gone."""
+        if self.program.input < 0 or self._ended:
+            raise anyio.BrokenResourceError
+        if self._unsent:
+            self._unsent += data
+            return
+        done = self._written(data)
+        if done < len(data):
+            self._unsent += data[done:]
+            self._loop.add_writer(self.program.input, self._flush)
+
+    def _written(self, data: bytes | bytearray) -> int:
+        try:
+            return os.write(self.program.input, data)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            self._stop_writing()
+            raise anyio.BrokenResourceError from None
+
+    def _flush(self) -> None:
+        try:
+            del self._unsent[: self._written(self._unsent)]
+        except anyio.BrokenResourceError:
+            self._unsent.clear()
+        if not self._unsent and self.program.input >= 0:
+            self._loop.remove_writer(self.program.input)
+        if self._sent is not None and len(self._unsent) <= _WAITING_BYTES:
+            self._sent.set()
+
+    def _stop_writing(self) -> None:
+        if self.program.input >= 0:
+            self._loop.remove_writer(self.program.input)
+            self.program.close_input()
+        self._lose()
+
+    # -- the end ------------------------------------------------------------------------------
+
+    async def aclose(self) -> None:
+        """Called for each direction by the SDK; `finish` does the work."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        return
+
+    async def finish(self) -> None:
+        """End the server and wait until nothing of it is left."""
+        self._stop_writing()
+        try:
+            # What its first process left behind has nobody to listen to any more.
+            over = self.program.exit is not None
+            await asyncio.wait_for(self.gone.wait(), 0.05 if over else ENDING_SECONDS)
+        except TimeoutError:
+            self.program.stop()
+            try:
+                await asyncio.wait_for(self.gone.wait(), 10.0)
+            except TimeoutError:
+                self._journal.note("it could not be ended")
+        finally:
+            self.program.stop()
+            self._end()
+            for file in (self.program.output, self.program.error, self.program.status):
+                self._loop.remove_reader(file)
+            self.program.close()
+
+
+@asynccontextmanager
+async def pipes(
+    launch: Launch, name: str, journal: Journal, on_lost: Callable[[], None]
+) -> AsyncIterator[Pipes]:
+    """A server's program while it is wanted; gone with all it started when this is left."""
+    found = Pipes(Program(launch, name), journal, on_lost)
+    try:
+        yield found
+    finally:
+        # To its end, whoever cancels us: a process must not outlive its connection.
+        with anyio.CancelScope(shield=True):
+            await found.finish()

@@ -1,0 +1,23 @@
+"""Our tools for any MCP client, over stdio or HTTP, in both eras of the protocol.
+
+Each request of a client goes the way of every call: `Runtime.call`, with `front_door="mcp"`.
+
+    door        the protocol's requests, answered from an App: start reading here
+    sessions    one client's line of work: its task, its offer, its calls; and when it ends
+    calls       one call under way: waited for, cancelled, parked while a person is asked
+    changes     telling a client that a list is another now
+    asking      questions to the person at the client: approvals, `clarify`
+    progress    how far a call is, told to the client that wants to know
+    offering    the tools that one client is offered, kept up to date
+    listing     a tool as the protocol describes it
+    content     what a call gave, as the protocol's content blocks
+    resources   large results that a client can read whole
+    stdio       a client at the other end of our stdin and stdout
+    framing     messages as lines of bytes
+    http        clients over HTTP: who may come in, and the server that listens
+    guard       what every HTTP request has to pass first
+    token       the secret that HTTP clients have to know
+
+The SDK (`mcp`) is an extra and takes most of a second to import: only `door` and what it leads to
+import it, so whoever serves imports this package late.
+"""

@@ -1,0 +1,258 @@
+"""One call under way: waited for, cancelled with its client, parked while a person is asked.
+
+A call runs in a task of its own, so that the request which brought it can end before it does. In
+the older era the person is asked while the request waits. In the newer one a server may not ask:
+the request is answered with the question, the call is parked, and the client comes back with the
+answer and the mark that it was given; then the call goes on where it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import secrets
+import threading
+from typing import TYPE_CHECKING
+
+import anyio
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from mcp_types import ElicitRequest, ElicitResult, InputRequiredResult
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from hermes.core.context import Cancellation, ToolContext
+from hermes.core.entry import ToolCall
+from hermes.mcp.server import asking
+from hermes.mcp.server.guard import GONE
+from hermes.mcp.server.progress import Progress
+from hermes.runtime.parallel import claims
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from mcp.server.context import ServerRequestContext
+    from mcp_types import CallToolRequestParams, ElicitRequestFormParams
+
+    from hermes.core.context import Answer, ApprovalRequest
+    from hermes.core.entry import ToolOutcome
+    from hermes.mcp.server.sessions import Session
+    from hermes.runtime.parallel import Turn
+
+    Context = ServerRequestContext[Any, Any]
+
+# How long a person has to answer.
+ASK_SECONDS = 600.0
+# How long a call that is told to stop is waited for; the runtime gives up on it before that.
+_END_SECONDS = 5.0
+
+
+class Call:
+    """A call of a client, from its first request to its outcome."""
+
+    def __init__(
+        self, session: Session, tool: str, params: CallToolRequestParams, ctx: Context
+    ) -> None:
+        self.name = params.name
+        self.arguments = params.arguments
+        self._tool = tool
+        self.cancellation = Cancellation()
+        self._id = f"mcp_{secrets.token_hex(6)}"
+        self._claims: list[tuple[str, bool]] = []
+        # Set while a question waits for a client to come and fetch it, or to bring the answer.
+        self.mark = ""
+        self._session = session
+        self._ctx = ctx
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._question: ElicitRequestFormParams | None = None
+        self._key = ""
+        # Its place in the row of calls that use the same things.
+        self._turn: Turn | None = None
+        # Whether it waits for one of the places for calls that run at once; whether it has one.
+        self._queued = self._inside = False
+        # One question at a time: a call may make others, which ask on their own.
+        self._asking = asyncio.Lock()
+        self._questions = 0
+        self._said: asyncio.Future[Any] | None = None
+        # Done when there is something to tell the client: a question, or the end.
+        self._news: asyncio.Future[None] = self._loop.create_future()
+        self._progress: Progress | None = None
+        self._task = asyncio.ensure_future(self._run())
+        self._task.add_done_callback(self._ended)
+
+    async def attend(self, ctx: Context) -> ToolOutcome | InputRequiredResult:
+        """Wait, for one request of the client, until the call has ended or asks something.
+
+        A client that cancels, or goes away, ends the call.
+        """
+        self._ctx = ctx
+        if self._progress is not None:
+            self._progress.attend(ctx.session)
+        gone = None if ctx.request is None else ctx.request.scope.get(GONE)
+        forget = None if gone is None else gone.then(self._left)
+        try:
+            await self._news
+        except asyncio.CancelledError:
+            self.cancellation.cancel("the client cancelled it")
+            if self._queued:
+                self._task.cancel()
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait([self._task], timeout=_END_SECONDS)
+            raise
+        finally:
+            if forget is not None:
+                forget()
+        if self._question is None:
+            return self._task.result()
+        self._news = self._loop.create_future()
+        return InputRequiredResult(
+            input_requests={self._key: ElicitRequest(params=self._question)},
+            request_state=self.mark,
+        )
+
+    def answer(self, responses: dict[str, Any] | None) -> None:
+        """Go on with what the client brought; where it has no answer, it is asked again."""
+        if self._said is None or self._said.done():
+            return
+        if responses and self._key in responses:
+            self._said.set_result(responses[self._key])
+        elif self._session.park(self) and not self._news.done():
+            self._news.set_result(None)
+
+    def _left(self) -> None:
+        # In the older era, nothing but the connection says so.
+        self.cancellation.cancel("the client went away")
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended."""
+        return self._task.done()
+
+    async def _run(self) -> ToolOutcome:
+        session, ctx = self._session, self._ctx
+        call = ToolCall(self._tool, self.arguments, id=self._id)
+        services = session.offering.services
+        approver = None
+        if asking.can_ask(ctx):
+            approver = self._approve
+            services = {
+                **services,
+                "ask_person": self._ask_person,
+                "show_form": self._show_form,
+            }
+        if ctx.meta is not None and "progress_token" in ctx.meta:
+            self._progress = Progress(session.runtime.events, call.id, ctx.session)
+        context = ToolContext(
+            task=session.task,
+            session_id=session.id,
+            front_door="mcp",
+            approver=approver,
+            cancellation=self.cancellation,
+            services=services,
+        )
+        try:
+            self._claims = claims(session.runtime, call, context)
+            self._queued = True
+            await self._enter()
+            self._queued = False
+            return await session.runtime.call(call, context)
+        finally:
+            self._leave()
+            if self._progress is not None:
+                await self._progress.close()
+
+    async def _enter(self) -> None:
+        """Wait for what it uses, then take one of the places for calls that run at once."""
+        if self._turn is None:
+            self._turn = self._session.turns.take(self._claims)
+            await self._turn.come()
+        await self._session.room.acquire()
+        self._inside = True
+
+    def _leave(self, *, begun: bool = False) -> None:
+        """Make room for others; what it uses is kept by a call that has begun with it."""
+        if self._inside:
+            self._inside = False
+            self._session.room.release()
+        if self._turn is not None and not begun:
+            self._turn.end()
+            self._turn = None
+
+    def _ended(self, task: asyncio.Task[ToolOutcome]) -> None:
+        self._session.ended(self)
+        if not self._news.done():
+            self._news.set_result(None)
+        if not task.cancelled():
+            # Looked at here, or a call that nobody waits for any more would be reported as a bug.
+            task.exception()
+
+    async def _approve(self, request: ApprovalRequest) -> Answer | None:
+        """Ask whether the call may run."""
+        who = f"mcp client {asking.client_name(self._ctx)}"
+        # Asked about a call that this one makes, it is in the middle of its own work.
+        begun = request.call_id != self._id
+        said = await self._ask(asking.approval_form(request), "approval", begun=begun)
+        return asking.decided(request, said, by=who)
+
+    def _ask_person(self, question: str, choices: list[str]) -> Any:
+        """Ask for a handler; nothing where nobody answers."""
+        return self._shown(asking.question_form(question, choices), "answer", asking.answered)
+
+    def _show_form(self, message: str, schema: dict[str, Any], name: str = "form") -> Any:
+        """Show a form for a handler; what was filled in, or None where it was not sent off."""
+        return self._shown(asking.form(message, schema), name, asking.accepted)
+
+    def _shown(
+        self, form: ElicitRequestFormParams, name: str, read: Callable[[Any], object]
+    ) -> Any:
+        """What a person made of a form, for a handler that waits in a thread; or to be awaited."""
+
+        async def asked() -> object:
+            return read(await self._ask(form, name))
+
+        if threading.get_ident() == self._thread:
+            return asked()
+        waiting = asyncio.run_coroutine_threadsafe(asked(), self._loop)
+        forget = self.cancellation.on_cancel(waiting.cancel)
+        try:
+            return waiting.result()
+        except concurrent.futures.CancelledError:
+            return read(None)
+        finally:
+            forget()
+
+    async def _ask(self, form: ElicitRequestFormParams, name: str, *, begun: bool = True) -> Any:
+        """What the person did with a form; None where it reached nobody."""
+        # People take their time; other calls may run meanwhile.
+        self._questions += 1
+        self._leave(begun=begun)
+        try:
+            async with asyncio.timeout(ASK_SECONDS):
+                if self._ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                    return await self._ask_by_answering(form, name)
+                return await self._ctx.session.send_request(
+                    ElicitRequest(params=form),
+                    ElicitResult,
+                    metadata=ServerMessageMetadata(related_request_id=self._ctx.request_id),
+                )
+        except (TimeoutError, MCPError, ValidationError, anyio.ClosedResourceError):
+            return None
+        finally:
+            self._questions -= 1
+            if not self._questions:
+                await self._enter()
+
+    async def _ask_by_answering(self, form: ElicitRequestFormParams, name: str) -> Any:
+        async with self._asking:
+            if not self._session.park(self):
+                return None
+            try:
+                self._said = self._loop.create_future()
+                self._question, self._key = form, name
+                if not self._news.done():
+                    self._news.set_result(None)
+                return await self._said
+            finally:
+                self._said = self._question = None

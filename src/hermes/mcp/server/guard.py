@@ -1,0 +1,214 @@
+"""What every HTTP request has to pass before the protocol sees it.
+
+In this order: the name that it was sent to is one of ours (a page that rebinds its own name to our
+address is refused), the page that sent it is one of ours or none, it knows the token, it is meant
+for our one address, its body is not too large and comes in time. Nothing is answered to anybody
+else, not even what there is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from hermes.mcp.server.token import same
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+    from typing import Any
+
+    Message = MutableMapping[str, Any]
+    Scope = MutableMapping[str, Any]
+    Receive = Callable[[], Awaitable[Message]]
+    Send = Callable[[Message], Awaitable[None]]
+    Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+PATH = "/mcp"
+# Where in a request's scope it says that its client has gone.
+GONE = "hermes.gone"
+MOST_BYTES = 16 * 1024 * 1024
+_BODY_SECONDS = 30.0
+
+
+class RefusedError(Exception):
+    """A request that is not let in: the status, and why."""
+
+    def __init__(self, status: int, why: str, *headers: tuple[bytes, bytes]) -> None:
+        super().__init__(why)
+        self.status = status
+        self.headers = headers
+
+
+class Gone:
+    """Says that whoever sent a request no longer waits for the answer."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+        self._callbacks: list[Callable[[], object]] = []
+
+    def then(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Call back when it happens; gives the function that takes that back."""
+        self._callbacks.append(callback)
+        return lambda: self._callbacks.remove(callback)
+
+    def set(self) -> None:
+        """It has happened."""
+        self._event.set()
+        for callback in tuple(self._callbacks):
+            callback()
+
+    async def wait(self) -> None:
+        """Until it happens."""
+        await self._event.wait()
+
+
+class Guard:
+    """An ASGI application in front of another one."""
+
+    def __init__(
+        self,
+        inner: Application,
+        token: str,
+        *,
+        hosts: Iterable[str] = (),
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        self._inner = inner
+        self._token = token
+        self._hosts = frozenset(host.lower().rstrip(".") for host in hosts)
+        self._most = most_bytes
+        self._open: set[Gone] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            raise RuntimeError(f"only HTTP is served, not {scope['type']}")
+        try:
+            self._check(scope)
+            body = await self._body(scope, receive)
+        except RefusedError as refused:
+            await _refuse(refused, send)
+            return
+        gone = scope[GONE] = Gone()
+        self._open.add(gone)
+        watching = asyncio.ensure_future(_watch(receive, gone))
+        unread = [body]
+
+        async def replay() -> Message:
+            if unread:
+                return {"type": "http.request", "body": unread.pop(), "more_body": False}
+            await gone.wait()
+            return {"type": "http.disconnect"}
+
+        try:
+            await self._inner(scope, replay, send)
+        finally:
+            watching.cancel()
+            self._open.discard(gone)
+
+    def close(self) -> None:
+        """Let go of everybody who waits."""
+        for gone in tuple(self._open):
+            gone.set()
+
+    def _check(self, scope: Scope) -> None:
+        headers: dict[bytes, list[bytes]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.lower(), []).append(value)
+        if not self._is_ours(_only(headers, b"host"), scope):
+            raise RefusedError(421, "this is no name of this server")
+        origin = _only(headers, b"origin")
+        if origin is not None and not self._is_ours_page(origin, scope):
+            raise RefusedError(403, "pages from there may not ask")
+        scheme, _, given = (_only(headers, b"authorization") or b"").partition(b" ")
+        if scheme.lower() != b"bearer" or not same(self._token, given.strip()):
+            raise RefusedError(
+                401, "send the token: Authorization: Bearer …", (b"www-authenticate", b"Bearer")
+            )
+        if scope["path"] != PATH:
+            raise RefusedError(404, f"there is only {PATH}")
+
+    def _is_ours(self, host: bytes | None, scope: Scope) -> bool:
+        name = _name(f"//{host.decode('latin-1')}") if host else None
+        return name is not None and self._is_known(name, scope)
+
+    def _is_ours_page(self, origin: bytes, scope: Scope) -> bool:
+        text = origin.decode("latin-1")
+        name = _name(text) if text.startswith(("http://", "https://")) else None
+        return name is not None and self._is_known(name, scope)
+
+    def _is_known(self, name: str, scope: Scope) -> bool:
+        if name == "localhost" or name in self._hosts:
+            return True
+        try:
+            address = ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        # By number nobody can pretend to be somebody else.
+        here = scope.get("server") or ("", 0)
+        return address.is_loopback or str(address) == str(here[0])
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        """The whole body."""
+        told = [value for name, value in scope["headers"] if name == b"content-length"]
+        if any(not value.isdigit() or int(value) > self._most for value in told):
+            raise RefusedError(413, f"more than {self._most} bytes")
+        body = bytearray()
+        try:
+            async with asyncio.timeout(_BODY_SECONDS):
+                while True:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        raise RefusedError(400, "the request was broken off")
+                    body += message.get("body", b"")
+                    if len(body) > self._most:
+                        raise RefusedError(413, f"more than {self._most} bytes")
+                    if not message.get("more_body", False):
+                        return bytes(body)
+        except TimeoutError:
+            raise RefusedError(408, "the request came too slowly") from None
+
+
+def _only(headers: dict[bytes, list[bytes]], name: bytes) -> bytes | None:
+    """The one value of a header. Of two, another program might believe the other one."""
+    values = headers.get(name, [])
+    if len(values) > 1:
+        raise RefusedError(400, f"{name.decode()} is there more than once")
+    return values[0] if values else None
+
+
+def _name(url: str) -> str | None:
+    """The host in an address; None where it has more than a host and a port."""
+    try:
+        parts = urlsplit(url)
+        # Asked for, since that is what finds a port that is none.
+        parts.port  # noqa: B018
+    except ValueError:
+        return None
+    more = parts.path or parts.query or parts.fragment or "@" in parts.netloc
+    return parts.hostname.rstrip(".") if parts.hostname and not more else None
+
+
+async def _watch(receive: Receive, gone: Gone) -> None:
+    with contextlib.suppress(asyncio.CancelledError):
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        gone.set()
+
+
+async def _refuse(refused: RefusedError, send: Send) -> None:
+    from hermes.core.jsontext import to_json
+
+    body = to_json({"error": str(refused)}).encode()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        # What is left of its body is not worth waiting for.
+        (b"connection", b"close"),
+        *refused.headers,
+    ]
+    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,103 @@
+"""What one client is offered: a few tools and the way to the rest, kept up to date."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.mcp.naming import wire_name
+from hermes.mcp.server.listing import described
+from hermes.runtime.deferral import Offer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from mcp_types import Tool
+
+    from hermes.core.entry import ToolEntry
+    from hermes.runtime.app import App
+
+# What a tool can't do without, by name; it is not offered where that is not there.
+_NEEDS = {"delegate_task": "delegate"}
+
+
+class Offering:
+    """The tools of an App for one client, by toolset; the settings' if None.
+
+    `services` is what handlers can reach, this offer included.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        toolsets: Sequence[str] | None,
+        *,
+        defer: bool,
+        services: Mapping[str, Any],
+    ) -> None:
+        self._app = app
+        self._defer = defer
+        config = app.config
+        self._chosen = (
+            config.get("tools.enabled_toolsets") if toolsets is None else list(toolsets),
+            config.get("tools.disabled_toolsets") if toolsets is None else None,
+        )
+        self._around = {**app.runtime.services, **services}
+        self.services: dict[str, Any] = {}
+        self._state: tuple[int, int] = (-1, -1)
+        # What each tool was described from, and as.
+        self._known: dict[str, tuple[ToolEntry, dict[str, Any], Tool | None]] = {}
+        self._offer, self._spelled = self._made(())
+        self._told = self._offer.definitions()
+
+    def tools(self) -> list[Tool]:
+        """The tools as the client is to see them now."""
+        self._refresh()
+        tools = []
+        for definition in self._offer.definitions():
+            entry = self._app.registry.get(definition["function"]["name"])
+            tool = None if entry is None else self._described(entry, definition["function"])
+            if tool is not None:
+                tools.append(tool)
+        return tools
+
+    def _described(self, entry: ToolEntry, function: dict[str, Any]) -> Tool | None:
+        known, said, tool = self._known.get(entry.name, (None, None, None))
+        if known is not entry or said is not function:
+            tool = described(entry, function)
+            self._known[entry.name] = entry, function, tool
+        return tool
+
+    def changed(self) -> bool:
+        """Whether the client would see other tools than when this was last asked."""
+        self._refresh()
+        now, before = self._offer.definitions(), self._told
+        self._told = now
+        return len(now) != len(before) or now != before
+
+    def resolve(self, name: str) -> ToolEntry | None:
+        """The tool that a client means, if it may use it."""
+        self._refresh()
+        entry = self._app.registry.resolve(self._spelled.get(name, name))
+        return entry if entry is not None and entry.name in self._offer.reachable else None
+
+    def _refresh(self) -> None:
+        registry = self._app.registry
+        if self._state != (registry.generation, registry.availability.epoch):
+            # What was found by searching stays found.
+            found = [definition["function"]["name"] for definition in self._offer.definitions()]
+            self._offer, self._spelled = self._made(found)
+
+    def _made(self, found: Sequence[str]) -> tuple[Offer, dict[str, str]]:
+        registry = self._app.registry
+        generation = registry.generation
+        # A toolset may have gone since it was asked for, with the plugin that had it.
+        entries = registry.available(self._app.definitions.chosen(*self._chosen, quiet=True))
+        entries = [e for e in entries if _NEEDS.get(e.name, "runtime") in self._around]
+        # Looking what works here may have made the state another one.
+        self._state = (generation, registry.availability.epoch)
+        above = self._app.config.get("tools.defer_above") if self._defer else len(entries)
+        offer = Offer(registry, entries, index=self._app.index, defer_above=above)
+        offer.load(found)
+        self.services = {**self._around, "offer": offer}
+        return offer, {wire_name(name): name for name in offer.reachable}

@@ -1,0 +1,249 @@
+"""Servers on the network: reached, logged in to, and lost."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from tests.mcp.client.conftest import Desk, eventually, tool
+from tests.mcp.servers.web import Web
+
+from hermes.core.errors import HermesError
+from hermes.mcp.client.auth.device import device_login
+from hermes.mcp.client.auth.login import LoginError, login
+from hermes.mcp.client.auth.tokens import Tokens, load_tokens
+from hermes.mcp.client.browsing import refused_address
+from hermes.mcp.client.settings import Server
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    made = Web()
+    yield made
+    made.close()
+
+
+async def visit(address: str) -> str:
+    """What a browser does, without one."""
+    async with httpx2.AsyncClient() as client:
+        return (await client.get(address)).headers["location"]
+
+
+def logged_in(web: Web) -> Tokens:
+    server = Server("web", {"url": web.url, "auth": "oauth"}, "test")
+    return asyncio.run(login(server, lambda _: None, visit=visit))
+
+
+def test_a_server_over_http_is_called_with_its_headers(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web = Web(login=False)
+    monkeypatch.setenv("TEAM_KEY", "k-1")
+    try:
+        desk.open(web={"url": web.url, "headers": {"X-Team": "${TEAM_KEY}"}})
+
+        assert desk.call("mcp-web:whoami") == "nobody"
+        assert web.headers[-1]["X-Team"] == "k-1"
+        desk.close()
+    finally:
+        web.close()
+
+
+def test_a_server_that_was_started_anew_is_connected_anew(desk: Desk) -> None:
+    web = Web(login=False)
+    try:
+        servers = desk.open(web={"url": web.url})
+        assert desk.call("mcp-web:whoami") == "nobody"
+        web.sessions.clear()
+
+        first = desk.outcome("mcp-web:whoami")
+        link = servers.known["web"].link
+        assert link is not None
+        eventually(lambda: link.connects == 2)
+        second = desk.outcome("mcp-web:whoami")
+
+        assert first.status == "error"
+        assert second.ok
+        desk.close()
+    finally:
+        web.close()
+
+
+def test_without_a_login_it_says_so_at_once_and_others_go_on(desk: Desk, web: Web) -> None:
+    begun = time.monotonic()
+    servers = desk.open(web={"url": web.url, "auth": "oauth"}, box=desk.peer(tool("echo")))
+
+    assert servers.known["web"].state == "needs_reauth"
+    assert "hermes mcp login web" in servers.known["web"].reason
+    assert servers.known["box"].state == "connected"
+    assert time.monotonic() - begun < 15
+    # Nobody was registered, and nothing was opened.
+    assert not [path for _, path in web.seen if path in ("/register", "/authorize")]
+
+
+def test_a_login_in_the_browser_gives_a_token_for_its_owner_alone(
+    desk: Desk, web: Web, home: Path
+) -> None:
+    logged_in(web)
+    desk.open(web={"url": web.url, "auth": "oauth"})
+
+    place = home / "mcp-tokens" / "web.json"
+
+    assert desk.call("mcp-web:whoami") == "access-1"
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
+
+
+def test_a_login_by_code_needs_no_browser(desk: Desk, web: Web) -> None:
+    server = Server("web", {"url": web.url, "auth": "oauth"}, "test")
+    shown: list[tuple[str, str]] = []
+
+    asyncio.run(device_login(server, lambda address, code: shown.append((address, code))))
+    desk.open(web={"url": web.url, "auth": "oauth"})
+
+    assert shown == [(f"{web.base}/activate", "ABCD-EFGH")]
+    assert desk.call("mcp-web:whoami") == "access-1"
+
+
+def test_a_renewal_without_a_refresh_token_keeps_the_old_one(desk: Desk, web: Web) -> None:
+    tokens = logged_in(web)
+    web.valid.clear()
+    web.refresh_without_token = True
+
+    desk.open(web={"url": web.url, "auth": "oauth"})
+
+    assert desk.call("mcp-web:whoami") == "access-2"
+    kept = load_tokens("web", web.url)
+    assert kept is not None
+    assert (kept.access_token, kept.refresh_token) == ("access-2", tokens.refresh_token)
+
+
+def test_a_token_is_renewed_before_it_expires(desk: Desk, web: Web) -> None:
+    web.expires_in = 10
+    logged_in(web)
+    web.expires_in = 3600
+
+    desk.open(web={"url": web.url, "auth": "oauth"})
+
+    assert desk.call("mcp-web:whoami") == "access-2"
+
+
+def test_a_token_that_cant_be_renewed_asks_for_a_login_and_stays(
+    desk: Desk, web: Web, home: Path
+) -> None:
+    logged_in(web)
+    before = (home / "mcp-tokens" / "web.json").read_bytes()
+    web.valid.clear()
+    web.refreshes.clear()
+
+    servers = desk.open(web={"url": web.url, "auth": "oauth"})
+
+    assert servers.known["web"].state == "needs_reauth"
+    assert (home / "mcp-tokens" / "web.json").read_bytes() == before
+
+
+def test_a_failed_login_leaves_the_old_tokens(web: Web, home: Path) -> None:
+    logged_in(web)
+    before = (home / "mcp-tokens" / "web.json").read_bytes()
+    web.valid.clear()
+    web.refuse_token = True
+
+    with pytest.raises(LoginError, match="failed"):
+        logged_in(web)
+
+    assert (home / "mcp-tokens" / "web.json").read_bytes() == before
+
+
+def test_a_token_is_never_sent_to_another_address(desk: Desk, web: Web) -> None:
+    logged_in(web)
+    other = Web()
+    try:
+        desk.open(web={"url": other.url, "auth": "oauth"})
+
+        assert not any("Authorization" in seen for seen in other.headers)
+        desk.close()
+    finally:
+        other.close()
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "file:///etc/passwd",
+        "a:$(touch canary)",
+        "https://example.com/" + "x" * 100_000,
+        "javascript:alert(1)",
+        "https://example.com/$(touch canary)",
+        "http://example.com/authorize",
+    ],
+)
+def test_a_login_address_that_is_none_is_refused(web: Web, endpoint: str, tmp_path: Path) -> None:
+    web.metadata = {"authorization_endpoint": endpoint}
+    opened: list[str] = []
+    server = Server("web", {"url": web.url, "auth": "oauth"}, "test")
+
+    with pytest.raises(HermesError):
+        asyncio.run(login(server, opened.append, seconds=5))
+
+    assert not opened
+
+
+@pytest.mark.parametrize("endpoint", ["http://169.254.169.254/token", "https://10.0.0.1/token", "http://example.com/t"])  # fmt: skip
+def test_a_token_address_elsewhere_is_refused_for_a_public_server(endpoint: str) -> None:
+    assert refused_address(endpoint, beside="https://mcp.example.com/mcp")
+
+
+def test_plain_http_is_for_this_machine_alone() -> None:
+    here, away = "http://127.0.0.1:9/mcp", "https://mcp.example.com/mcp"
+
+    assert not refused_address("http://127.0.0.1:9/authorize", beside=here)
+    assert refused_address("http://127.0.0.1:9/authorize", beside=away)
+    assert not refused_address("https://login.example.com/a?b=c", beside=away)
+    assert refused_address("https://user:pass@example.com/", beside=away)
+
+
+def test_a_browser_is_opened_without_a_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hermes.mcp.client.browsing import open_address
+
+    seen = tmp_path / "seen"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {seen}\n')
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", str(browser))
+    monkeypatch.setattr("webbrowser._tryorder", None)
+    monkeypatch.setattr("webbrowser._browsers", {})
+
+    open_address("https://example.com/?a=1&b='2';touch%20canary")
+
+    eventually(lambda: seen.exists() and seen.read_text())
+    assert seen.read_text() == "https://example.com/?a=1&b='2';touch%20canary\n"
+
+
+def test_a_dead_address_is_given_up_on_with_the_reason(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hermes.mcp.client.link.PAUSE_SECONDS", 0.05)
+
+    servers = desk.open(web={"url": "http://127.0.0.1:9/mcp"})
+
+    assert servers.known["web"].state == "failed"
+    assert "connect" in servers.known["web"].reason.lower()
+
+
+def test_tokens_say_no_secret_in_a_broken_file(home: Path) -> None:
+    place = home / "mcp-tokens" / "web.json"
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps({"access_token": "s3cret"}))
+
+    with pytest.raises(HermesError) as caught:
+        load_tokens("web", "https://x")
+
+    assert "s3cret" not in str(caught.value)
