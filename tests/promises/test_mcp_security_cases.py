@@ -206,3 +206,19 @@ def test_s33_secrets_are_neither_printed_nor_handed_on(
     for path in kept:
         assert CANARY.encode() not in path.read_bytes(), path
     assert yaml.safe_load((desk.home / "config.yaml").read_text())["mcp_servers"]["mine"]["env"]
+
+
+def test_s32_after_a_server_s_words_nothing_is_sent_unasked(desk: Desk) -> None:
+    desk.open(box=desk.peer(tool("look")))
+    assert desk.app is not None
+    desk.app.approver = desk.app.runtime.approver = None
+    push = {"command": "git push --dry-run"}
+
+    before = desk.outcome("terminal", **push)
+    assert desk.outcome("mcp-box:look").ok
+    after = desk.outcome("terminal", **push)
+
+    assert before.status != "refused"
+    assert after.status == "refused"
+    assert "box, an MCP server" in str(after.error)
+    assert desk.outcome("terminal", command="git status --short").status != "refused"

@@ -122,7 +122,7 @@ def reviewed(
         return ruling
     found = lasting(entry, arguments, ruling.places, context)
     if found is None:
-        return ruling
+        return _sending(ruling, entry, arguments, context, sources)
     rule = f"review:{found.kind}"
     where = f" ({found.place})" if found.place else ""
     reason = (
@@ -142,3 +142,31 @@ def reviewed(
         human_only=True,
         keeps=found.kind if found.waits else "",
     )
+
+
+def _sending(
+    ruling: Ruling,
+    entry: ToolEntry,
+    arguments: Mapping[str, Any],
+    context: ToolContext,
+    sources: Sequence[str],
+) -> Ruling:
+    """The ruling on a call that may carry away what the conversation knows."""
+    if ruling.action != "allow":
+        return ruling
+    from hermes.safety.outbound import carried_away
+
+    for why in carried_away(entry, arguments, context):
+        rule = "review:outbound"
+        grant = call_grant(rule, entry, to_json(arguments), acts=(), workspace=context.workspace)
+        return Ruling(
+            "ask",
+            reason=f"{why}, after this conversation has read what others wrote: "
+            f"{', '.join(sources[:3])}",
+            rule=rule,
+            grants=(*ruling.grants, grant),
+            targets=ruling.targets,
+            places=ruling.places,
+            human_only=True,
+        )
+    return ruling
