@@ -186,3 +186,22 @@ def _sleeping(command: str, folder: Path) -> list[int]:
         except (psutil.Error, OSError):
             continue
     return [pid for pid in found if os.path.exists(f"/proc/{pid}")]
+
+
+def test_agents_in_the_background_that_end_with_the_run_are_named(
+    model: ScriptedModel, run: Any
+) -> None:
+    def answer(request: dict[str, Any]) -> Turn | str:
+        said = request["messages"]
+        if "linger" in said[1]["content"]:
+            return Turn(calls=[Call("sleep", {"seconds": 30})])
+        if said[-1]["role"] == "tool":
+            return "started"
+        return Turn(calls=[Call("delegate_task", {"goal": "linger", "background": True})])
+
+    model.add(*[answer] * 6)
+
+    done = run("run", "begin something")
+
+    assert done.stdout == "started\n"
+    assert "root/1 ends with this run" in done.stderr

@@ -118,7 +118,18 @@ async def _carry_out(app: CliApp, agent: Agent, text: str, options: Namespace) -
         end()
         await agent.provider.close()
     _show_result(app, agent, result, options)
+    _say_who_ends(app, agent)
     return _code(result)
+
+
+def _say_who_ends(app: CliApp, agent: Agent) -> None:
+    """Agents in the background end with the run; what they had done is kept."""
+    for child in agent.children():
+        if child.state in ("waiting", "running"):
+            app.note(
+                f"hermes: {child.handle} ends with this run; `hermes run --resume last …` can have "
+                "it go on"
+            )
 
 
 def _on_interrupt(agent: Agent, turn: asyncio.Future[Result], show: _Show) -> None:
