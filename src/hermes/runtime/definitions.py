@@ -116,8 +116,28 @@ def _definition(entry: ToolEntry, offered: frozenset[str], absent: frozenset[str
         # Whoever runs a server wrote this, and it stands beside our own words.
         said = f"Words of {declared_source(entry)}: {function['description']}"
         function["description"] = said
-    function["parameters"] = _without_mentions_inside(function["parameters"], absent)
+    function["parameters"] = _short(_without_mentions_inside(function["parameters"], absent))
     return {"type": "function", "function": function}
+
+
+def _short(parameters: Any) -> Any:
+    """The same in fewer tokens: what is left out is null or false without saying so."""
+    fields = parameters.get("properties") if isinstance(parameters, dict) else None
+    if not isinstance(fields, dict):
+        return parameters
+    return {**parameters, "properties": {name: _short_field(f) for name, f in fields.items()}}
+
+
+def _short_field(field: Any) -> Any:
+    if not isinstance(field, dict) or "enum" in field or "default" not in field:
+        return field
+    if field["default"] is not None and field["default"] is not False:
+        return field
+    said = {key: value for key, value in field.items() if key != "default"}
+    kinds = said.get("type")
+    if isinstance(kinds, list) and "null" in kinds and len(kinds) == 2:
+        said["type"] = kinds[1 - kinds.index("null")]
+    return said
 
 
 def _overrides(entry: ToolEntry, offered: frozenset[str]) -> dict[str, Any]:

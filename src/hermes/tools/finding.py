@@ -57,10 +57,10 @@ def search_files(
         output: Matching lines, names of files that match, or counts per file.
         literal: Take the pattern as plain text.
         ignore_case: Upper and lower case are the same.
-        hidden: Search names that begin with a dot, too.
-        ignored: Search what .gitignore and .ignore leave out, too.
-        binary: Search binary files, too.
-        timeout: Seconds after which a partial answer comes.
+        hidden: Names that begin with a dot, too.
+        ignored: What .gitignore leaves out, too.
+        binary: Binary files, too.
+        timeout: Seconds until a partial answer.
     """
     from hermes.environments import disk_of
     from hermes.files import search

@@ -172,22 +172,21 @@ def process(
     """Look after background processes of this task.
 
     Args:
-        action: list, status, log, wait, ports; start, write (raw), submit (data and Enter), close
-            (end of input), signal, kill (with all it started), detach (outlives the task).
-        name: Which process, by name or pid; with start, its new name.
+        action: submit is write with Enter, close ends the input, detach has it outlive the task.
+        name: Name or pid; for start, its new name.
         command: For start.
         data: For write and submit.
         offset: For log, byte to start at.
         tail: For log, the last lines.
-        grep: For log, only lines matching this regular expression.
-        pattern: For wait, until output matches; otherwise until it ends.
+        grep: For log, a regular expression.
+        pattern: For wait, until output matches, not until it ends.
         timeout: For wait, seconds.
         signal: For signal, such as INT or HUP.
         workdir: For start.
         env: For start.
         pty: For start, in a terminal.
         restart: For start.
-        max_restarts: In a row, each after a longer pause.
+        max_restarts: In a row.
     """
     from functools import partial
 
