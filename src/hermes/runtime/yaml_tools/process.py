@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -25,6 +26,8 @@ GRACE_SECONDS = 0.8
 _MARK = "HERMES_COMMAND"
 # Windows has one way to end a process.
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+# How often in a row nothing has to be seen, how long between two looks, and how often at most.
+_LOOKS, _BETWEEN_LOOKS, _MOST_LOOKS = 3, 0.004, 100
 
 
 class Ended:
@@ -206,8 +209,19 @@ def _end_at_once(started: asyncio.Future[tuple[Any, Any]], mark: str) -> None:
 
 
 def _kill_marked(mark: str) -> None:
-    for pid in _marked(mark):
-        _signal_one(pid, _KILL)
+    """Kill whatever carries the mark, until looking again and again shows nothing more.
+
+    A process that is just becoming another program shows no mark for an instant.
+    """
+    unseen = 0
+    for _ in range(_MOST_LOOKS):
+        found = _marked(mark)
+        for pid in found:
+            _signal_one(pid, _KILL)
+        unseen = 0 if found else unseen + 1
+        if unseen == _LOOKS:
+            return
+        time.sleep(_BETWEEN_LOOKS)
 
 
 def _signal(pid: int, number: int) -> None:
