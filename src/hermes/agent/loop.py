@@ -133,7 +133,7 @@ class Conversation:
 
     async def _turn(self, name: str, request: Message) -> Result:
         self.budget.renew()
-        work = _Work(name, LoopGuard())
+        work = Work(name, LoopGuard())
         self.append(request, turn=name)
         try:
             while True:
@@ -204,7 +204,7 @@ class Conversation:
 
     # -- one step -----------------------------------------------------------------------------
 
-    async def _ask(self, work: _Work) -> Done:
+    async def _ask(self, work: Work) -> Done:
         if self._compact is not None:
             await self._compact(self, overflowed=False)
         try:
@@ -231,7 +231,7 @@ class Conversation:
         messages = (self.system, *self.messages)
         return await self.ask(Request(messages, tuple(wired(self.offer.definitions()))))
 
-    async def _carry_out(self, done: Done, work: _Work) -> str:
+    async def _carry_out(self, done: Done, work: Work) -> str:
         """Run the calls of an answer; why the turn has to end, or nothing."""
         uses = done.message.calls
         # A fresh one for every step: what was cancelled stays cancelled.
@@ -252,7 +252,7 @@ class Conversation:
             self._running = None
 
     def _tell_results(
-        self, uses: Sequence[ToolUse], outcomes: Sequence[ToolOutcome], work: _Work
+        self, uses: Sequence[ToolUse], outcomes: Sequence[ToolOutcome], work: Work
     ) -> str:
         """Append what came of the calls; why the turn has to end, or nothing."""
         stop, going_round = "", False
@@ -292,7 +292,7 @@ class Conversation:
         for text in (*said, *self.news()):
             self.append(Message("user", text), turn=turn)
 
-    def _end(self, work: _Work, ended: Ended, reason: str = "", *, text: str = "") -> Result:
+    def _end(self, work: Work, ended: Ended, reason: str = "", *, text: str = "") -> Result:
         if reason:
             # In the conversation, too: whoever goes on, person or model, sees why it ended here.
             text = f"{text}\n\n{reason}".strip()
@@ -317,7 +317,7 @@ class Conversation:
         return tracer.inside(kind, f"invoke_agent {agent or 'hermes'}", attributes, around)
 
 
-class _Work:
+class Work:
     """What one turn has done so far."""
 
     __slots__ = ("guard", "nudged", "refused", "steps", "turn", "usage")

@@ -16,13 +16,14 @@ import time
 from copy import deepcopy
 from typing import TYPE_CHECKING
 
-from hermes.core.context import ApprovalRequest, Cancellation, CancelledError, Task, ToolContext
+from hermes.core.context import Cancellation, CancelledError, Task, ToolContext
 from hermes.core.entry import DEFAULT_RESULT_SIZE, ToolCall, ToolOutcome
 from hermes.core.errors import ArgumentError, HermesError, ToolError, UnavailableError
 from hermes.core.jsontext import to_json
 from hermes.core.log import Log
 from hermes.core.registry import registry as shared_registry
 from hermes.runtime import answers, needs
+from hermes.runtime.approving import approve
 from hermes.runtime.events import EventBus
 from hermes.runtime.flight import Flight
 from hermes.runtime.hooks import HookCall, Hooks, Rewrite, Veto
@@ -53,7 +54,6 @@ log = Log("hermes.runtime")
 
 _ids = itertools.count(1)
 _clock = time.perf_counter
-_YES = ("once", "session", "always")
 
 
 class Runtime:
@@ -279,12 +279,12 @@ class Runtime:
                 if flight.span is not None:
                     flight.span.attributes["gen_ai.tool.call.arguments"] = flight.noted
 
-            ruling = self._judge(entry, arguments, context)  # 5 permit
+            ruling = self.judge(entry, arguments, context)  # 5 permit
             flight.places = ruling.places
             if ruling.by:
                 flight.ruling, flight.approver = ruling, ruling.by
             if ruling.action != "allow":
-                refusal = yield from self._approve(flight, ruling)  # 6 approve
+                refusal = yield from approve(self, flight, ruling)  # 6 approve
                 if refusal is not None:
                     return self._end(flight, refusal)
 
@@ -330,7 +330,8 @@ class Runtime:
         if reason is not None:
             raise UnavailableError(f"{entry.name} can't work here: {reason}")
 
-    def _judge(self, entry: ToolEntry, arguments: dict[str, Any], context: ToolContext) -> Ruling:
+    def judge(self, entry: ToolEntry, arguments: dict[str, Any], context: ToolContext) -> Ruling:
+        """What the policy says to a call, and what the words of strangers make of that."""
         try:
             ruling = self.policy.judge(entry, arguments, context)
             if ruling.action == "allow" or ruling.action in ("ask", "refuse"):
@@ -359,98 +360,6 @@ class Runtime:
             check_unasked(path, place)
         return place
 
-    def _approve(
-        self, flight: Flight, ruling: Ruling
-    ) -> Generator[needs.Need, Any, answers.Answer | None]:
-        """None when a human said yes; else what the model is told."""
-        flight.ruling = ruling
-        if ruling.action == "refuse":
-            flight.verdict = "refused"
-            return answers.refused(ruling.reason)
-        context = flight.context
-        if context.approver is None:
-            return self._nobody(flight, ruling)
-        # What is approved is what runs: neither who called nor who is asked can change it any more.
-        flight.arguments = deepcopy(flight.arguments)
-        request = ApprovalRequest(
-            flight.tool,
-            deepcopy(flight.arguments),
-            reason=ruling.reason,
-            rule=ruling.rule,
-            rules=tuple(dict.fromkeys(grant.rule for grant in ruling.grants)),
-            human_only=ruling.human_only,
-            call_id=flight.call_id,
-            front_door=context.front_door,
-            agent_path=context.agent_path,
-        )
-        self.events.emit(
-            "approval_requested", flight.call_id, flight.tool, reason=ruling.reason, request=request
-        )
-        try:
-            said = yield from self._ask(needs.Ask(context.approver, request, flight.cancellation))
-        except Exception as error:
-            flight.cancellation.check()
-            log.exception("asking for approval of %s failed", flight.tool)
-            flight.verdict = "asking failed"
-            return answers.refused(f"asking for approval failed: {type(error).__name__}")
-        flight.cancellation.check()
-        if said is None:
-            return self._nobody(flight, ruling)
-        flight.approver = getattr(said, "by", "") or context.front_door
-        if said is not True and not (isinstance(said, str) and said in _YES):
-            flight.verdict = "denied"
-            denied = getattr(self.policy, "denied", None)
-            if denied is not None:
-                denied(ruling, context)
-            return answers.refused(f"{ruling.reason}, and the person asked said no")
-        if ruling.grants and not self._same_ruling(flight, ruling):
-            flight.verdict = "changed"
-            return answers.refused("what it would do changed while it was being approved")
-        flight.verdict = "approved"
-        if said in ("session", "always"):
-            remember = getattr(self.policy, "remember", None)
-            if remember is not None:
-                remember(ruling, said, context)
-        if self.audit is not None:
-            # On disk before it runs: a call that kills us has still been noted.
-            self.audit.record(flight.line("approved", 0.0), now=True)
-        return None
-
-    def _ask(self, ask: needs.Ask) -> Generator[needs.Need, Any, Any]:
-        """What the person says; how long that took is part of the trace."""
-        if self.tracer is None:
-            return (yield ask)
-        request = ask.request
-        attributes: dict[str, Any] = {
-            "gen_ai.tool.name": request.tool,
-            "gen_ai.tool.call.id": request.call_id,
-            "hermes.approval.reason": request.reason,
-            "hermes.rule": ", ".join(request.rules),
-        }
-        with self.tracer.inside("approval", f"approval {request.tool}", attributes) as span:
-            said = yield ask
-            attributes["hermes.approval.answer"] = "nobody" if said is None else str(said)
-            attributes["hermes.approval.by"] = getattr(said, "by", "") or request.front_door
-            span.status = "ok" if said is True or said in _YES else "refused"
-        return said
-
-    def _nobody(self, flight: Flight, ruling: Ruling) -> answers.Answer:
-        if ruling.keeps and self.reviews is not None:
-            sources = self.heard.sources(flight.context)
-            held = self.reviews.hold(flight, ruling, sources)
-            flight.verdict = "waits for review"
-            return answers.waiting(held.id, ruling.keeps, sources)
-        flight.verdict = "nobody to ask"
-        return answers.refused(
-            f"{ruling.reason}, which needs a person's approval, and nobody can be asked here"
-        )
-
-    def _same_ruling(self, flight: Flight, ruling: Ruling) -> bool:
-        """Whether what was approved is still what would run: scripts may change meanwhile."""
-        assert flight.entry is not None
-        again = self._judge(flight.entry, flight.arguments, flight.context)
-        return again.action == "allow" or again.grants == ruling.grants
-
     def _pre_hooks(
         self, flight: Flight, ruling: Ruling
     ) -> Generator[needs.Need, Any, answers.Answer | None]:
@@ -475,9 +384,9 @@ class Runtime:
         if flight.arguments is before or to_json(flight.arguments) == to_json(before):
             return None
         # What runs is what was judged: other arguments are judged again.
-        ruling = self._judge(flight.entry, flight.arguments, flight.context)
+        ruling = self.judge(flight.entry, flight.arguments, flight.context)
         flight.places = ruling.places
-        return None if ruling.action == "allow" else (yield from self._approve(flight, ruling))
+        return None if ruling.action == "allow" else (yield from approve(self, flight, ruling))
 
     def _started(self, flight: Flight, entry: ToolEntry, arguments: dict[str, Any]) -> needs.Run:
         """The handler's turn, announced to who watches; secrets go to the handler alone."""

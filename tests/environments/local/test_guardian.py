@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from hermes.environments.local import LocalEnvironment, process_table
-from hermes.environments.local.owner import Guardian, guardian
-from hermes.environments.local.sweeping import marked
+from hermes.environments.local.owner import MARK, Guardian, guardian
 from hermes.environments.sharing import Shared
+from hermes.runtime.marked import marked
 
 PROGRAM = """
 import sys
@@ -48,7 +48,7 @@ def left(task: str, seconds: str) -> list[int]:
     bare = subprocess.run(
         ["pgrep", "-f", f"^/bin/sleep {seconds}"], capture_output=True, text=True
     ).stdout.split()
-    return [pid for pid in marked(task) if _runs(pid)] + [int(pid) for pid in bare]
+    return [pid for pid in marked(MARK, task) if _runs(pid)] + [int(pid) for pid in bare]
 
 
 def _runs(pid: int) -> bool:
@@ -136,7 +136,9 @@ def test_a_command_whose_guardian_is_killed_says_so(tmp_path: Path) -> None:
 
     assert result.ended == "lost"
     until = time.monotonic() + 5
-    while (left := [pid for pid in marked(local._task) if _runs(pid)]) and time.monotonic() < until:
+    while (
+        left := [pid for pid in marked(MARK, local._task) if _runs(pid)]
+    ) and time.monotonic() < until:
         time.sleep(0.02)
     assert left == []
 

@@ -7,6 +7,7 @@ import signal
 from contextlib import suppress
 
 from hermes.environments.local.owner import MARK
+from hermes.runtime.marked import kill_marked
 
 
 def sweep(task: str, leader: int) -> None:
@@ -14,25 +15,4 @@ def sweep(task: str, leader: int) -> None:
     if leader > 1:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(leader, signal.SIGKILL)
-    for pid in marked(task):
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
-
-
-def marked(task: str) -> list[int]:
-    """The processes that carry a task's mark; seen on Linux only."""
-    wanted = f"{MARK}={task}".encode()
-    found: list[int] = []
-    try:
-        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    except FileNotFoundError:
-        return found
-    for pid in pids:
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                if wanted in file.read().split(b"\0"):
-                    found.append(pid)
-        except OSError:
-            # Ended meanwhile, or somebody else's.
-            continue
-    return found
+    kill_marked(MARK, task)

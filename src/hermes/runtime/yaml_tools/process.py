@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import time
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from hermes.core.errors import ToolError
 from hermes.runtime.child_environment import child_environment as child_environment
+from hermes.runtime.marked import KILL, kill_marked, marked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,10 +24,6 @@ MOST_OUTPUT = 1_000_000
 # How long a process may take to end after it was asked to, before it is killed.
 GRACE_SECONDS = 0.8
 _MARK = "HERMES_COMMAND"
-# Windows has one way to end a process.
-_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
-# How often in a row nothing has to be seen, how long between two looks, and how often at most.
-_LOOKS, _BETWEEN_LOOKS, _MOST_LOOKS = 3, 0.004, 100
 
 
 class Ended:
@@ -138,7 +134,7 @@ async def _run(argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> Ended:
     try:
         await asyncio.wait([watch.exited])
         # What the process left running in its group would hold the pipes open.
-        _signal(transport.get_pid(), _KILL)
+        _signal(transport.get_pid(), KILL)
         await asyncio.wait([watch.drained], timeout=GRACE_SECONDS)
     except asyncio.CancelledError:
         await _stop(transport, watch, mark)
@@ -149,7 +145,7 @@ async def _run(argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> Ended:
             # One that has not ended yet lets go of its transport when it has.
             transport.close()
         else:
-            _signal(transport.get_pid(), _KILL)
+            _signal(transport.get_pid(), KILL)
     code = transport.get_returncode()
     return Ended(-1 if code is None else code, watch.kept[1], watch.kept[2])
 
@@ -189,39 +185,23 @@ class _Watch(asyncio.SubprocessProtocol):
 async def _stop(transport: asyncio.SubprocessTransport, watch: _Watch, mark: str) -> None:
     """Ask everything to end, then end it."""
     pid = transport.get_pid()
-    strays = _marked(mark)
+    strays = marked(_MARK, mark)
     _signal(pid, signal.SIGTERM)
     for stray in strays:
         _signal_one(stray, signal.SIGTERM)
     try:
         await asyncio.wait([watch.drained], timeout=GRACE_SECONDS)
     finally:
-        _signal(pid, _KILL)
+        _signal(pid, KILL)
         # Looked for again: something may have been started in the meantime.
-        _kill_marked(mark)
+        kill_marked(_MARK, mark)
     await asyncio.wait([watch.exited], timeout=GRACE_SECONDS)
 
 
 def _end_at_once(started: asyncio.Future[tuple[Any, Any]], mark: str) -> None:
     if started.done() and not started.cancelled() and started.exception() is None:
-        _signal(started.result()[0].get_pid(), _KILL)
-    _kill_marked(mark)
-
-
-def _kill_marked(mark: str) -> None:
-    """Kill whatever carries the mark, until looking again and again shows nothing more.
-
-    A process that is just becoming another program shows no mark for an instant.
-    """
-    unseen = 0
-    for _ in range(_MOST_LOOKS):
-        found = _marked(mark)
-        for pid in found:
-            _signal_one(pid, _KILL)
-        unseen = 0 if found else unseen + 1
-        if unseen == _LOOKS:
-            return
-        time.sleep(_BETWEEN_LOOKS)
+        _signal(started.result()[0].get_pid(), KILL)
+    kill_marked(_MARK, mark)
 
 
 def _signal(pid: int, number: int) -> None:
@@ -241,22 +221,3 @@ def _signal_one(pid: int, number: int) -> None:
         os.kill(pid, number)
     except (ProcessLookupError, PermissionError):
         return
-
-
-def _marked(mark: str) -> list[int]:
-    """The processes that carry the mark, wherever they have moved; seen on Linux only."""
-    wanted = f"{_MARK}={mark}".encode()
-    found: list[int] = []
-    try:
-        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    except FileNotFoundError:
-        return found
-    for pid in pids:
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                if wanted in file.read().split(b"\0"):
-                    found.append(pid)
-        except OSError:
-            # Ended meanwhile, or somebody else's.
-            continue
-    return found

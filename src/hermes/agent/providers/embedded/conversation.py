@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from hermes.agent.budget import SpentError
 from hermes.agent.guard import LoopGuard
-from hermes.agent.loop import Conversation, Result, _Work
+from hermes.agent.loop import Conversation, Result, Work
 from hermes.agent.providers.embedded import recipe, routing
 from hermes.agent.providers.embedded.changes import changes
 from hermes.agent.providers.embedded.grammar import actions
@@ -57,7 +57,7 @@ class SmallConversation(Conversation):
 
     async def _turn(self, name: str, request: Message) -> Result:
         self.budget.renew()
-        work = _Work(name, LoopGuard())
+        work = Work(name, LoopGuard())
         turns = recipe.earlier(self.messages)
         text = request.text
         self.append(request, turn=name)
@@ -79,7 +79,7 @@ class SmallConversation(Conversation):
 
     # -- chat -----------------------------------------------------------------------------------
 
-    async def _is_chat(self, text: str, named: Named, turns: Turns, work: _Work) -> bool:
+    async def _is_chat(self, text: str, named: Named, turns: Turns, work: Work) -> bool:
         if named.files and named.paths:
             return False
         before = turns[-1][0] if turns and self._last_was_task() else ""
@@ -97,7 +97,7 @@ class SmallConversation(Conversation):
                 return True
         return False
 
-    async def _chat(self, text: str, turns: Turns, work: _Work) -> Result:
+    async def _chat(self, text: str, turns: Turns, work: Work) -> Result:
         work.steps += 1
         said = recipe.talking(turns, text)
         answer = await self._say(said, work, slot=recipe.TALKING, most=_REPLY, aloud=True)
@@ -105,7 +105,7 @@ class SmallConversation(Conversation):
 
     # -- a task ---------------------------------------------------------------------------------
 
-    async def _task(self, task: _Task, turns: Turns, work: _Work) -> Result:
+    async def _task(self, task: _Task, turns: Turns, work: Work) -> Result:
         said = [*recipe.working(task.tools.values()), *recipe.history(turns)]
         said.append(("user", f"{task.text}\n{file_list(task.files)}"))
         while True:
@@ -130,7 +130,7 @@ class SmallConversation(Conversation):
             told = recipe.result(shown, task.text, more=not task.only_reply)
             said += [("assistant", answer.text.strip()), ("user", told)]
 
-    async def _step(self, task: _Task, action: dict[str, Any], answer: Answer, work: _Work) -> str:
+    async def _step(self, task: _Task, action: dict[str, Any], answer: Answer, work: Work) -> str:
         """Carry out one action; what the model is told of it."""
         if not action:
             task.cut_off += 1
@@ -162,7 +162,7 @@ class SmallConversation(Conversation):
         return shown
 
     async def _shown(
-        self, task: _Task, tool: SmallTool, given: dict[str, Any], call: str, work: _Work
+        self, task: _Task, tool: SmallTool, given: dict[str, Any], call: str, work: Work
     ) -> str:
         """The result of the last call in words, and the files as they are now."""
         data = _data(next(m.text for m in reversed(self.messages) if m.call_id == call))
@@ -205,7 +205,7 @@ class SmallConversation(Conversation):
             told += f"\n{file_list(task.files)}"
         return told
 
-    async def _finish(self, task: _Task, reply: str, answer: Answer, work: _Work) -> Result:
+    async def _finish(self, task: _Task, reply: str, answer: Answer, work: Work) -> Result:
         changed = await asyncio.to_thread(changes, self._context(work.turn))
         if recipe.copied(reply, task.told):
             reply = cut(next(reversed(task.results.values()), ""), _SHOWN)
@@ -218,7 +218,7 @@ class SmallConversation(Conversation):
     async def _say(
         self,
         said: Said,
-        work: _Work,
+        work: Work,
         *,
         slot: int,
         most: int,
@@ -238,7 +238,7 @@ class SmallConversation(Conversation):
                 self._tell(TextDelta(heard))
         raise AssertionError("an answer ends with all of it")
 
-    def _answered(self, text: str, answer: Answer, work: _Work) -> Result:
+    def _answered(self, text: str, answer: Answer, work: Work) -> Result:
         message = Message("assistant", text)
         self.append(message, usage=usage_of(answer), turn=work.turn)
         self._tell(self._done(message, answer))
