@@ -8,8 +8,13 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from typing import TYPE_CHECKING
 
+from hermes.safety.shell.interpreters.python_values import imported
 from hermes.safety.shell.tables import names
+
+if TYPE_CHECKING:
+    from hermes.safety.shell.interpreters.python_tree import Tree
 
 _BUILTINS = names(
     "print len str int float bool complex repr sorted sum min max range enumerate zip list dict "
@@ -80,40 +85,16 @@ _TELLTALE = re.compile(
     r"write_text|write_bytes|mkdir|makedirs|rename|dump|sqlite3|numpy|pandas|async)\b|[\"']wb?[\"']"
 )
 _OPEN_KEYWORDS = frozenset(("mode", "encoding", "errors", "newline"))
-_FORBIDDEN_NODES = (
-    ast.ClassDef,
-    ast.AsyncFunctionDef,
-    ast.AsyncFor,
-    ast.AsyncWith,
-    ast.Await,
-    ast.Nonlocal,
-    ast.Global,
-    ast.Delete,
-)
-
-_BINDING = frozenset(
+_FORBIDDEN_NODES = frozenset(
     (
-        ast.Import,
-        ast.ImportFrom,
-        ast.FunctionDef,
-        ast.Name,
-        ast.arg,
-        ast.ExceptHandler,
-        ast.MatchAs,
-        ast.MatchStar,
-        ast.MatchMapping,
-    )
-)
-_JUDGED = frozenset(
-    (
-        ast.Import,
-        ast.ImportFrom,
-        ast.FunctionDef,
-        ast.Attribute,
-        ast.Subscript,
-        ast.Call,
-        ast.Name,
-        *_FORBIDDEN_NODES,
+        ast.ClassDef,
+        ast.AsyncFunctionDef,
+        ast.AsyncFor,
+        ast.AsyncWith,
+        ast.Await,
+        ast.Nonlocal,
+        ast.Global,
+        ast.Delete,
     )
 )
 
@@ -123,73 +104,52 @@ def may_be_pure(text: str) -> bool:
     return _TELLTALE.search(text) is None
 
 
-def is_pure(nodes: list[ast.AST]) -> bool:
-    """Whether a source, given as all of its nodes, changes nothing."""
-    return _Reader(nodes).holds(nodes)
+def is_pure(tree: Tree) -> bool:
+    """Whether a source changes nothing."""
+    return _Reader(tree).holds()
 
 
 class _Reader:
-    def __init__(self, nodes: list[ast.AST]) -> None:
-        self.modules: dict[str, str] = {}
-        self.functions: set[str] = set()
-        self.bound: set[str] = set()
-        # Where `open` is called, as opposed to handed on to someone who would.
-        self.openers = {node.func for node in nodes if node.__class__ is ast.Call}
-        for node in nodes:
-            kind = node.__class__
-            if kind is ast.Name:
-                if node.ctx.__class__ is not ast.Load:  # type: ignore[attr-defined]
-                    self.bound.add(node.id)  # type: ignore[attr-defined]
-            elif kind in _BINDING:
-                self._note(node)
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.modules = imported(tree)
+        self.functions = {node.name for node in tree.of(ast.FunctionDef)}
+        self.bound = {arg.arg for arg in tree.of(ast.arg)}
+        self.used: set[str] = set()
+        for name in tree.of(ast.Name):
+            (self.used if name.ctx.__class__ is ast.Load else self.bound).add(name.id)
+        self.bound.update(node.name for node in tree.of(ast.ExceptHandler) if node.name)
+        self.bound.update(node.name for node in tree.of(ast.MatchAs) if node.name)
+        self.bound.update(node.name for node in tree.of(ast.MatchStar) if node.name)
+        self.bound.update(node.rest for node in tree.of(ast.MatchMapping) if node.rest)
 
-    def _note(self, node: ast.AST) -> None:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                name = alias.asname or alias.name.partition(".")[0]
-                self.modules[name] = alias.name if alias.asname else name
-        elif isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                self.modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
-        elif isinstance(node, ast.FunctionDef):
-            self.functions.add(node.name)
-        elif isinstance(node, ast.arg):
-            self.bound.add(node.arg)
-        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
-            self.bound.add(node.name)
-        elif isinstance(node, ast.MatchMapping) and node.rest:
-            self.bound.add(node.rest)
-
-    def holds(self, nodes: list[ast.AST]) -> bool:
+    def holds(self) -> bool:
+        tree = self.tree
         taken = self.bound | self.functions
-        if not taken.isdisjoint(_BUILTINS | {"open"} | set(self.modules)):
-            return False
-        if not self.bound.isdisjoint(self.functions):
-            return False
-        return all(self._allows(node) for node in nodes if node.__class__ in _JUDGED)
-
-    def _allows(self, node: ast.AST) -> bool:
-        # The commonest first, by class: there are hundreds in a page of source.
-        kind = node.__class__
-        if kind is ast.Name:
-            return node.ctx.__class__ is not ast.Load or self._names(node)  # type: ignore[attr-defined, arg-type]
-        if kind is ast.Attribute:
-            return self._attribute(node)  # type: ignore[arg-type]
-        if kind is ast.Call:
-            return self._call(node)  # type: ignore[arg-type]
-        if isinstance(node, _FORBIDDEN_NODES):
-            return False
-        if isinstance(node, ast.Import):
-            return all(self._is_module(alias.name) for alias in node.names)
-        if isinstance(node, ast.ImportFrom):
-            return node.level == 0 and all(
-                self._is_member(f"{node.module}.{alias.name}") for alias in node.names
+        return (
+            _FORBIDDEN_NODES.isdisjoint(tree.kinds)
+            and taken.isdisjoint(_BUILTINS | {"open"} | set(self.modules))
+            and self.bound.isdisjoint(self.functions)
+            and self._imports()
+            and not any(node.decorator_list for node in tree.of(ast.FunctionDef))
+            and all(map(_is_harmless, self.used - taken - self.modules.keys() - _BUILTINS))
+            and ("open" not in self.used or self._only_calls_open())
+            and all(
+                node.ctx.__class__ is ast.Load or self._root(node) not in self.modules
+                for node in tree.of(ast.Subscript)
             )
-        if isinstance(node, ast.FunctionDef):
-            return not node.decorator_list
-        if isinstance(node, ast.Subscript):
-            return isinstance(node.ctx, ast.Load) or self._root(node) not in self.modules
-        return True
+            and all(map(self._attribute, tree.of(ast.Attribute)))
+            and all(map(self._call, tree.of(ast.Call)))
+        )
+
+    def _imports(self) -> bool:
+        return all(
+            self._is_module(alias.name) for node in self.tree.of(ast.Import) for alias in node.names
+        ) and all(
+            node.level == 0 and self._is_member(f"{node.module}.{alias.name}")
+            for node in self.tree.of(ast.ImportFrom)
+            for alias in node.names
+        )
 
     @staticmethod
     def _is_module(name: str) -> bool:
@@ -206,17 +166,14 @@ class _Reader:
         # Modules hold the modules that they import, and those are not meant.
         return "*" in allowed and member != "*" and member not in sys.stdlib_module_names
 
-    def _names(self, node: ast.Name) -> bool:
-        name = node.id
-        return (
-            name in self.bound
-            or name in self.functions
-            or name in self.modules
-            or name in _BUILTINS
-            or (name == "open" and node in self.openers)
-            or name in ("__name__", "__file__", "__doc__")
-            or name.endswith(("Error", "Exception", "Interrupt"))
+    def _only_calls_open(self) -> bool:
+        """Whether `open` is called wherever it is named, and never handed on to others."""
+        named = sum(name.id == "open" for name in self.tree.of(ast.Name))
+        called = sum(
+            isinstance(call.func, ast.Name) and call.func.id == "open"
+            for call in self.tree.of(ast.Call)
         )
+        return named == called
 
     def _dotted(self, node: ast.expr) -> str | None:
         """The full name of something in a module; None for a value of some other kind."""
@@ -275,3 +232,10 @@ class _Reader:
         return mode is None or (
             isinstance(mode, ast.Constant) and mode.value in ("r", "rb", "rt", "br", "tr")
         )
+
+
+def _is_harmless(name: str) -> bool:
+    """Whether a name that a source does not bind itself may be used in it."""
+    return name in ("open", "__name__", "__file__", "__doc__") or name.endswith(
+        ("Error", "Exception", "Interrupt")
+    )

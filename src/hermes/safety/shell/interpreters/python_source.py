@@ -23,6 +23,7 @@ from hermes.safety.shell.interpreters.python_names import (
     WRITE_SECOND,
 )
 from hermes.safety.shell.interpreters.python_purity import is_pure, may_be_pure
+from hermes.safety.shell.interpreters.python_tree import by_kind, parsed
 from hermes.safety.shell.interpreters.python_values import Values
 from hermes.safety.shell.opening import literal, run_words
 from hermes.safety.shell.paths import is_credential, targets
@@ -32,9 +33,9 @@ from hermes.safety.shell.script_files import run_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from hermes.safety.shell.command import Command
+    from hermes.safety.shell.interpreters.python_tree import Tree
     from hermes.safety.shell.judge import Judge
     from hermes.safety.shell.words import Word
 
@@ -45,13 +46,8 @@ _MOST_NODES_OF_A_FILE = 150_000
 _TELLING_WORD = re.compile(r"\b(?:os|subprocess|shutil|socket|exec|eval|__import__|ctypes|pty)\b")
 _READ_SOURCE = re.compile(r"(?:open|Path)\('([^']+)'[^)]*\)\.read(?:_text)?\(")
 _LISTING = re.compile(r"\b(?:listdir|scandir|walk|i?glob|rglob|iterdir)\b")
-_LEAVES = frozenset((ast.Name, ast.Constant, ast.alias, ast.Pass))
-_NO_NODES = frozenset((int, str, type(None), float, bool))
-# Marks and plain values: which operator, whether a name is read or bound.
-_NO_FIELDS = frozenset(("ctx", "op", "ops", "attr", "type_ignores", "kind", "conversion", "level"))
-_FIELDS: dict[type, tuple[str, ...]] = {}
 _HOLE_NAME = "hole_in_source"
-_BLOCK_IN_LINE = re.compile(r"[;\n]\s*(?=(?:for|while|if|with|try|def|class|async)\b)")
+_NAMED = frozenset((ast.Attribute, ast.Name))
 
 
 def judge_source(text: str, command: Command, judge: Judge) -> None:
@@ -62,74 +58,35 @@ def judge_source(text: str, command: Command, judge: Judge) -> None:
         judge.blame("text.too-complex", command)
         return
     readable = text.replace(HOLE, _HOLE_NAME).replace(UNSET, _HOLE_NAME)
-    tree = _parsed(readable)
-    if tree is None:
+    module = parsed(readable)
+    if module is None:
         # A file with a mistake in it does nothing at all; only another Python could run it.
         if not command.scope.script or _TELLING_WORD.search(readable):
             judge.blame("text.unreadable-code", command)
         return
     most = _MOST_NODES_OF_A_FILE if command.scope.script else _MOST_NODES
-    nodes = _nodes(tree, most)
-    if len(nodes) > most:
+    tree = by_kind(module, most)
+    if tree.size > most:
         judge.blame("text.too-complex", command)
         return
     if judge.reads_only and "pure" not in command.memo:
         # Once for each command: code that the source itself runs is part of it.
-        command.memo["pure"] = "yes" if may_be_pure(readable) and is_pure(nodes) else "no"
-    _Reader(nodes, readable, command, judge).read()
-
-
-def _nodes(tree: ast.AST, most: int) -> list[ast.AST]:
-    """Every node, as `ast.walk` gives them but for marks such as load or store; not many more."""
-    found = [tree]
-    for node in found:
-        kind = node.__class__
-        if kind in _LEAVES:
-            continue
-        fields = _FIELDS.get(kind)
-        if fields is None:
-            fields = _FIELDS[kind] = tuple(name for name in node._fields if name not in _NO_FIELDS)
-        for name in fields:
-            value: Any = getattr(node, name, None)
-            if value.__class__ is list:
-                found += [item for item in value if item.__class__ not in _NO_NODES]
-            elif value.__class__ not in _NO_NODES:
-                found.append(value)
-        if len(found) > most:
-            break
-    return found
-
-
-def _parsed(text: str) -> ast.Module | None:
-    import textwrap
-    import warnings
-
-    # `import os; for …` is no Python; the shell's quoting often costs the newline.
-    for repair in (str, lambda text: textwrap.dedent(text).strip(), _on_lines):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return ast.parse(repair(text))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-    return None
-
-
-def _on_lines(text: str) -> str:
-    return _BLOCK_IN_LINE.sub("\n", text)
+        command.memo["pure"] = "yes" if may_be_pure(readable) and is_pure(tree) else "no"
+    _Reader(tree, readable, command, judge).read()
 
 
 class _Reader:
-    def __init__(self, nodes: list[ast.AST], text: str, command: Command, judge: Judge) -> None:
-        self.nodes = nodes
+    def __init__(self, tree: Tree, text: str, command: Command, judge: Judge) -> None:
+        self.tree = tree
         self.text = text
         self.command = command
         self.judge = judge
         self.scope = command.scope
-        self.values = Values(nodes, command.scope)
+        self.values = Values(tree, command.scope)
+        self.reads: set[str] = set()
 
     def read(self) -> None:
-        calls = [node for node in self.nodes if node.__class__ is ast.Call]
+        calls = self.tree.of(ast.Call)
         called = [
             (call, self.values.dotted(call.func)) for call in calls if self._may_matter(call.func)
         ]
@@ -172,8 +129,11 @@ class _Reader:
 
     def _handed_on(self, call: ast.Call) -> None:
         """`map(os.remove, files)`: the function is named here and called by someone else."""
-        for node in [*call.args, *[keyword.value for keyword in call.keywords]]:
-            if isinstance(node, ast.Attribute | ast.Name) and self._may_matter(node):
+        given = call.args
+        if call.keywords:
+            given = [*given, *[keyword.value for keyword in call.keywords]]
+        for node in given:
+            if node.__class__ in _NAMED and self._may_matter(node):
                 name = self.values.dotted(node)
                 if name in DELETE_ONE or name in DELETE_TREE:
                     self.judge.blame("delete.each", self.command)
@@ -188,12 +148,13 @@ class _Reader:
                 self.scope.go(self.values.text(call.args[0]))
 
     def _forks(self) -> None:
-        for node in self.nodes:
-            if isinstance(node, ast.While | ast.For | ast.ListComp | ast.GeneratorExp) and any(
-                isinstance(inner, ast.Call) and self.values.dotted(inner.func) == "os.fork"
-                for inner in ast.walk(node)
-            ):
-                self.judge.blame("process.fork-bomb", self.command)
+        for kind in (ast.While, ast.For, ast.ListComp, ast.GeneratorExp):
+            for node in self.tree.of(kind):
+                if any(
+                    isinstance(inner, ast.Call) and self.values.dotted(inner.func) == "os.fork"
+                    for inner in ast.walk(node)
+                ):
+                    self.judge.blame("process.fork-bomb", self.command)
 
     def _word(self, node: ast.expr) -> Word:
         text = self.values.text(node).replace(_HOLE_NAME, HOLE)
@@ -317,7 +278,11 @@ class _Reader:
             self._write(node)
 
     def _read(self, node: ast.expr) -> None:
-        word = self._word(node)
+        text = self.values.text(node).replace(_HOLE_NAME, HOLE)
+        if text in self.reads:
+            return
+        self.reads.add(text)
+        word = literal(text, self.command)
         if any(is_credential(path, self.scope) for path in targets(word, self.scope)):
             self.judge.blame("secrets.read", self.command)
 
@@ -337,13 +302,12 @@ class _Reader:
     def _unused(self) -> set[ast.expr]:
         """Calls whose result is closed at once or let go, so that nothing can be written."""
         found: set[ast.expr] = set()
-        for node in self.nodes:
-            if isinstance(node, ast.Expr):
-                value = node.value
-                if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-                    found.add(value.func.value if value.func.attr == "close" else value)
-                else:
-                    found.add(value)
+        for node in self.tree.of(ast.Expr):
+            value = node.value
+            if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+                found.add(value.func.value if value.func.attr == "close" else value)
+            else:
+                found.add(value)
         return found
 
     def _code(self, args: list[ast.expr]) -> None:

@@ -12,6 +12,7 @@ from hermes.safety.shell.scope import HOLE
 from hermes.safety.shell.tables import names
 
 if TYPE_CHECKING:
+    from hermes.safety.shell.interpreters.python_tree import Tree
     from hermes.safety.shell.scope import Scope
 
 _DEEPEST = 20
@@ -23,38 +24,27 @@ _PASS_THROUGH = names(
 )
 _METHODS_THROUGH = names("resolve absolute expanduser as_posix strip encode decode")
 
-_TELLING = frozenset((ast.Import, ast.ImportFrom, ast.Assign, ast.For, ast.comprehension))
-
 
 class Values:
     """What names stand for in one source, as far as that is constant."""
 
-    def __init__(self, nodes: list[ast.AST], scope: Scope) -> None:
+    def __init__(self, tree: Tree, scope: Scope) -> None:
         self.scope = scope
-        self.modules: dict[str, str] = {}
-        self.names: dict[str, ast.expr] = {}
-        self.loops: set[str] = set()
-        for node in nodes:
-            if node.__class__ in _TELLING:
-                self._note(node)
-
-    def _note(self, node: ast.AST) -> None:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                self.modules[alias.asname or alias.name.partition(".")[0]] = (
-                    alias.name if alias.asname else alias.name.partition(".")[0]
-                )
-        elif isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                self.modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
-        elif isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Name):
-                    self.names[target.id] = node.value
-        elif isinstance(node, ast.For | ast.comprehension):
-            self.loops.update(
-                inner.id for inner in ast.walk(node.target) if isinstance(inner, ast.Name)
-            )
+        self.modules = imported(tree)
+        self.names: dict[str, ast.expr] = {
+            target.id: node.value
+            for node in tree.of(ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        targets = [loop.target for loop in tree.of(ast.For)]
+        targets += [loop.target for loop in tree.of(ast.comprehension)]
+        self.loops = {
+            inner.id
+            for target in targets
+            for inner in ((target,) if isinstance(target, ast.Name) else ast.walk(target))
+            if isinstance(inner, ast.Name)
+        }
 
     def dotted(self, node: ast.expr, depth: int = 0) -> str:
         """The full name of a function: `o.system` after `import os as o` is `os.system`."""
@@ -203,6 +193,22 @@ class Values:
                 text = text.replace("{}", self.text(arg, depth), 1)
             return text
         return HOLE
+
+
+def imported(tree: Tree) -> dict[str, str]:
+    """The names that a source's imports bind, and what each of them is in full."""
+    found: dict[str, str] = {}
+    for node in tree.of(ast.Import):
+        for alias in node.names:
+            if alias.asname:
+                found[alias.asname] = alias.name
+            else:
+                top = alias.name.partition(".")[0]
+                found[top] = top
+    for part in tree.of(ast.ImportFrom):
+        for alias in part.names:
+            found[alias.asname or alias.name] = f"{part.module}.{alias.name}"
+    return found
 
 
 def expand_home(text: str, scope: Scope) -> str:
