@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hermes.files.changing import author_of
-from hermes.safety.shell import reads_only
+from hermes.safety.shell import verdict_on
 from hermes.stores.checkpoints.shared import checkpoints
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def protected(ctx: ToolContext, command: str, *, cwd: str) -> Iterator[list[str]
         command: As the shell gets it.
         cwd: The folder it runs in.
     """
-    if reads_only(command, cwd=cwd):
+    if verdict_on(command, cwd=cwd).reads_only:
         yield []
         return
     root = _root(ctx.workspace, cwd)

@@ -235,11 +235,9 @@ class Gate:
         )
 
     def _of_command(self, command: str, cwd: str, context: ToolContext) -> Iterator[Ruling]:
-        from hermes.safety.shell import detect_dangerous_command
+        from hermes.safety.shell.recent import judge_now
 
-        verdict = detect_dangerous_command(
-            command, cwd=cwd, home=self._home, workspace=context.workspace
-        )
+        verdict = judge_now(command, cwd=cwd, home=self._home, workspace=context.workspace)
         if not verdict.reads_only:
             yield from self._of_reach(command, cwd, verdict, context)
         everything = [*verdict.commands, *verdict.inside]

@@ -72,9 +72,9 @@ def lasting(
             return Lasting(found, place)
     for act in acts_of(entry, arguments, context):
         if act.kind == "execute":
-            from hermes.safety.shell import detect_dangerous_command
+            from hermes.safety.shell.recent import verdict_on
 
-            verdict = detect_dangerous_command(act.value, cwd=act.cwd or context.cwd)
+            verdict = verdict_on(act.value, cwd=act.cwd or context.cwd)
             for place in verdict.writes:
                 if found := kind_of(os.path.realpath(place)):
                     # What a command does depends on when it runs.

@@ -64,9 +64,9 @@ def carried_away(
         if act.kind == "fetch":
             yield from _of_address(act.value)
         elif act.kind == "execute":
-            from hermes.safety.shell import detect_dangerous_command
+            from hermes.safety.shell.recent import verdict_on
 
-            verdict = detect_dangerous_command(act.value, cwd=act.cwd or context.cwd)
+            verdict = verdict_on(act.value, cwd=act.cwd or context.cwd)
             for words in (*verdict.commands, *verdict.inside):
                 yield from _of_command(words)
 

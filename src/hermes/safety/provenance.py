@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hermes.core.home import home_path
@@ -96,12 +97,15 @@ def source_of(
             return source
     if said := declared_source(entry):
         return said
-    for (kind, _), place in (places or {}).items():
+    if not places:
+        return ""
+    for (kind, _), place in places.items():
         if kind == "read" and is_foreign(place, context.workspace):
             return place
     return ""
 
 
+@lru_cache(maxsize=512)
 def declared_source(entry: ToolEntry) -> str:
     """The same, of whatever a tool brings in; empty when that depends on the call."""
     if entry.origin == "mcp":
@@ -133,10 +137,10 @@ def _of_acts(entry: ToolEntry, arguments: Mapping[str, Any], context: ToolContex
         if act.kind == "fetch":
             yield _shortened(act.value)
         elif act.kind == "execute":
-            from hermes.safety.shell import detect_dangerous_command
+            from hermes.safety.shell.recent import verdict_on
 
             where = act.cwd or context.cwd
-            for words in detect_dangerous_command(act.value, cwd=where).commands:
+            for words in verdict_on(act.value, cwd=where).commands:
                 yield from _of_command(words, where, context.workspace)
 
 

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.safety.shell import detect_dangerous_command, reads_only
+from hermes.safety.shell import detect_dangerous_command
 from hermes.safety.shell.rules.reading import CHANGES_NOTHING, MAY_CHANGE
 
 CWD, HOME = "/home/dev/projects/app", "/home/dev"
 
 
 def only(command: str) -> bool:
-    return reads_only(command, cwd=CWD, home=HOME)
+    return detect_dangerous_command(command, cwd=CWD, home=HOME).reads_only
 
 
 @pytest.mark.parametrize("command", CHANGES_NOTHING)

@@ -18,6 +18,7 @@ to be asked about, or is refused. From the outside in:
                       what is written or read, and where that is
     script_files.py   scripts of the workspace that a command runs, judged by their lines
     reading.py        what changes nothing at all
+    recent.py         what was just judged, for the rest of the same call
     rules/            the rules, as data with examples
 
 New here? Read judge.py, then walk.py, then rules/deletes.py.
@@ -29,10 +30,11 @@ from hermes.core.lazy import names_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hermes.safety.shell.detect import detect_dangerous_command, reads_only
+    from hermes.safety.shell.detect import detect_dangerous_command
+    from hermes.safety.shell.recent import verdict_on
     from hermes.safety.shell.verdict import Finding, Verdict
 
-__all__ = ["Finding", "Verdict", "detect_dangerous_command", "reads_only"]
+__all__ = ["Finding", "Verdict", "detect_dangerous_command", "verdict_on"]
 
 __getattr__ = names_from(
     __name__,
@@ -40,6 +42,6 @@ __getattr__ = names_from(
         "Finding": "verdict",
         "Verdict": "verdict",
         "detect_dangerous_command": "detect",
-        "reads_only": "detect",
+        "verdict_on": "recent",
     },
 )

@@ -58,11 +58,6 @@ def detect_dangerous_command(
     return _verdict(judge)
 
 
-def reads_only(command: str, *, cwd: str | None = None, home: str | None = None) -> bool:
-    """Whether every part of a command is known to change nothing."""
-    return detect_dangerous_command(command, cwd=cwd, home=home).reads_only
-
-
 def _verdict(judge: Judge) -> Verdict:
     # What was found to be dangerous is not known to be harmless; reading a secret changes nothing.
     harmless = all(finding.rule.startswith("secrets.") for finding in judge.findings)
