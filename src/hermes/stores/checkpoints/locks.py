@@ -54,7 +54,7 @@ class PathLocks:
         handle = _taken(path, place, seconds, check)
         try:
             said = who.encode("utf-8", "backslashreplace")[:_NAME_BYTES]
-            os.pwrite(handle, said.ljust(_NAME_BYTES), 0)
+            os.write(handle, said.ljust(_NAME_BYTES))
             yield
         finally:
             os.close(handle)
@@ -84,7 +84,7 @@ def _taken(path: str, place: str, seconds: float, check: Callable[[], None] | No
         try:
             if flock(handle, exclusive=True, wait=False) and _still_there(handle, path):
                 return handle
-            said = os.pread(handle, _NAME_BYTES, 0).decode("utf-8", "replace")
+            said = os.read(handle, _NAME_BYTES).decode("utf-8", "replace")
             holder = said.strip() or "somebody else"
         except BaseException:
             os.close(handle)
