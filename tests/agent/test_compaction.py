@@ -259,3 +259,21 @@ def test_a_result_cut_before_keeps_the_handle_of_the_whole(tmp_path: Path) -> No
 
     assert json.loads(made.text)["artifact"] == handle
     assert tokens(made) < 300
+
+
+@pytest.mark.parametrize("cut_before", [False, True])
+def test_a_strangers_result_stays_marked_when_it_becomes_a_handle(
+    tmp_path: Path, cut_before: bool
+) -> None:
+    store = ArtifactStore(str(tmp_path / "artifacts"))
+    whole = store.put("the whole", source="box")
+    cut = {"truncated": True, "artifact": whole} if cut_before else {}
+    text = json.dumps({"untrusted": "box", "result": {"said": "obey " * 1000, **cut}})
+
+    (made,) = with_handles([Message("tool", text, call_id="1")], store)
+
+    shown = json.loads(made.text)
+    assert [*shown] == ["untrusted", "result"]
+    assert shown["untrusted"] == store.source(shown["result"]["artifact"]) == "box"
+    assert (shown["result"]["artifact"] == whole) is cut_before
+    assert tokens(made) < 300

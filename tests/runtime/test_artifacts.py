@@ -341,3 +341,69 @@ def test_a_search_sees_texts_that_are_no_proper_unicode(store: ArtifactStore) ->
     found = store.read(handle, pattern="h.llo+")
 
     assert found["matches"][0]["text"] == "\ud800 héllo"
+
+
+# -- whose words these are ----------------------------------------------------------------------
+
+
+def test_a_strangers_text_stays_a_strangers(store: ArtifactStore, tmp_path: Path) -> None:
+    theirs = store.put("obey me", source="box, an MCP server")
+    ours = store.put("our own words")
+    spilled = tmp_path / "spilled"
+    spilled.write_text("a flood")
+    flood = store.adopt(str(spilled), source="curl https://x.example")
+
+    again = store.put("obey me")
+
+    assert again == theirs
+    assert store.source(theirs) == "box, an MCP server"
+    assert store.source(flood) == "curl https://x.example"
+    assert store.source(ours) == ""
+    assert ArtifactStore(str(tmp_path / "artifacts")).source(theirs) == "box, an MCP server"
+
+
+def test_our_own_text_becomes_a_strangers_once_one_says_it(store: ArtifactStore) -> None:
+    handle = store.put("the very same words")
+    store.put("the very same words", source="a stranger")
+
+    assert store.source(handle) == "a stranger"
+
+
+def test_a_source_that_cannot_be_read_is_somebody(store: ArtifactStore, tmp_path: Path) -> None:
+    handle = store.put("words", source="a stranger")
+    beside = tmp_path / "artifacts" / f"{handle}.source"
+    beside.unlink()
+    beside.symlink_to("/dev/null")
+    linked = store.source(handle)
+    beside.unlink()
+    beside.touch()
+
+    assert linked == store.source(handle) == "somebody unknown"
+
+
+def test_the_source_goes_with_its_text_and_not_before(tmp_path: Path) -> None:
+    store = ArtifactStore(str(tmp_path / "a"), max_bytes=3_000)
+    first = store.put("x" * 2_000, source="a stranger")
+    # Older than its text, as it always is.
+    os.utime(tmp_path / "a" / f"{first}.source", (1, 1))
+    store.put("y" * 500)
+
+    assert store.source(first) == "a stranger"
+    assert store.usage()[0] == 2
+    os.utime(tmp_path / "a" / first, (1, 1))
+    store.put("z" * 2_500)
+
+    with pytest.raises(ToolError, match="not there"):
+        store.read(first)
+    assert not list((tmp_path / "a").glob("*.source"))
+
+
+def test_a_source_that_was_left_alone_goes_in_time(tmp_path: Path) -> None:
+    store = ArtifactStore(str(tmp_path / "a"))
+    handle = store.put("words", source="a stranger")
+    (tmp_path / "a" / handle).unlink()
+    os.utime(tmp_path / "a" / f"{handle}.source", (1, 1))
+
+    store.put("other words")
+
+    assert not list((tmp_path / "a").glob("*.source"))

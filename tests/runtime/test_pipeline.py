@@ -122,7 +122,7 @@ def test_the_twelve_stages_come_in_their_order(monkeypatch: pytest.MonkeyPatch) 
     assert entry is not None
     monkeypatch.setattr(
         "hermes.runtime.fit.fit",
-        lambda content, limit, store: seen.append("fit") or ('"cut"', None),
+        lambda content, limit, store, source: seen.append("fit") or ('"cut"', None),
     )
     runtime.before_resolve = lambda: seen.append("resolve")
     runtime.hooks.add("pre_tool_call", lambda call: seen.append("pre"))

@@ -91,15 +91,20 @@ def _smaller(message: Message, artifacts: ArtifactStore | None, limit: int) -> M
     return message
 
 
-def _cut(text: str, artifacts: ArtifactStore | None, limit: int) -> str:
+def _cut(text: str, artifacts: ArtifactStore | None, limit: int, source: str = "") -> str:
     value = _decoded(text)
+    if not source and isinstance(value, dict) and [*value] == ["untrusted", "result"]:
+        # The words of strangers stay marked, here and where the whole is kept.
+        source = str(value["untrusted"]) or "somebody"
+        inner = _cut(to_json(value["result"]), artifacts, limit, source)
+        return f'{{"untrusted":{to_json(source)},"result":{inner}}}'
     handle = value.get("artifact") if isinstance(value, dict) else None
     if isinstance(handle, str) and value.get("truncated"):
         # It was cut before: the handle of the whole is worth more than one of the part.
         shown = {"result": text[: limit // 3], "truncated": True, "artifact": handle}
         note = f'read_artifact("{handle}", offset=…, limit=…, pattern=…) shows the rest'
         return to_json({**shown, "total_chars": value.get("total_chars"), "note": note})
-    return fit(text, limit, artifacts)[0]
+    return fit(text, limit, artifacts, source)[0]
 
 
 def _short_use(use: ToolUse) -> ToolUse:

@@ -252,6 +252,7 @@ class ToolContext:
         "report",
         "services",
         "session_id",
+        "source",
         "task",
         "tool",
         "turn",
@@ -288,6 +289,8 @@ class ToolContext:
         # Where the paths among a call's arguments lead, as the gate judged them.
         self.places: Mapping[tuple[str, str], str] = {}
         self.report: Callable[[str, dict[str, Any]], None] | None = None
+        # Whose words the call brings in, where these are neither ours nor the person's.
+        self.source = ""
 
     def for_call(
         self,
@@ -296,6 +299,7 @@ class ToolContext:
         cancellation: Cancellation,
         report: Callable[[str, dict[str, Any]], None] | None,
         places: Mapping[tuple[str, str], str] | None = None,
+        source: str = "",
     ) -> ToolContext:
         """The same surroundings for one call."""
         twin = ToolContext.__new__(ToolContext)
@@ -312,6 +316,7 @@ class ToolContext:
         twin.tool = tool
         twin.report = report
         twin.places = places or {}
+        twin.source = source
         return twin
 
     @property

@@ -13,10 +13,12 @@ class ToolResult:
     """The answer of a handler that wants to say more than a plain value does.
 
     `error` set means that the tool did not do what was asked. `notes` are short remarks that the
-    model should see beside the data (what was cut, what was skipped).
+    model should see beside the data (what was cut, what was skipped). `source` says whose words
+    the data are, where they are a stranger's and only the handler can know: it is not shown as
+    part of the data, which is marked as a whole.
     """
 
-    __slots__ = ("data", "error", "extra", "hint", "notes")
+    __slots__ = ("data", "error", "extra", "hint", "notes", "source")
 
     def __init__(
         self,
@@ -25,12 +27,14 @@ class ToolResult:
         error: str | None = None,
         hint: str | None = None,
         notes: list[str] | None = None,
+        source: str = "",
         **extra: Any,
     ) -> None:
         self.data = data
         self.error = error
         self.hint = hint
         self.notes = notes or []
+        self.source = source
         self.extra = extra
 
     def __repr__(self) -> str:

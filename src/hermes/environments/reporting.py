@@ -112,10 +112,11 @@ def _kept(ctx: ToolContext, result: CommandResult) -> str | None:
             os.unlink(result.spill)
         return None
     if result.spill is not None:
-        return str(artifacts.adopt(result.spill))
+        return str(artifacts.adopt(result.spill, source=ctx.source))
     text = result.output.merged
     runtime = ctx.services.get("runtime")
-    return str(artifacts.put(runtime.redactor.redact(text) if runtime is not None else text))
+    shown = runtime.redactor.redact(text) if runtime is not None else text
+    return str(artifacts.put(shown, source=ctx.source))
 
 
 def _cut(text: str) -> str:

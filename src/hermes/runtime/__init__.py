@@ -1,7 +1,8 @@
 """How a call happens: from a model's request to the JSON text it gets back.
 
 pipeline       Runtime: the twelve stages; flight  one call on its way through them;
-               approving  the one in which a person is asked;
+               approving  the one in which a person is asked; hooking  those of the hooks;
+               ending  the last ones: redact, fit, record;
                needs  what they wait for; answers  what the model is told
 parallel       the calls of one turn, side by side
 bridge         sync code to async handlers; drive  awaiting what may have to be stopped;

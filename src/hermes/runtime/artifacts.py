@@ -1,7 +1,8 @@
 """Large results, kept on disk so that the model can page and search them.
 
 An artifact is stored once, under a name made from its content, readable by its owner only. The
-store has a size and an age past which the oldest go; a handle that is gone says so.
+store has a size and an age past which the oldest go; a handle that is gone says so. Whose words a
+text is made of, where they are a stranger's, stands in a file beside it as long as it is there.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 _PREFIX = "art_"
+_BESIDE = ".source"
 _DAY = 86_400
 _DIGITS = 24
 _HEX = frozenset("0123456789abcdef")
+_UNKNOWN = "somebody unknown"
 _WRITING_SECONDS = 3600
 # How many characters one page may have.
 PAGE = 20_000
@@ -44,29 +47,57 @@ class ArtifactStore:
         self._keep_seconds = keep_days * _DAY
         self._lock = threading.Lock()
 
-    def put(self, text: str) -> str:
-        """Keep a text; the handle it can be read by. The same text has the same handle."""
+    def put(self, text: str, *, source: str = "") -> str:
+        """Keep a text; the handle it can be read by. The same text has the same handle.
+
+        Args:
+            text: What is kept.
+            source: Whose words they are; a text that was once a stranger's stays that.
+        """
         data = text.encode("utf-8", "surrogatepass")
         handle = _PREFIX + hashlib.sha256(data).hexdigest()[:_DIGITS]
         path = self._path(handle)
         with self._lock:
             make_private(self._folder)
+            self._mark(handle, source)
             if _holds(path, len(data)):
                 os.utime(path, follow_symlinks=False)
             else:
                 self._make_room(len(data))
                 write_private(path, data)
+            # Another process may just have dropped the text of that name, and this with it.
+            self._mark(handle, source)
         return handle
 
-    def adopt(self, path: str) -> str:
+    def adopt(self, path: str, *, source: str = "") -> str:
         """Take over a file of UTF-8 text that was too large to hold; the handle to read it by."""
         handle = _PREFIX + os.urandom(_DIGITS // 2).hex()
         with self._lock:
             make_private(self._folder)
             # It counts already where it was written into the store's own folder.
             self._make_room(0)
+            self._mark(handle, source)
             os.replace(path, self._path(handle))
         return handle
+
+    def _mark(self, handle: str, source: str) -> None:
+        """Have it known whose words a text is made of; before the text can be read."""
+        if source and not self.source(handle):
+            write_private(self._path(handle) + _BESIDE, source.encode("utf-8", "replace"))
+
+    def source(self, handle: str) -> str:
+        """Whose words an artifact is made of; empty where nobody else's are known to be in it."""
+        if not _is_handle(handle):
+            return ""
+        try:
+            beside = self._path(handle) + _BESIDE
+            opened = os.open(beside, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+            with os.fdopen(opened, "rb") as file:
+                return file.read().decode("utf-8", "replace") or _UNKNOWN
+        except FileNotFoundError:
+            return ""
+        except OSError:
+            return _UNKNOWN
 
     def read(
         self, handle: str, *, offset: int = 0, limit: int = PAGE, pattern: str | None = None
@@ -106,8 +137,7 @@ class ArtifactStore:
             ) from None
 
     def _text(self, handle: str) -> str:
-        digits = handle.removeprefix(_PREFIX)
-        if handle == digits or len(digits) != _DIGITS or not _HEX.issuperset(digits):
+        if not _is_handle(handle):
             raise ToolError(
                 f"{handle!r:.60} is no artifact handle", hint="It looks like art_3f9a…."
             )
@@ -150,19 +180,30 @@ class ArtifactStore:
             in_the_making = path.endswith(".new") and modified > now - _WRITING_SECONDS
             if not in_the_making and _unlink(path):
                 total -= size
+                # Last: a text without it would be anybody's.
+                _unlink(path + _BESIDE)
 
     def _files(self) -> Iterator[tuple[float, int, str]]:
         try:
             entries = list(os.scandir(self._folder))
         except FileNotFoundError:
             return
+        texts = {entry.name for entry in entries}
         for entry in entries:
+            if entry.name.endswith(_BESIDE) and entry.name.removesuffix(_BESIDE) in texts:
+                # It goes with its text.
+                continue
             try:
                 status = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue
             if not stat.S_ISDIR(status.st_mode):
                 yield status.st_mtime, status.st_size, entry.path
+
+
+def _is_handle(handle: str) -> bool:
+    digits = handle.removeprefix(_PREFIX)
+    return handle != digits and len(digits) == _DIGITS and _HEX.issuperset(digits)
 
 
 def _holds(path: str, size: int) -> bool:

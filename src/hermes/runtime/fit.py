@@ -21,8 +21,12 @@ _FRAME = 400
 _SMALLEST = 40
 
 
-def fit(content: str, limit: int, artifacts: ArtifactStore | None) -> tuple[str, str | None]:
+def fit(
+    content: str, limit: int, artifacts: ArtifactStore | None, source: str = ""
+) -> tuple[str, str | None]:
     """`content` (JSON text) in at most `limit` characters, and the handle of the whole.
+
+    `source` says whose words they are, where they are a stranger's: the whole keeps it.
 
     What says that something is missing takes room too: a limit below some 450 is taken as that.
     """
@@ -31,7 +35,7 @@ def fit(content: str, limit: int, artifacts: ArtifactStore | None) -> tuple[str,
         return content, None
     value = _parsed(content)
     whole = value if isinstance(value, str) else content
-    handle, note = _keep(whole, artifacts)
+    handle, note = _keep(whole, artifacts, source)
     frame: dict[str, Any] = {"truncated": True, "total_chars": len(whole), "note": note}
     if handle:
         frame["artifact"] = handle
@@ -55,11 +59,11 @@ def _parsed(content: str) -> Any:
         return content
 
 
-def _keep(whole: str, artifacts: ArtifactStore | None) -> tuple[str | None, str]:
+def _keep(whole: str, artifacts: ArtifactStore | None, source: str) -> tuple[str | None, str]:
     if artifacts is None:
         return None, "the rest was not kept: this front door has no artifact store"
     try:
-        handle = artifacts.put(whole)
+        handle = artifacts.put(whole, source=source)
     except OSError as error:
         reason = error.strerror or str(error)
         return None, f"the rest could not be kept: {reason:.120}"

@@ -17,16 +17,19 @@ from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from hermes.core.context import Cancellation, CancelledError, Task, ToolContext
-from hermes.core.entry import DEFAULT_RESULT_SIZE, ToolCall, ToolOutcome
+from hermes.core.entry import ToolCall, ToolOutcome
 from hermes.core.errors import ArgumentError, HermesError, ToolError, UnavailableError
 from hermes.core.jsontext import to_json
 from hermes.core.log import Log
 from hermes.core.registry import registry as shared_registry
+from hermes.core.result import ToolResult
 from hermes.runtime import answers, needs
 from hermes.runtime.approving import approve
+from hermes.runtime.ending import end
 from hermes.runtime.events import EventBus
 from hermes.runtime.flight import Flight
-from hermes.runtime.hooks import HookCall, Hooks, Rewrite, Veto
+from hermes.runtime.hooking import after_call, before_call, transformed
+from hermes.runtime.hooks import Hooks
 from hermes.runtime.secrets import Secrets
 from hermes.runtime.workers import StoppedLateError, StuckError, Workers
 from hermes.safety.policy import EffectPolicy, Ruling
@@ -265,7 +268,7 @@ class Runtime:
             offer = context.services.get("offer")
             if entry is None or (offer is not None and entry.name not in offer.reachable):
                 offered = None if offer is None else offer.reachable
-                return self._end(flight, answers.unknown_tool(self.registry, call.name, offered))
+                return end(self, flight, answers.unknown_tool(self.registry, call.name, offered))
             flight.entry = entry
             # Hooks, approvals and the log know a tool by one name, whichever it was called by.
             flight.tool = entry.name
@@ -286,18 +289,20 @@ class Runtime:
             if ruling.action != "allow":
                 refusal = yield from approve(self, flight, ruling)  # 6 approve
                 if refusal is not None:
-                    return self._end(flight, refusal)
+                    return end(self, flight, refusal)
 
             hooks = self.hooks
             if hooks.pre_tool_call:  # 7 pre hooks
-                refusal = yield from self._pre_hooks(flight, ruling)
+                refusal = yield from before_call(self, flight)
                 if refusal is not None:
-                    return self._end(flight, refusal)
+                    return end(self, flight, refusal)
 
             arguments = self.secrets.filled(flight, self.policy)
             value = yield self._started(flight, entry, arguments)  # 8 run
+            if isinstance(value, ToolResult) and value.source:
+                self._hear(flight, value.source)
             if hooks.transform_tool_result:  # 9 transform
-                value = yield from self._transform(flight, value)
+                value = yield from transformed(self, flight, value)
             answer = answers.from_value(value)
         except ArgumentError as error:
             answer = answers.from_error(error)
@@ -313,16 +318,15 @@ class Runtime:
             answer = answers.from_bug(error)
         except BaseException as error:
             # Ctrl-C, or the caller's own cancellation: noted, and passed on.
-            self._end(flight, answers.cancelled(call.name, type(error).__name__))
+            end(self, flight, answers.cancelled(call.name, type(error).__name__))
             raise
         finally:
             del self._running[flight]
             cancellation.close()
-        outcome = self._end(flight, answer)  # 10 redact, 11 fit, 12 record
+        outcome = end(self, flight, answer)  # 10 redact, 11 fit, 12 record
         if self.hooks.post_tool_call:
             # After redaction on purpose: what a plugin logs or sends holds no secrets.
-            for hook in self.hooks.post_tool_call:
-                yield from self._hook(hook, flight, outcome.copy())
+            yield from after_call(self, flight, outcome)
         return outcome
 
     def _require(self, entry: ToolEntry) -> None:
@@ -360,34 +364,6 @@ class Runtime:
             check_unasked(path, place)
         return place
 
-    def _pre_hooks(
-        self, flight: Flight, ruling: Ruling
-    ) -> Generator[needs.Need, Any, answers.Answer | None]:
-        assert flight.entry is not None
-        # While hooks take their time, nobody else changes what was judged.
-        before = flight.arguments = deepcopy(flight.arguments)
-        for hook in self.hooks.pre_tool_call:
-            said = yield from self._hook(hook, flight)
-            if isinstance(said, Veto):
-                flight.verdict = "vetoed"
-                return answers.refused(said.reason)
-            if isinstance(said, Rewrite):
-                try:
-                    flight.arguments = flight.entry.arguments.read(deepcopy(said.arguments))
-                except ArgumentError as error:
-                    self.report_trouble(
-                        f"hook {_name(hook)} rewrote the arguments: {error}", flight
-                    )
-                    raise
-                flight.noted = to_json(flight.arguments)
-        # As text, for to Python 1 is True.
-        if flight.arguments is before or to_json(flight.arguments) == to_json(before):
-            return None
-        # What runs is what was judged: other arguments are judged again.
-        ruling = self.judge(flight.entry, flight.arguments, flight.context)
-        flight.places = ruling.places
-        return None if ruling.action == "allow" else (yield from approve(self, flight, ruling))
-
     def _started(self, flight: Flight, entry: ToolEntry, arguments: dict[str, Any]) -> needs.Run:
         """The handler's turn, announced to who watches; secrets go to the handler alone."""
         report = None
@@ -404,9 +380,8 @@ class Runtime:
             emit("started", call_id, tool, arguments=shown, emoji=entry.emoji)
         source = source_of(entry, flight.arguments, flight.places, flight.context)
         if source:
-            flight.source = source
             # From here on whatever it brings in may be read.
-            self.heard.note(conversation_of(flight.context), source)
+            self._hear(flight, source)
         if entry.lifecycle is not None:
             self._lifecycles[entry.lifecycle] = entry.name
         cancellation = flight.cancellation
@@ -415,68 +390,16 @@ class Runtime:
         context = flight.context
         if entry.takes_context:
             context = context.for_call(
-                flight.call_id, entry.name, cancellation, report, flight.places
+                flight.call_id, entry.name, cancellation, report, flight.places, source
             )
         return needs.Run(entry, arguments, context, cancellation)
 
-    def _transform(self, flight: Flight, value: Any) -> Generator[needs.Need, Any, Any]:
-        for hook in self.hooks.transform_tool_result:
-            changed = yield from self._hook(hook, flight, value)
-            value = value if changed is None else changed
-        return value
+    def _hear(self, flight: Flight, source: str) -> None:
+        """A call brings in the words of a stranger."""
+        flight.source = source
+        self.heard.note(conversation_of(flight.context), source)
 
-    def _hook(self, hook: Any, flight: Flight, *more: Any) -> Generator[needs.Need, Any, Any]:
-        # A copy: only a `Rewrite` changes what runs, and that is judged again.
-        arguments = deepcopy(flight.arguments)
-        call = HookCall(flight.tool, arguments, flight.call_id, flight.context)
-        try:
-            return (yield needs.Hook(hook, (call, *more)))
-        except Exception as error:  # noqa: BLE001 - a hook must not break the call
-            self.report_trouble(f"hook {_name(hook)}: {type(error).__name__}: {error}", flight)
-            return None
-
-    # -- the end of a call --------------------------------------------------------------------
-
-    def _end(self, flight: Flight, answer: answers.Answer) -> ToolOutcome:
-        artifact = None
-        limit = DEFAULT_RESULT_SIZE
-        if flight.entry is not None and flight.entry.max_result_size_chars is not None:
-            limit = flight.entry.max_result_size_chars
-        try:
-            content = self.secrets.masked(answer.content, flight)  # 10 redact
-            if answer.error is not None:
-                answer.error = self.redactor.redact(answer.error)
-            if len(content) > limit:  # 11 fit
-                from hermes.runtime.fit import fit
-
-                content, artifact = fit(content, limit, self.artifacts)
-        except Exception as error:
-            # Unredacted it must not leave, and the call must end all the same.
-            log.exception("the result of %s can't be shown", flight.tool)
-            answer = answers.unusable(error)
-            content = answer.content
-        outcome = ToolOutcome(
-            flight.call_id,
-            flight.tool,
-            content,
-            answer.status,
-            answer.error,
-            flight.ruling.rule if flight.ruling is not None else "",
-            _clock() - flight.started,
-            artifact,
-            flight.source,
-        )
-        if self.audit is not None:  # 12 record
-            try:
-                line = flight.line(answer.status, outcome.seconds)
-                self.audit.record(line, now=answer.status == "refused")
-            except Exception as error:  # noqa: BLE001 - the call has happened: its result stays
-                self.report_trouble(f"the audit log: {type(error).__name__}: {error}", flight)
-        if flight.span is not None and self.tracer is not None:
-            self.tracer.call_ends(flight, flight.span, outcome)
-        if self.events.listeners:
-            self.events.emit("finished", flight.call_id, flight.tool, outcome=outcome)
-        return outcome
+    # -- what goes wrong ----------------------------------------------------------------------
 
     def _before_resolve(self, flight: Flight) -> None:
         assert self.before_resolve is not None
@@ -500,7 +423,3 @@ class Runtime:
         log.warning("%s", message)
         call_id, tool = (flight.call_id, flight.tool) if flight else ("", "")
         self.events.emit("trouble", call_id, tool, message=message)
-
-
-def _name(hook: Any) -> str:
-    return str(getattr(hook, "__qualname__", None) or repr(hook))

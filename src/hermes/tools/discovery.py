@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from hermes.core import ToolContext, ToolError, tool
+from hermes.core import ToolContext, ToolError, ToolResult, tool
 from hermes.core.schema import Field
 from hermes.runtime.artifacts import PAGE
 
@@ -52,7 +52,7 @@ def read_artifact(
     offset: Annotated[int, Field(ge=0)] = 0,
     limit: Annotated[int, Field(ge=1, le=PAGE)] = PAGE,
     pattern: str | None = None,
-) -> dict[str, Any]:
+) -> ToolResult:
     """Page through, or search, a large result that was cut.
 
     Args:
@@ -63,10 +63,11 @@ def read_artifact(
     """
     if "artifacts" not in ctx.services:
         raise ToolError("large results are not kept here")
-    page: dict[str, Any] = ctx.services["artifacts"].read(
-        handle, offset=offset, limit=limit, pattern=pattern
-    )
-    return page
+    artifacts = ctx.services["artifacts"]
+    source = artifacts.source(handle)
+    page = artifacts.read(handle, offset=offset, limit=limit, pattern=pattern)
+    # Looked at on both sides of the text, which may come and go meanwhile.
+    return ToolResult(page, source=source or artifacts.source(handle))
 
 
 def _everything(ctx: ToolContext) -> Any:
