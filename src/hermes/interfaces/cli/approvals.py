@@ -68,7 +68,9 @@ def _test(app: CliApp, options: Namespace) -> int:
         app.emit({"action": action, "layers": layers})
     else:
         app.out(f"verdict: {action}")
-        app.table([(x["action"], x["rule"], f"{x['source']}: {x['why']}") for x in layers])
+        for layer in layers:
+            app.out(f"{layer['action']:6}  {layer['rule'] or 'no rule'}  ({layer['source']})")
+            app.out(_wrapped(layer["why"], app.width))
     return DONE if action == "allow" else REFUSED
 
 
@@ -87,7 +89,7 @@ def _layers(app: CliApp, command: str) -> list[dict[str, Any]]:
         grant = command_grant(finding.rule, command, verdict.commands, cwd=app.project)
         approved = finding.severity == "ask" and bool(approvals.covered_by([grant], ""))
         start, end = finding.span
-        why = f"{finding.description}: {command[start:end] or finding.command}"
+        why = f"{finding.description.rstrip('.')}: {command[start:end] or finding.command}"
         source = "approved for good" if approved else f"command rules, at {start}-{end}"
         said.append(_said("allow" if approved else finding.severity, finding.rule, source, why))
     if not verdict.findings:
@@ -99,6 +101,14 @@ def _layers(app: CliApp, command: str) -> list[dict[str, Any]]:
         said.append(_said("allow" if approved else "ask", "path:outside", source, f"{why}: {line}"))
         break
     return said
+
+
+def _wrapped(text: str, width: int) -> str:
+    """A whole text, below the line that it explains."""
+    from textwrap import fill
+
+    margin = " " * 8
+    return fill(text, max(width, 30), initial_indent=margin, subsequent_indent=margin)
 
 
 def _said(action: str, rule: str, source: str, why: str) -> dict[str, Any]:

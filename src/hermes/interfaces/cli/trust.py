@@ -60,4 +60,6 @@ def _list(app: CliApp, store: TrustStore, options: Namespace) -> int:
         app.emit(states)
     else:
         app.table(list(states.items()))
+        if not states:
+            app.note("no folder is trusted")
     return DONE
