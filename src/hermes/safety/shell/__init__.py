@@ -10,8 +10,10 @@ to be asked about, or is refused. From the outside in:
     walk.py           the tree, statement by statement
     words.py          quotes, variables, substitutions, braces: the real arguments
     simple.py         one simple command: what it is and who judges it
-    builtins.py, shells.py, wrappers.py, remote_wrappers.py, finding_files.py
+    builtins.py, shells.py, wrappers.py, remote_wrappers.py, finding_files.py,
+    administration.py, mounts.py
                       programs that start others, opened
+    trying.py         dry runs, checks and questions, which no rule minds
     interpreters/     code of other languages inside a command
     producers.py      what a command prints, for pipes and substitutions
     effects.py, outputs.py, places.py, paths.py

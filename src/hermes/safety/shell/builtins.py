@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes.safety.shell.command import Command
 from hermes.safety.shell.environment import judge_assignment
 from hermes.safety.shell.opening import run_line, run_word
+from hermes.safety.shell.producers import output
 from hermes.safety.shell.scope import HOLE, UNSET, Value
 from hermes.safety.shell.shells import run_script
 from hermes.safety.shell.stream import ENVIRONMENT, NOTHING, Stream, tagged
@@ -13,8 +15,9 @@ from hermes.safety.shell.stream import ENVIRONMENT, NOTHING, Stream, tagged
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hermes.safety.shell.command import Command
     from hermes.safety.shell.judge import Judge
+
+_MOST_LINES = 200
 
 
 def _cd(command: Command, _judge: Judge) -> Stream:
@@ -52,8 +55,11 @@ def _read(command: Command, _judge: Judge) -> Stream:
 
 
 def _mapfile(command: Command, _judge: Judge) -> Stream:
-    for word in command.operands[-1:]:
-        command.scope.assign(word.text, Value([HOLE], array=True))
+    stdin = command.stdin
+    known = stdin is not None and stdin.text is not None
+    items = stdin.text.splitlines()[:_MOST_LINES] if known else [HOLE]  # type: ignore[union-attr]
+    for word in command.operands[-1:] or [command.words[0].part("MAPFILE")]:
+        command.scope.assign(word.text, Value(items or [""], array=True))
     return NOTHING
 
 
@@ -112,9 +118,17 @@ def _trap(command: Command, judge: Judge) -> Stream:
 
 def _printf(command: Command, _judge: Judge) -> Stream | None:
     if command.args[:1] == ["-v"] and len(command.args) > 2:
-        text = command.args[2] if len(command.args) == 3 else " ".join(command.args[3:])
-        command.scope.assign(command.args[1], Value([text if "%" not in text else HOLE]))
+        formatted = Command([command.words[0], *command.words[3:]], command.scope)
+        text = output(formatted).text
+        command.scope.assign(command.args[1], Value([HOLE if text is None else text]))
     return None
+
+
+def _mkfifo(command: Command, _judge: Judge) -> None:
+    """A pipe with a name: who reads commands from it gets what nobody has seen."""
+    for word in command.operands:
+        if word.known:
+            command.scope.fetched[command.scope.absolute(word.text)] = ""
 
 
 def _let(command: Command, _judge: Judge) -> Stream:
@@ -151,6 +165,7 @@ BUILTINS: dict[str, Callable[[Command, Judge], Stream | None]] = {
     ".": _source,
     "trap": _trap,
     "printf": _printf,
+    "mkfifo": _mkfifo,
     "let": _let,
     "getopts": _getopts,
 }

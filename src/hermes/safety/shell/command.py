@@ -214,6 +214,9 @@ def program_name(text: str) -> str:
     found = _VERSIONED.match(lowered)
     if found:
         return found.group(1)
+    if lowered.startswith("zf_"):
+        # The builtins of a shell with file modules loaded.
+        return lowered[3:]
     if lowered.startswith(("ld-linux", "ld-musl", "ld64.so", "ld.so")):
         return "ld.so"
     if lowered.startswith(("mkfs.", "fsck.", "newfs_", "mke2fs")):

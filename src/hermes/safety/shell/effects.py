@@ -289,6 +289,12 @@ READERS: dict[str, Callable[[Command], list[Word]]] = {
         word.part(word.text.partition("@")[2]) for word in command.operands if "@" in word.text
     ],
     "openssl": _after_flag("-in"),
+    # A signature is checked and a key taken in without anything being shown.
+    "gpg": lambda command: (
+        []
+        if command.has("--verify", "--import", "--show-keys", "--list-packets", "--dearmor")
+        else command.operands
+    ),
     **dict.fromkeys(("perl", "ruby"), _operands),
     "git": lambda c: c.operands[1:] if c.args[:1] == ["add"] or "add" in c.args[:3] else [],
     **dict.fromkeys(

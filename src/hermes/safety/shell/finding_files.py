@@ -50,7 +50,11 @@ def _find(command: Command, judge: Judge) -> Stream:
         index += 1
     paths = paths or [literal(".", command)]
     texts = [word.text for word in words]
-    filtered = any(text in _FILTERS for text in texts)
+    # What is only left out does not limit the rest.
+    filtered = any(
+        text in _FILTERS and (not at or texts[at - 1] not in ("!", "-not"))
+        for at, text in enumerate(texts)
+    )
     secret = any(
         name.text != "*" and is_credential("/x/" + name.text.strip("*"), command.scope)
         for flag, name in pairwise(words)

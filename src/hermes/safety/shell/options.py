@@ -161,7 +161,7 @@ _TABLE = {
     "heroku": "-a --app -r --remote",
     "fly": "-a --app -c --config",
     "flyctl": "-a --app -c --config",
-    "ansible": "-i -m -a -e -l -u -f",
+    "ansible": "-i -m -a -e -l -u -f -c --module-name --args --inventory --connection",
     "ansible-playbook": "-i -e -l -u -f -t --tags",
     "make": "-f --file -C --directory -j -l -o -W -I --eval -E",
     "just": "-f --justfile -d --working-directory --shell --shell-arg --set -c",

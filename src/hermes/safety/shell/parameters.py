@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 
+from hermes.safety.shell.escapes import unescape
 from hermes.safety.shell.scope import HOLE, Value
 
 
@@ -42,5 +43,7 @@ def cut(text: str, operator: str, tail: str) -> str:
             return text.upper() if operator == "^" else text.lower()
         return (text[:1].upper() if operator == "^" else text[:1].lower()) + text[1:]
     if operator == "@":
+        if tail == "E":
+            return unescape(text)
         return text.upper() if tail == "U" else text.lower() if tail == "L" else text
     return HOLE

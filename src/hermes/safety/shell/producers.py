@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import hermes.safety.shell.paths as paths
 from hermes.safety.shell.effects import READERS
+from hermes.safety.shell.escapes import unescape
 from hermes.safety.shell.scope import HOLE
 from hermes.safety.shell.stream import (
     ANYTHING,
@@ -27,7 +28,6 @@ from hermes.safety.shell.stream import (
     tagged,
 )
 from hermes.safety.shell.tables import names
-from hermes.safety.shell.words import unescape
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from hermes.safety.shell.mounts import judge_mounted
 from hermes.safety.shell.opening import run_line, run_word, run_words
 from hermes.safety.shell.shells import run_stream
 from hermes.safety.shell.stream import ANYTHING, Stream
@@ -34,7 +35,7 @@ _CONTAINER_VALUED = names(
 )
 
 
-def _elsewhere(command: Command) -> Scope:
+def elsewhere(command: Command) -> Scope:
     """The state of another machine's shell: its home is at the same place, its directory is not."""
     scope = command.scope.copy()
     scope.variables = {}
@@ -56,7 +57,7 @@ def _ssh(command: Command, judge: Judge) -> Stream | None:
             else 1
         )
     rest = words[index + 1 :]
-    scope = _elsewhere(command)
+    scope = elsewhere(command)
     if rest and rest[0].text in ("-t", "-tt", "-n", "-q", "--"):
         rest = rest[1:]
     if rest:
@@ -103,13 +104,14 @@ def _container(command: Command, judge: Judge) -> Stream | None:
         )
         index += 2 if valued else 1
     inner = words[index + 1 :]
-    scope = _elsewhere(command)
+    scope = elsewhere(command)
     scope.container = True
     # The rules for the container program itself still apply: privileges, mounted sockets.
     if entry is not None:
         inner = [entry, *inner]
     if inner:
         run_words(inner, command, judge, scope=scope)
+        judge_mounted(inner, command, judge)
     return None
 
 
@@ -126,7 +128,7 @@ def _kubectl(command: Command, judge: Judge) -> Stream | None:
         if len(operands) > 1
         else []
     )
-    scope = _elsewhere(command)
+    scope = elsewhere(command)
     scope.container = True
     if inner:
         run_words(inner, command, judge, scope=scope)
@@ -141,26 +143,17 @@ def _option_command(command: Command, judge: Judge) -> Stream | None:
         return None
     for index, text in enumerate(texts):
         if text in ("-c", "--command", "-C"):
-            return run_line(words[index + 1 : index + 2], command, judge, scope=_elsewhere(command))
+            return run_line(words[index + 1 : index + 2], command, judge, scope=elsewhere(command))
         if text.startswith("--command="):
-            return run_word(words[index].part(text[10:]), command, judge, scope=_elsewhere(command))
+            return run_word(words[index].part(text[10:]), command, judge, scope=elsewhere(command))
     return None
 
 
 def _heroku(command: Command, judge: Judge) -> Stream | None:
     operands = command.operands
     if operands and operands[0].text == "run" and len(operands) > 1:
-        run_line(command.after(operands[0]), command, judge, scope=_elsewhere(command))
+        run_line(command.after(operands[0]), command, judge, scope=elsewhere(command))
         return ANYTHING
-    return None
-
-
-def _salt(command: Command, judge: Judge) -> Stream | None:
-    """`salt TARGET cmd.run LINE`, and the same by other tools for many machines."""
-    words = command.words
-    for index, word in enumerate(words):
-        if word.text in ("cmd.run", "cmd.shell", "cmd.script"):
-            return run_line(words[index + 1 : index + 2], command, judge, scope=_elsewhere(command))
     return None
 
 
@@ -171,7 +164,7 @@ def _many_hosts(command: Command, judge: Judge) -> Stream | None:
     while index < len(words) and words[index].text.startswith("-"):
         index += 1 if words[index].text in ("-i", "-v", "-P", "--inline", "-N", "-R") else 2
     rest = words[index:]
-    return run_line(rest, command, judge, scope=_elsewhere(command)) if rest else None
+    return run_line(rest, command, judge, scope=elsewhere(command)) if rest else None
 
 
 def _wsl(command: Command, judge: Judge) -> Stream | None:
@@ -202,8 +195,5 @@ REMOTE: dict[str, Callable[[Command, Judge], Stream | None]] = {
     "flyctl": _option_command,
     "heroku": _heroku,
     "wsl": _wsl,
-    "salt": _salt,
-    "salt-call": _salt,
-    "salt-ssh": _salt,
     **dict.fromkeys(("pdsh", "pssh", "parallel-ssh", "dsh", "clush"), _many_hosts),
 }

@@ -30,7 +30,7 @@ class Value:
     `stream` is the output that a loop takes it from, if it does.
     """
 
-    __slots__ = ("array", "glob", "items", "stream")
+    __slots__ = ("array", "glob", "items", "refers", "stream")
 
     def __init__(
         self,
@@ -41,6 +41,8 @@ class Value:
         stream: Stream | None = None,
     ) -> None:
         self.items = items
+        # It stands for the variable of which it has the name.
+        self.refers = False
         self.array = array
         self.glob = glob
         self.stream = stream
@@ -114,7 +116,7 @@ class Scope:
         """The value of a variable or parameter, with a stand-in where it is not known."""
         value = self.variables.get(name)
         if value is not None:
-            return value
+            return self.variables.get(value.text, value) if value.refers else value
         if name.isdigit() and name != "0":
             if self.positional is None:
                 return Value([HOLE if self.calls else UNSET])

@@ -124,7 +124,8 @@ def run_known(known: str, command: Command, judge: Judge) -> Stream:
     if first.startswith("#!") and any(name in first for name in _SCRIPT_LANGUAGES):
         from hermes.safety.shell.interpreters.scripts import judge_script
 
-        judge_script(known, command, judge)
+        language = next(name for name in _SCRIPT_LANGUAGES if name in first)
+        judge_script(known, command, judge, language)
         return ANYTHING
     return judge.run_text(known, command.origin.vague(), command.scope.copy(), command.stdin)
 
@@ -137,6 +138,9 @@ def run_stream(stream: Stream | None, command: Command, judge: Judge) -> Stream:
     if stream.text is None:
         if command.scope.elevated:
             judge.blame("system.elevated-script", command)
+        known = fetched(stream.path, command.scope) if stream.path else None
+        if known is not None:
+            return run_known(known, command, judge)
         if stream.path:
             run_file(stream.path, command, judge, kind="shell", args=[])
         return ANYTHING

@@ -17,7 +17,9 @@ from hermes.safety.shell.opening import run_words
 from hermes.safety.shell.outputs import works_elsewhere
 from hermes.safety.shell.paths import in_workspace
 from hermes.safety.shell.reading import only_reads
-from hermes.safety.shell.rules import RULES_BY_PROGRAM
+from hermes.safety.shell.rules import RULES_BY_PROGRAM, RULES_FOR_ANY
+from hermes.safety.shell.rules.any_program import TELLING
+from hermes.safety.shell.rules.reading import PLAIN
 from hermes.safety.shell.rules.system import USUAL_AS_ROOT
 from hermes.safety.shell.scope import HOLE, UNSET, Scope, Value
 from hermes.safety.shell.script_files import run_file
@@ -25,6 +27,7 @@ from hermes.safety.shell.shells import fetched, run_known
 from hermes.safety.shell.special import SPECIAL
 from hermes.safety.shell.stream import ANYTHING, DECODED, NETWORK, NOTHING, Stream
 from hermes.safety.shell.tables import names
+from hermes.safety.shell.trying import TRIED, only_asks, only_tries
 
 if TYPE_CHECKING:
     from hermes.safety.shell.judge import Judge
@@ -37,6 +40,8 @@ _SYSTEM_PROGRAMS = ("/usr/", "/bin/", "/sbin/", "/opt/homebrew/", "/snap/bin/")
 _RUN_FROM_HERE = (".py", ".exe", ".bat", ".cmd", ".ps1")
 _RESERVED = names("! { } if then else elif fi do done while until esac")
 _HELPS = frozenset(("--help", "-help"))
+# As the last word alone: `aws s3 rm help`.
+_HELP_LAST = (["help"], ["-h"], ["/?"])
 # Variables that projects use for a program whose usual name is known.
 _PROGRAM_VARIABLES = {
     "PYTHON": "python",
@@ -131,7 +136,8 @@ def run_command(command: Command, judge: Judge) -> Stream:
     output = None
     opened = judge.opened
     if special is not None:
-        output = special(command, judge)
+        tried = name in TRIED and only_tries(command)
+        output = ANYTHING if tried else special(command, judge)
     astray = scope.cwd != scope.workspace and not in_workspace(scope.cwd, scope)
     if judge.reads_only or astray:
         reads = only_reads(command, opened=judge.opened != opened)
@@ -168,12 +174,25 @@ def _is_usual(command: Command) -> bool:
 
 def judge_rules(command: Command, judge: Judge) -> None:
     """Report every rule about this program that applies."""
-    rules = RULES_BY_PROGRAM.get(command.name)
-    if not rules or not _HELPS.isdisjoint(command.args) or command.args == ["-h"]:
+    name = command.name
+    rules = RULES_BY_PROGRAM.get(name, ())
+    if name in PLAIN and not rules:
+        return
+    args = command.args
+    if args and name not in PLAIN and TELLING.search(" ".join([name, *args])):
+        rules = (*rules, *RULES_FOR_ANY)
+    if not rules or not _HELPS.isdisjoint(args) or (args[-1:] in _HELP_LAST and _is_help(command)):
         return
     for rule in rules:
-        if rule.applies(command):
+        if rule.applies(command) and not only_asks(command, rule.key):
+            if only_tries(command):
+                return
             judge.blame(rule.key, command)
+
+
+def _is_help(command: Command) -> bool:
+    args = command.args
+    return len(args) == 1 or (args[-1] == "help" and command.name in ("aws", "gcloud", "gsutil"))
 
 
 def _call(command: Command, judge: Judge) -> Stream:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes.safety.shell.administration import ADMINISTRATION
 from hermes.safety.shell.builtins import BUILTINS
 from hermes.safety.shell.finding_files import FINDERS
 from hermes.safety.shell.interpreters import INTERPRETERS
@@ -24,4 +25,5 @@ SPECIAL: dict[str, Callable[[Command, Judge], Stream | None]] = {
     **INTERPRETERS,
     **FINDERS,
     **SHELLS,
+    **ADMINISTRATION,
 }

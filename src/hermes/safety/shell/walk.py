@@ -240,6 +240,11 @@ class Walker:
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
         self.assigned(node, scope, stdin, redirects)
+        if any(self._raw(child) in ("-n", "-gn", "-ng") for child in node.children[1:2]):
+            for child in node.children[2:]:
+                value = scope.variables.get(self._raw(child).partition("=")[0])
+                if value is not None:
+                    value.refers = True
         if len(node.children) == 1:
             # A bare `export` or `declare` prints every variable.
             return tagged(ENVIRONMENT)

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.braces import expand_braces
+from hermes.safety.shell.escapes import unescape
 from hermes.safety.shell.lexing import closing_backtick, matching_brace, matching_paren
 from hermes.safety.shell.parameters import cut, element
 from hermes.safety.shell.scope import HOLE, UNSET, Scope, Value
@@ -29,13 +30,6 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!_-]")
 _PARAMETER = re.compile(r"(!?)(#?)([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])(\[[^\]]*\])?")
 _COMMAND_LIKE = re.compile(r"""[\w'"\\)}/]\s+--?[A-Za-z]|[\w'"\\)}]\s+(?:[\w~.$'"]|/\w)|;""")
 _INNER = re.compile(r"\$\([^()]*\)|\$\{[^{}]*\}|`[^`]*`")
-_ESCAPES = {
-    "n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b",
-    "f": "\f", "v": "\v", "\\": "\\", "'": "'", '"': '"', "?": "?",
-}  # fmt: skip
-_ANSI_ESCAPE = re.compile(
-    r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))", re.S
-)
 
 
 class Word:
@@ -100,23 +94,6 @@ def expand_document(raw: str, origin: Origin, scope: Scope, shell: Substituter) 
     expander = _Expander(raw, origin, scope, shell, split=False)
     expander.quoted(0, end=None)
     return expander.finished()[0]
-
-
-def unescape(text: str) -> str:
-    """The text of an ANSI-C string, `printf` format or `echo -e` argument."""
-    return _ANSI_ESCAPE.sub(_unescaped, text) if "\\" in text else text
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    byte, short, long, octal, control, char = found.groups()
-    if byte or short or long:
-        code = int(byte or short or long, 16)
-        return chr(code) if code < 0x110000 else ""
-    if octal:
-        return chr(int(octal, 8) & 255)
-    if control:
-        return chr(ord(control) & 31)
-    return _ESCAPES.get(char, "\\" + char)
 
 
 class _Expander:

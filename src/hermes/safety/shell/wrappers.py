@@ -13,7 +13,7 @@ from hermes.safety.shell.environment import judge_assignment
 from hermes.safety.shell.opening import literal, run_line, run_word, run_words
 from hermes.safety.shell.remote_wrappers import REMOTE
 from hermes.safety.shell.scope import Value
-from hermes.safety.shell.stream import ENVIRONMENT, NOTHING, Stream, tagged
+from hermes.safety.shell.stream import ANYTHING, ENVIRONMENT, NOTHING, Stream, tagged
 from hermes.safety.shell.tables import names
 
 if TYPE_CHECKING:
@@ -181,6 +181,7 @@ _RUNNERS = {
     "multipass": (("exec", ""),),
 }
 _RUNNER_OPERANDS = {"aws-vault": 1, "lxc": 1, "incus": 1, "multipass": 1, "direnv": 1, "rustup": 1}
+_PACKAGE_RUNNERS = frozenset(("npm", "yarn", "pnpm", "bun"))
 _COMMAND_OPTIONS = ("-c", "--command", "--call", "--run")
 
 
@@ -238,6 +239,8 @@ def _prefix(command: Command, judge: Judge) -> Stream | None:
     if command.name == "coproc":
         texts = [word.text for word in rest]
         rest = rest[texts.index("{") + 1 :] if "{" in texts[:2] else rest
+        # Whatever the text sends it later is what it reads.
+        return run_words(rest, command, judge, scope=scope, stdin=ANYTHING)
     return run_words(rest, command, judge, scope=scope)
 
 
@@ -349,6 +352,10 @@ def _systemd_run(command: Command, judge: Judge) -> Stream:
 
 def _runner(command: Command, judge: Judge) -> Stream | None:
     operands = command.operands
+    if command.name in _PACKAGE_RUNNERS and command.scope.fetched:
+        from hermes.safety.shell.interpreters.recipes import judge_npm_scripts
+
+        judge_npm_scripts(command, judge)
     for sub, valued in _RUNNERS[command.name]:
         if sub and not (operands and operands[0].text == sub):
             continue

@@ -1,25 +1,32 @@
 """Programs that carry code of another language in their words or read it from a pipe.
 
 python.py       inline Python, read with `ast`
-scripts.py      inline Perl, Ruby, JavaScript, PHP, Lua: tokens, not a grammar
+script_programs.py, scripts.py, code_*.py, tcl.py
+                Perl, Ruby, JavaScript, PHP, Lua and compiled languages: tokens, not a grammar
+service_calls.py  calls of any language that destroy what a service keeps
 strings.py      other languages: the strings in them, as commands
-sql.py          SQL by statement, and the database shells that run it
+sql.py, database_shells.py
+                SQL by statement, and the programs that run it
 text_tools.py   awk, sed, vim, ed: editors and filters that can start a shell
 powershell.py   PowerShell and cmd
-tools.py        tools with a command among their options: git, tar, rsync, make, crontab
+tools.py        tools with a command among their options: git, tar, rsync, crontab
+recipes.py      make, just, task: recipes that the text itself writes
+transfer.py     lftp, sftp, ftp: deletes on the other side
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes.safety.shell.interpreters.database_shells import DATABASES
 from hermes.safety.shell.interpreters.powershell import POWERSHELLS
 from hermes.safety.shell.interpreters.python import run_python
-from hermes.safety.shell.interpreters.scripts import SCRIPTS
-from hermes.safety.shell.interpreters.sql import DATABASES
+from hermes.safety.shell.interpreters.recipes import RECIPES
+from hermes.safety.shell.interpreters.script_programs import SCRIPTS
 from hermes.safety.shell.interpreters.strings import STRINGS
 from hermes.safety.shell.interpreters.text_tools import TEXT_TOOLS
 from hermes.safety.shell.interpreters.tools import TOOLS
+from hermes.safety.shell.interpreters.transfer import TRANSFERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,10 +39,12 @@ INTERPRETERS: dict[str, Callable[[Command, Judge], Stream | None]] = {
     **dict.fromkeys(
         ("python", "pypy", "ipython", "micropython", "pythonw", "py", "sage"), run_python
     ),
+    **STRINGS,
     **SCRIPTS,
     **DATABASES,
-    **STRINGS,
     **TEXT_TOOLS,
     **POWERSHELLS,
     **TOOLS,
+    **RECIPES,
+    **TRANSFERS,
 }

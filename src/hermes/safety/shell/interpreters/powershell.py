@@ -38,6 +38,7 @@ _SYSTEM_ROOT = re.compile(
 _DRIVE = re.compile(r"\$env:systemdrive|%systemdrive%|%homedrive%", re.I)
 _QUOTED = re.compile(r"['\"]")
 _EVALUATES = re.compile(r"\b(?:iex|invoke-expression)\b|scriptblock\]::create", re.I)
+_TO_PROFILE = re.compile(r">>?\s*\$\{?PROFILE\b", re.I)
 _DOWNLOAD = re.compile(
     (
         r"downloadstring|downloaddata|invoke-webrequest|invoke-restmethod|\biwr\b|\birm\b|"
@@ -129,6 +130,8 @@ def run_windows(text: str, outer: Command, judge: Judge) -> None:
         judge.blame("remote-code.pipe", outer)
     elif _EVALUATES.search(text) or "frombase64string" in text.lower():
         judge.blame("remote-code.unknown-input", outer)
+    if _TO_PROFILE.search(text):
+        judge.blame("windows.startup-file", outer)
     if re.search(r"net\.sockets\.tcpclient", text, re.I):
         judge.blame("network.reverse-shell", outer)
     judge.depth += 1
@@ -152,13 +155,40 @@ def _commands(text: str, outer: Command) -> list[list[Word]]:
             continue
         word = _word(single or double or bare, outer)
         if not result[-1] and piped and word.text.lower() in _TAKES_PIPE:
-            result[-1] = [word, literal(HOLE, outer)]
+            result[-1] = [word, _listed(result[-2] if len(result) > 1 else [], outer)]
             piped = False
             continue
         result[-1].append(word)
     return result
 
 
+def _listed(words: list[Word], outer: Command) -> Word:
+    """What a command hands on by a pipe: the one item that it names, all in it, or anything."""
+    name = words[0].text.lower() if words else ""
+    if name not in _ITEMS or any(word.text.lower().startswith(_NARROWING) for word in words):
+        return literal(HOLE, outer)
+    named = [word for word in words[1:] if not word.text.startswith("-")]
+    if len(named) != 1 or not named[0].known:
+        return literal(HOLE, outer)
+    item = named[0].part(named[0].text)
+    item.glob = named[0].glob
+    if _ITEMS[name]:
+        item = named[0].part(named[0].text.rstrip("/") + "/*")
+        item.raw, item.glob = item.text, True
+    return item
+
+
+# Programs that hand items on; True for those that hand on what is in the one they are given.
+_ITEMS = {
+    "get-item": False,
+    "gi": False,
+    "resolve-path": False,
+    "get-childitem": True,
+    "gci": True,
+    "ls": True,
+    "dir": True,
+}
+_NARROWING = ("-filter", "-include", "-exclude", "-name", "-depth", "-file")
 _TAKES_PIPE = frozenset(("remove-item", "ri", "rm", "del", "stop-process", "kill", "spps"))
 
 

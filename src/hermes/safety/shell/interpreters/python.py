@@ -34,12 +34,23 @@ def run_python(command: Command, judge: Judge) -> Stream | None:
             for path in (f"{place}.py", f"{place}/__main__.py"):
                 run_file(path, command, judge, kind="python", args=args)
         return ANYTHING
+    _shell_of_an_application(command, judge)
     source = find_source(command, judge, inline="c", valued="WXQ")
     if source is not None:
         from hermes.safety.shell.interpreters.python_source import judge_source
 
         judge_source(source.text, command, judge)
     return None
+
+
+def _shell_of_an_application(command: Command, judge: Judge) -> None:
+    """`python manage.py shell -c CODE`."""
+    words = command.words
+    for index, word in enumerate(words[2:-1], 2):
+        if word.text in ("-c", "--command") and words[index - 1].text.startswith("shell"):
+            from hermes.safety.shell.interpreters.python_source import judge_source
+
+            judge_source(words[index + 1].text, command, judge)
 
 
 def _module(command: Command) -> int | None:

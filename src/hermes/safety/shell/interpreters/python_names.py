@@ -39,11 +39,11 @@ NETWORK = names(
 BUILTINS = names("open exec eval compile")
 METHODS = names(
     "unlink write_text write_bytes touch mkdir read_text read_bytes open rename replace execute "
-    "executescript executemany rmtree drop_all dropDatabase drop_database"
+    "executescript executemany rmtree"
 )
 WATCHED = names(
-    "exec eval open connect connect_ex bind listen dup2 chdir fork kill killpg HTTPServer "
-    "TCPServer ThreadingHTTPServer ThreadingTCPServer test"
+    "exec eval open connect connect_ex create_connection bind listen dup2 chdir fork kill killpg "
+    "HTTPServer TCPServer ThreadingHTTPServer ThreadingTCPServer test"
 )
 TELLING_NAMES = (
     METHODS

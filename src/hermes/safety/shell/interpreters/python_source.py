@@ -23,6 +23,7 @@ from hermes.safety.shell.interpreters.python_names import (
     WRITE_SECOND,
 )
 from hermes.safety.shell.interpreters.python_purity import is_pure, may_be_pure
+from hermes.safety.shell.interpreters.python_services import judge_services
 from hermes.safety.shell.interpreters.python_tree import by_kind, parsed
 from hermes.safety.shell.interpreters.python_values import Values
 from hermes.safety.shell.opening import literal, run_words
@@ -94,7 +95,7 @@ class _Reader:
         if "os.chdir" in names:
             self._change_directory(calls)
         connects = (
-            any(name.endswith((".connect", ".connect_ex")) for name in names)
+            any(name.endswith((".connect", ".connect_ex", "create_connection")) for name in names)
             and "socket" in self.text
         )
         if connects and (names & (RUN_LIST | RUN_TEXT) or "os.dup2" in names):
@@ -116,6 +117,8 @@ class _Reader:
             self._call(call, name)
         for call in calls:
             self._handed_on(call)
+        if not self.scope.script:
+            judge_services(calls, self.text, self.command, self.judge)
 
     def _may_matter(self, func: ast.expr) -> bool:
         """Whether a function could be one of the tables', by the last part of its name."""
@@ -337,6 +340,9 @@ class _Reader:
             self._delete(func.value, recursive=False)
         elif attr in ("write_text", "write_bytes", "touch", "mkdir"):
             self._write(func.value)
+            empty = [isinstance(arg, ast.Constant) and not arg.value for arg in args]
+            if empty == [True] and not self.scope.script:
+                self.judge.blame("delete.emptied", self.command)
         elif attr in ("read_text", "read_bytes"):
             self._read(func.value)
         elif attr == "open" and self.values.text(func.value) != HOLE:
@@ -349,5 +355,3 @@ class _Reader:
             self._delete(args[0] if args else func.value, recursive=True)
         elif attr in ("system", "popen", "execl", "execv") and "ctypes" in self.text and args:
             self._shell(args[0])
-        elif attr in ("drop_all", "dropDatabase", "drop_database"):
-            self.judge.blame("database.drop", self.command)

@@ -1,8 +1,9 @@
-"""Inline Perl, Ruby, JavaScript, PHP and Lua, read as tokens.
+"""Inline Perl, Ruby, JavaScript, PHP, Lua and other languages, read as tokens.
 
-There is no grammar here: a call is a name from the tables below, its first argument is the text
-up to the next comma. That finds the effects people and models really write, and asks rather than
-guesses where an argument is computed.
+There is no grammar here: a call is a name from the tables in `code_names`, its arguments are
+constants as far as `code_values` can tell. That finds the effects people and models really write,
+and asks rather than guesses where an argument is computed. Words in strings, patterns and
+comments are no calls.
 """
 
 from __future__ import annotations
@@ -10,339 +11,255 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import hermes.safety.shell.interpreters.code_names as known
+import hermes.safety.shell.interpreters.sql as sql
 from hermes.safety.shell.deleting import kind_of_delete
+from hermes.safety.shell.interpreters.code_tokens import PART, marked, tokens_of
+from hermes.safety.shell.interpreters.code_values import Argument, CodeValues
 from hermes.safety.shell.interpreters.python_values import expand_home
-from hermes.safety.shell.interpreters.source import find_source
-from hermes.safety.shell.interpreters.strings import judge_strings
+from hermes.safety.shell.interpreters.service_calls import STARTS, request_rule, service_rule
 from hermes.safety.shell.opening import literal, run_words
 from hermes.safety.shell.paths import is_credential, targets
 from hermes.safety.shell.places import judge_write
 from hermes.safety.shell.scope import HOLE
-from hermes.safety.shell.stream import ANYTHING, Stream
-from hermes.safety.shell.tables import names
-from hermes.safety.shell.words import unescape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from hermes.safety.shell.command import Command
+    from hermes.safety.shell.interpreters.code_tokens import Token
     from hermes.safety.shell.judge import Judge
 
-_TOKEN = re.compile(
-    r"(?P<comment>//[^\n]*|/\*.*?\*/|(?<![\w$@%&])\#(?![{!])[^\n]*)"
-    r"|(?P<string>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
-    r"|(?P<tick>`(?:[^`\\]|\\.)*`|(?:\bqx|%x)(?:\{[^}]*\}|\([^)]*\)|/[^/]*/|\[[^\]]*\]|![^!]*!))"
-    r"|(?P<quote>\bq[qw]?(?:\{[^}]*\}|\([^)]*\)|/[^/]*/)|%[wqQ](?:\{[^}]*\}|\([^)]*\)|\[[^\]]*\]))"
-    r"|(?P<name>[$@%&]?[A-Za-z_\ue000\ue001][\w\ue000\ue001]*(?:(?:::|\.|->|\?\.)[A-Za-z_]\w*)*)"
-    r"|(?P<number>\d[\w.]*)|(?P<other>\S)",
-    re.S,
-)
-_HOME = re.compile(
-    r"\$ENV\{\s*['\"]?HOME['\"]?\s*\}|ENV\[['\"]HOME['\"]\]|ENV\.fetch\(['\"]HOME['\"]\)|Dir\.home|"
-    r"(?:require\(['\"](?:node:)?os['\"]\)|\bos)\.homedir\(\)|process\.env\.HOME|"
-    r"process\.env\[['\"]HOME['\"]\]|"
-    r"getenv\(['\"]HOME['\"]\)|os\.getenv\(['\"]HOME['\"]\)|\$_(?:SERVER|ENV)\[['\"]HOME['\"]\]|"
-    r"\bhomedir\(\)|"
-    r"File\.expand_path\(['\"]~['\"]\)|Pathname\.home|Deno\.env\.get\(['\"]HOME['\"]\)"
-)
-_INTERPOLATED = re.compile(r"[#$]\{[^}]*\}|[$@]\w+(?:->)?(?:\{[^}]*\}|\[[^\]]*\])?")
 _STEPS_OF_A_SOURCE = 4
-# Languages with ways of their own to start programs.
-_HALF_KNOWN = frozenset(("groovy", "julia", "elixir", "rscript", "r", "tclsh"))
-_HOME_MARK = "\ue0ff"
-_PART = re.compile(r"::|\?\.|\.|->")
-
-_DELETE_ONE = names(
-    "unlink unlinkSync delete remove safe_unlink rm rmSync rm_f removeSync removeFile del "
-    "deleteSync"
-)
-_ONE_OWNERS = {
-    "delete": ("File",),
-    "remove": ("os", "File", "FileUtils", "fs", "fse", "Deno"),
-    "rm": ("FileUtils", "fs", "fsp", "promises", ""),
-}
-_DELETE_TREE = names(
-    "rmtree remove_tree rm_rf rm_r rmdirSync remove_dir remove_entry remove_entry_secure rimraf "
-    "rimrafSync emptyDirSync "
-    "remove_entry_secure secure_remove_entry"
-)
-_RUN = names(
-    "system exec execSync execFile execFileSync spawn spawnSync shell_exec passthru popen "
-    "proc_open execute "
-    "capture2 capture2e capture3 pipeline popen3 fork_exec $ Command pcntl_exec posix_spawn execve"
-)
-_RUN_OWNERS = {
-    "execute": ("os",),
-    "exec": (),
-    "spawn": (),
-    "Command": ("Deno",),
-    "pipeline": ("Open3",),
-}
-_NEVER_RUN = (
-    "re",
-    "regex",
-    "RegExp",
-    "pattern",
-    "query",
-    "db",
-    "client",
-    "conn",
-    "connection",
-    "cursor",
-    "knex",
-)
-_WRITE = names(
-    "writeFileSync writeFile appendFileSync appendFile file_put_contents write createWriteStream "
-    "copyFileSync "
-    "writeTextFile binwrite"
-)
+_SHELL_TICKS = frozenset(("perl", "ruby", "php", "julia", "crystal"))
 _EACH = ([("name", "for")], [("name", "foreach")])
-# They call the function whose name they are given.
-_CALLERS = names("array_map array_walk call_user_func call_user_func_array public_send send method")
-_READ = names("readFileSync readFile file_get_contents read slurp readlines readTextFile binread")
+_FORKS = re.compile(
+    r"\bfork\s+while\s+fork|while\s*\(?\s*(?:1|true)\s*\)?\s*(?:\{|do)?[^}]*\bfork\b|"
+    r"fork\s+while\s+1|\bloop\s*(?:\{|do)\s*fork"
+)
+_UNREAD = re.compile(
+    r"file_get_contents|curl_exec|base64|unpack|decode|atob|gzinflate|pack\(|get\(|open-uri|"
+    r"fetch\(|URI\.open|LWP|fromCharCode|hex"
+)
+_PATH = re.compile(r"[/.]")
+_MODE = re.compile(r"[rwabxt+]+\Z")
+_WRITES = re.compile(r"O_WRONLY|O_RDWR|O_CREATE|O_TRUNC|O_APPEND")
 
 
-def _script(
-    inline: str, valued: str, long: tuple[str, ...] = ()
-) -> Callable[[Command, Judge], Stream | None]:
-    def run(command: Command, judge: Judge) -> Stream | None:
-        source = find_source(command, judge, inline=inline, valued=valued, long=long)
-        if source is not None:
-            judge_script(source.text, command, judge)
-        return None
-
-    return run
-
-
-def judge_script(text: str, command: Command, judge: Judge) -> None:
+def judge_script(text: str, command: Command, judge: Judge, language: str = "") -> None:
     """Report what a piece of script code would do."""
-    if not judge.step(_STEPS_OF_A_SOURCE):
-        return
-    marked = _HOME.sub(f"'{_HOME_MARK}'", text)
-    tokens = [
-        (found.lastgroup or "", found.group())
-        for found in _TOKEN.finditer(marked)
-        if found.lastgroup != "comment"
-    ]
-    _Reader(tokens, marked, command, judge).read()
-    if command.name in _HALF_KNOWN:
-        judge_strings(text, command, judge)
+    if judge.step(_STEPS_OF_A_SOURCE):
+        _Reader(marked(text), command, judge, language or command.name).read()
 
 
 class _Reader:
-    def __init__(
-        self, tokens: list[tuple[str, str]], text: str, command: Command, judge: Judge
-    ) -> None:
-        self.tokens = tokens
+    def __init__(self, text: str, command: Command, judge: Judge, language: str) -> None:
+        self.tokens: list[Token] = tokens_of(text, language)
         self.text = text
         self.command = command
         self.judge = judge
-        self.names: dict[str, str] = {}
+        self.language = language
+        self.values = CodeValues(self.tokens, command.scope, language)
 
     def read(self) -> None:
-        self._constants()
         names = {
-            part for kind, token in self.tokens if kind == "name" for part in _PART.split(token)
+            part for kind, token in self.tokens if kind == "name" for part in PART.split(token)
         }
         self._whole(names)
+        ticks = any(kind == "tick" for kind, _ in self.tokens)
+        if not ticks and not names & known.ALL and not any(n.startswith(STARTS) for n in names):
+            return
+        self.values.read_constants()
         for index, (kind, token) in enumerate(self.tokens):
             if kind == "tick":
                 self._tick(token)
             elif kind == "name":
                 self._name(index, token)
+        if self.values.budget < 0:
+            self._blame("text.too-complex")
 
     def _whole(self, names: set[str]) -> None:
         text = self.text
-        connects = bool(
-            names & {"fsockopen", "TCPSocket", "Socket", "connect", "socket", "createConnection"}
+        connects = bool(names & known.CONNECT)
+        runs = names & known.RUN - {"$", "run", "shell", "cmd"} or (
+            "sh" in text and names & {"pipe", "dup2", "open", "fdopen", "exec", "reopen"}
         )
-        if connects and (
-            names & _RUN or ("sh" in text and names & {"pipe", "dup2", "open", "fdopen", "exec"})
-        ):
-            self.judge.blame("network.reverse-shell", self.command)
-        if re.search(
-            (
-                r"\bfork\s+while\s+fork|while\s*\(?\s*(?:1|true)\s*\)?\s*(?:\{|do)?[^}]*\bfork\b|"
-                r"fork\s+while\s+1"
-            ),
-            text,
-        ) or (re.search(r"\bloop\s*(?:\{|do)\s*fork", text)):
-            self.judge.blame("process.fork-bomb", self.command)
+        if connects and (runs or "Command::new" in text):
+            self._blame("network.reverse-shell")
+        if _FORKS.search(text):
+            self._blame("process.fork-bomb")
         if connects and re.search(r"\b(?:instance_)?eval\b", text):
-            self.judge.blame("remote-code.pipe", self.command)
-        if re.search(r"\beval\b", text) and re.search(
-            (
-                r"file_get_contents|curl_exec|base64|unpack|decode|atob|gzinflate|pack\(|get\(|open-uri|fetch\(|URI\.open|LWP|"
-                r"fromCharCode|hex"
-            ),
-            text,
-        ):
-            self.judge.blame("remote-code.pipe", self.command)
-        if "createServer" in names or "TCPServer" in names:
-            self.judge.blame("network.listener", self.command)
+            self._blame("remote-code.pipe")
+        if re.search(r"\beval\b", text) and _UNREAD.search(text):
+            self._blame("remote-code.pipe")
+        if names & known.LISTEN:
+            self._blame("network.listener")
+        rule = request_rule(text)
+        if rule:
+            self._blame(rule)
 
-    def _constants(self) -> None:
-        for index in range(1, len(self.tokens) - 1):
-            if self.tokens[index] == ("other", "=") and self.tokens[index - 1][0] == "name":
-                following = self.tokens[index + 1]
-                name = self.tokens[index - 1][1]
-                if following[0] in ("string", "quote") and self.tokens[index + 2 : index + 3] in (
-                    [], [("other", ";")], [("other", ",")]
-                ):  # fmt: skip
-                    self.names[name] = self._string(following[1])
+    def _blame(self, rule: str) -> None:
+        self.judge.blame(rule, self.command)
 
     def _tick(self, token: str) -> None:
-        if self.command.name in ("node", "nodejs", "deno", "bun", "lua", "luajit"):
+        if self.language not in _SHELL_TICKS:
             return
         inner = token[1:-1] if token[0] == "`" else re.sub(r"^(qx|%x)", "", token)[1:-1]
-        self._shell(self._fill(inner))
+        self._shell(self.values.fill(inner))
 
     def _name(self, index: int, token: str) -> None:
-        owner, last = _split(token)
-        args = self._arguments(index + 1)
-        if last in _DELETE_TREE:
-            self._delete(args, recursive=True)
-        elif last == "unlink" and not args and self.tokens[index + 1 : index + 2] in _EACH:
-            self.judge.blame("delete.each", self.command)
-        elif last in _DELETE_ONE and _fits(owner, _ONE_OWNERS.get(last)):
-            self._delete(args, recursive="recursive" in self.text)
-        elif last in _RUN and _fits(owner, _RUN_OWNERS.get(last)) and owner not in _NEVER_RUN:
-            if args and not token.startswith("$"):
-                self._run(args)
-        elif last in _WRITE and (owner or last != "write"):
-            self._write(args[:1])
-        elif last in ("open", "fopen"):
-            self._open(args)
-        elif last in (
-            "rename",
-            "renameSync",
-            "copyFile",
-            "copyFileSync",
-            "mv",
-            "cp",
-            "symlink",
-            "ln_s",
-        ):
-            self._write(args[1:2])
-        elif last in _READ:
-            self._read(args[:1])
-        elif last in _CALLERS and args and args[0] in _DELETE_ONE:
-            self.judge.blame("delete.each", self.command)
-        elif last in _CALLERS and args and args[0] in _RUN:
-            self._run(args[1:] or [HOLE])
-        elif last == "file" and self.command.name in ("tclsh", "wish", "expect"):
-            self._tcl(index)
-        elif last in ("kill",) and args and args[0].startswith("-1"):
-            self.judge.blame("process.kill-all", self.command)
-
-    def _tcl(self, index: int) -> None:
-        """`file delete -force x`, whose words need no commas."""
-        words = [token for kind, token in self.tokens[index + 1 : index + 6] if kind == "name"]
-        if words[:1] == ["delete"]:
-            recursive = any(token == "-" for _, token in self.tokens[index + 1 : index + 5])
-            self._delete(words[-1:], recursive=recursive)
-
-    def _arguments(self, index: int) -> list[str]:
-        """The arguments of a call, as far as they are constant."""
-        tokens = self.tokens
-        if index < len(tokens) and tokens[index] == ("other", "("):
-            index += 1
-            depth = 1
+        parts = PART.split(token)
+        owner, last = (parts[-2] if len(parts) > 1 else ""), parts[-1]
+        if last.startswith(STARTS):
+            self._service(index, last)
+        if last in known.DELETE_TREE:
+            args = self.values.arguments(index + 1)
+            paths = [arg.text for arg in args if arg.text] or [self.values.receiver(index)]
+            self._delete(paths, recursive=True)
+        elif last in known.DELETE_ONE:
+            self._deletes_one(index, owner, last)
+        elif last in known.RUN:
+            self._starts(index, token, owner, last)
+        elif last == "new" and owner == "Command":
+            self._chain(index)
+        elif last in known.WRITE and _fits(owner, known.WRITE_OWNERS.get(last)):
+            self._writes(self.values.arguments(index + 1))
+        elif last in known.OPEN:
+            self._open(index)
+        elif last in known.CREATE and owner in known.CREATE_OWNERS:
+            self._write([arg.text for arg in self.values.arguments(index + 1)[:1]])
+        elif last in known.TRUNCATE:
+            self._truncates(index, owner, last)
+        elif last in known.CHMOD:
+            self._chmod(index)
+        elif last in known.WRITE_SECOND:
+            self._write([arg.text for arg in self.values.arguments(index + 1)[1:2]])
+        elif last in known.READ:
+            self._read([arg.text for arg in self.values.arguments(index + 1)[:1]])
         else:
-            depth = 0
-        parts: list[list[tuple[str, str]]] = [[]]
-        nested = 0
-        while index < len(tokens):
-            kind, token = tokens[index]
-            if kind == "other":
-                if token in "([{":
-                    nested += 1
-                elif token in ")]}":
-                    if not nested:
-                        break
-                    nested -= 1
-                elif token == ";" and not nested:
-                    break
-                elif token == ",":
-                    parts.append([])
-                    index += 1
-                    continue
-            if (
-                not depth
-                and kind == "name"
-                and token in ("if", "unless", "for", "foreach", "while", "or", "and")
-            ):
+            self._rarer(index, last)
+
+    def _rarer(self, index: int, last: str) -> None:
+        if last in known.STATEMENTS:
+            for arg in self.values.arguments(index + 1)[:3]:
+                if known.SQL.match(arg.text):
+                    sql.judge_statements(arg.text, self.command, self.judge)
+        elif last in known.CALLERS:
+            args = [arg.text for arg in self.values.arguments(index + 1)]
+            if args and args[0] in known.DELETE_ONE:
+                self._blame("delete.each")
+            elif args and args[0] in known.RUN:
+                self._run(args[1:] or [HOLE])
+        elif last == "kill":
+            args = [arg.text for arg in self.values.arguments(index + 1)]
+            if any(arg.startswith("-1") for arg in args[:2]):
+                self._blame("process.kill-all")
+
+    def _service(self, index: int, last: str) -> None:
+        args = self.values.arguments(index + 1)
+        called = self.tokens[index + 1 : index + 2] == [("other", "(")] or not args
+        plain = ", ".join("".join(token for _, token in arg.tokens) for arg in args)
+        rule = service_rule(last, plain if called else plain or " ", self.text)
+        if rule:
+            self._blame(rule)
+
+    def _deletes_one(self, index: int, owner: str, last: str) -> None:
+        if self.language in ("rscript", "r") and last in ("rm", "remove") and not owner:
+            return
+        args = self.values.arguments(index + 1)
+        if last == "unlink" and not args and self.tokens[index + 1 : index + 2] in _EACH:
+            self._blame("delete.each")
+            return
+        if not _fits(owner, known.ONE_OWNERS.get(last)):
+            on = self.values.receiver(index) if last in ("delete", "deleteIfExists") else HOLE
+            if HOLE not in on and ("/" in on or "." in on) and not args and "File" in self.text:
+                self._delete([on], recursive=False)
+            return
+        recursive = any("recursive" in token for arg in args for _, token in arg.tokens)
+        shown = [arg.text for arg in args if arg.tokens[0][1] != "{" and arg.text]
+        receiver = self.values.receiver(index) if not shown else ""
+        self._delete(shown or [receiver], recursive=recursive)
+
+    def _starts(self, index: int, token: str, owner: str, last: str) -> None:
+        if last == "execute" and owner != "os":
+            if self.language in ("groovy", "groovysh") and index > 1:
+                self._shell(self.values.receiver(index))
+            else:
+                self._rarer(index, last)
+            return
+        if not _fits(owner, known.RUN_OWNERS.get(last)):
+            return
+        if token.startswith("$"):
+            self._rarer(index, last)
+            return
+        args = self.values.arguments(index + 1)
+        if owner in known.NEVER_RUN or (args and known.SQL.match(args[0].text)):
+            self._rarer(index, last)
+        elif last == "run" and self.language in _SHELL_TICKS:
+            return
+        elif args:
+            self._run([item for arg in args for item in arg.items])
+
+    def _chain(self, index: int) -> None:
+        """Rust's `Command::new("rm").arg("-rf").args(["x"])`."""
+        words = [item for arg in self.values.arguments(index + 1) for item in arg.items]
+        for at in range(index + 1, min(index + 80, len(self.tokens))):
+            kind, token = self.tokens[at]
+            if token == ";":
                 break
-            parts[-1].append((kind, token))
-            index += 1
-        return [self._value(part) for part in parts if part]
+            if kind == "name" and token in ("arg", "args"):
+                words += [item for arg in self.values.arguments(at + 1) for item in arg.items]
+        if words:
+            self._words(words)
 
-    def _value(self, tokens: list[tuple[str, str]]) -> str:
-        out = []
-        for kind, token in tokens:
-            if kind in ("string", "quote"):
-                out.append(self._string(token))
-            elif kind == "name":
-                if token in self.names:
-                    out.append(self.names[token])
-                elif token in ("glob", "Dir.glob", "readdirSync", "Dir"):
-                    out.append("*")
-                elif token not in (
-                    "path.join",
-                    "File.join",
-                    "os.path",
-                    "my",
-                    "const",
-                    "path.resolve",
-                    "new",
-                ):
-                    out.append(HOLE)
-            elif kind == "number" or token == "-" or token == "*":
-                out.append(token)
-        return "".join(out)
+    def _truncates(self, index: int, owner: str, last: str) -> None:
+        if last == "truncate" and owner not in known.TRUNCATE_OWNERS:
+            return
+        args = [arg.text for arg in self.values.arguments(index + 1)]
+        if (args and args[-1] in ("0", "")) or (len(args) == 1 and HOLE not in args[0]):
+            if len(args) > 1 or owner:
+                self._write(args[:1])
+            if owner or last != "truncate" or len(args) > 1:
+                self._blame("delete.truncated")
 
-    def _string(self, token: str) -> str:
-        if token[0] == "'":
-            return (
-                token[1:-1]
-                .replace("\\'", "'")
-                .replace("\\\\", "\\")
-                .replace(_HOME_MARK, self.command.scope.home)
-            )
-        if token[0] == '"':
-            return self._fill(unescape(token[1:-1]))
-        body = re.sub(r"^(?:q[qw]?|%[wqQ])", "", token)[1:-1]
-        return self._fill(body)
-
-    def _fill(self, text: str) -> str:
-        text = text.replace(f"#{{'{_HOME_MARK}'}}", _HOME_MARK).replace(
-            f"${{'{_HOME_MARK}'}}", _HOME_MARK
-        )
-        text = text.replace(f"'{_HOME_MARK}'", _HOME_MARK)
-        return _INTERPOLATED.sub(HOLE, text).replace(_HOME_MARK, self.command.scope.home)
+    def _chmod(self, index: int) -> None:
+        args = self.values.arguments(index + 1)
+        plain = ["".join(token for _, token in arg.tokens).strip("'\"") for arg in args]
+        if any(known.SET_ID.search(text) for text in plain):
+            self._blame("permissions.set-uid")
+        self._write([arg.text for arg in args if arg.text and not arg.text[0].isdigit()][:1])
 
     def _shell(self, text: str) -> None:
-        self.judge.run_text(text, self.command.origin.vague(), self.command.scope.copy())
+        if text and text != HOLE:
+            self.judge.run_text(text, self.command.origin.vague(), self.command.scope.copy())
+
+    def _words(self, texts: list[str]) -> None:
+        words = [literal(text, self.command) for text in texts if text]
+        run_words(words, self.command, self.judge, scope=self.command.scope.copy())
 
     def _run(self, args: list[str]) -> None:
-        plain = [arg for arg in args if not arg.startswith(("{", HOLE + ":"))]
+        plain = [arg for arg in args if arg and not arg.startswith(("{", HOLE + ":"))]
         if len(plain) > 1 and " " not in plain[0]:
             # One word per argument starts a program; a shell reads a single text.
-            words = [literal(arg, self.command) for arg in plain]
-            run_words(words, self.command, self.judge, scope=self.command.scope.copy())
+            self._words(plain)
         elif plain:
-            self._shell(plain[0])
+            self.judge.run_text(plain[0], self.command.origin.vague(), self.command.scope.copy())
 
     def _delete(self, args: list[str], *, recursive: bool) -> None:
         words = [literal(expand_home(arg, self.command.scope), self.command) for arg in args[:8]]
-        words = [word for word in words if word.text and (word is words[0] or "/" in word.text)]
+        words = [
+            word for word in words if word.text and (word is words[0] or _PATH.search(word.text))
+        ]
         for word in words:
             word.glob = "*" in word.text
         rule = kind_of_delete(words, self.command.scope, recursive=recursive)
         if rule:
-            self.judge.blame(rule, self.command)
+            self._blame(rule)
         for word in words:
             judge_write(word, self.command.text, self.command.scope, self.judge)
+
+    def _writes(self, args: list[Argument]) -> None:
+        self._write([arg.text for arg in args[:1]])
+        if len(args) == 2 and "".join(token for _, token in args[1].tokens) in ("''", '""'):
+            self._blame("delete.emptied")
 
     def _write(self, args: list[str]) -> None:
         for arg in args:
@@ -350,17 +267,16 @@ class _Reader:
             judge_write(word, self.command.text, self.command.scope, self.judge)
 
     def _read(self, args: list[str]) -> None:
+        scope = self.command.scope
         for arg in args:
-            word = literal(expand_home(arg, self.command.scope), self.command)
-            if any(
-                is_credential(path, word_scope)
-                for word_scope in (self.command.scope,)
-                for path in targets(word, word_scope)
-            ):
-                self.judge.blame("secrets.read", self.command)
+            word = literal(expand_home(arg, scope), self.command)
+            if any(is_credential(path, scope) for path in targets(word, scope)):
+                self._blame("secrets.read")
 
-    def _open(self, args: list[str]) -> None:
+    def _open(self, index: int) -> None:
         """Perl's `open(F, ">file")` and `open(F, "cmd|")`, and the usual `open(path, mode)`."""
+        given = self.values.arguments(index + 1)
+        args = [arg.text for arg in given]
         for position, arg in enumerate(args):
             if arg.startswith((">", "+>", "+<")):
                 path = arg.lstrip("+<> ") or (
@@ -373,46 +289,28 @@ class _Reader:
                 self._shell(arg.strip().strip("|-"))
             elif arg in ("-|", "|-"):
                 self._run(args[position + 1 :])
-        if len(args) > 1 and re.fullmatch(r"[rwab+x]+", args[1]):
-            (self._write if re.search(r"[wax+]", args[1]) else self._read)(args[:1])
+        flags = "".join(token for arg in given[1:2] for _, token in arg.tokens)
+        if len(args) > 1 and (_MODE.match(args[1]) or _WRITES.search(flags)):
+            writes = bool(re.search(r"[wax+]", args[1])) or bool(_WRITES.search(flags))
+            (self._write if writes else self._read)(args[:1])
+            if args[1].startswith("w") and self._is_unused(index):
+                self._blame("delete.emptied")
         elif len(args) == 1:
             self._read(args)
+        elif self.language == "perl" and not args[-1].startswith((">", "+")):
+            self._read(args[-1:])
 
-
-def _split(token: str) -> tuple[str, str]:
-    parts = _PART.split(token)
-    return (parts[-2] if len(parts) > 1 else ""), parts[-1]
+    def _is_unused(self, index: int) -> bool:
+        """Whether what was opened is closed at once: `File.open("x", "w") {}`."""
+        nested = 0
+        for at in range(index + 1, min(index + 40, len(self.tokens))):
+            token = self.tokens[at][1]
+            nested += (token == "(") - (token == ")")
+            if not nested:
+                rest = [token for _, token in self.tokens[at + 1 : at + 3]]
+                return rest in (["{", "}"], [".", "close"]) or (at == index + 1)
+        return False
 
 
 def _fits(owner: str, owners: tuple[str, ...] | None) -> bool:
     return owners is None or not owners or owner in owners
-
-
-SCRIPTS: dict[str, Callable[[Command, Judge], Stream | None]] = {
-    "perl": _script("eE", "IMmxCDVF0"),
-    "ruby": _script("e", "IrEKC"),
-    "node": _script("ep", "rC", ("--eval", "--print")),
-    "nodejs": _script("ep", "rC", ("--eval", "--print")),
-    "bun": _script("ep", "", ("--eval", "--print")),
-    "tsx": _script("ep", "", ("--eval",)),
-    "php": _script("rBR", "cdfz", ("--run",)),
-    "lua": _script("e", "l"),
-    "luajit": _script("e", "lj"),
-    "rscript": _script("e", ""),
-    "r": _script("e", ""),
-    "tclsh": _script("", ""),
-    "elixir": _script("e", "r", ("--eval",)),
-    "julia": _script("eE", "pLt", ("--eval",)),
-    "groovy": _script("e", ""),
-}
-
-
-def run_deno(command: Command, judge: Judge) -> Stream | None:
-    """`deno eval CODE`."""
-    if command.operands and command.operands[0].text == "eval":
-        for word in command.operands[1:]:
-            judge_script(word.text, command, judge)
-    return ANYTHING
-
-
-SCRIPTS["deno"] = run_deno

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _STRING = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'|`([^`]*)`")
 _CODE = names("-e -x -r -E -c -eval -run --eval --execute --run --expression -batch -code eval")
 _MOST = 50
+# Code that starts something says so outside its strings.
+_STARTS = re.compile(r"exec|system|cmd|command|shell|process|spawn|popen|proc|run|\bsh\b|!", re.I)
 
 
 def _strings(command: Command, judge: Judge) -> Stream | None:
@@ -41,6 +43,8 @@ def _text(words: list[Word]) -> str:
 
 def judge_strings(code: str, command: Command, judge: Judge) -> None:
     """Report strings in some code that would be dangerous as commands."""
+    if not _STARTS.search(_STRING.sub("", code)):
+        return
     for count, found in enumerate(_STRING.finditer(code)):
         text = next((group for group in found.groups() if group), "")
         if count >= _MOST or not judge.step():

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from hermes.safety.shell.escapes import unescape
 from hermes.safety.shell.interpreters.python_values import expand_home
 from hermes.safety.shell.opening import literal
 from hermes.safety.shell.places import judge_write
 from hermes.safety.shell.scope import HOLE
 from hermes.safety.shell.stream import ANYTHING, DECODED, NETWORK, UNKNOWN, Stream
-from hermes.safety.shell.words import unescape
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +37,11 @@ _SED_FILLED = re.compile(r"(?<!\\)&|\\\d")
 _EX_SHELL = re.compile(
     r"^[\s:%\d,.$']*(?:silent!?\s+|exe(?:cute)?\s+[\"']?|norm\w*\s+:?)*(?:r(?:ead)?\s*|"
     r"w(?:rite)?\s*|terminal\s+|term\s+)?!\s*(.+)$"
+)
+# Every line deleted, none left.
+_EX_NOTHING = re.compile(
+    r"^[\s:]*(?:silent!?\s+)?(?:(?:%|,|1,\$|0,\$)\s*d(?:e(?:l(?:e(?:te?)?)?)?)?[\s_\"a-z]*|"
+    r"(?:norm(?:al)?!?\s+)?ggdG\s*|g/\^/d\s*|v/\\n/d\s*)$"
 )
 _EX_SYSTEM = re.compile(r"\bsystem(?:list)?\s*\(\s*['\"]([^'\"]*)['\"]")
 _EX_WRITE = re.compile(r"^[\s:%\d,.$]*(?:w(?:rite)?|sav(?:eas)?)!?\s+([^!\s]\S*)")
@@ -97,7 +102,7 @@ def _editor(command: Command, judge: Judge) -> Stream | None:
     words = command.words
     for index, word in enumerate(words):
         text = word.text
-        if text in ("-c", "--cmd", "-S") and index + 1 < len(words):
+        if text in ("-c", "--cmd", "-S", "-sc", "-esc", "-Esc") and index + 1 < len(words):
             _ex(words[index + 1].text, command, judge)
         elif text.startswith("+") and len(text) > 1:
             _ex(text[1:], command, judge)
@@ -112,6 +117,8 @@ def _editor(command: Command, judge: Judge) -> Stream | None:
 
 def _ex(text: str, command: Command, judge: Judge) -> None:
     for line in text.split("|") if "!" not in text else [text]:
+        if _EX_NOTHING.match(line):
+            judge.blame("delete.emptied", command)
         found = _EX_SHELL.match(line)
         if found:
             _shell(found.group(1).rstrip("\"'"), command, judge)
@@ -133,7 +140,7 @@ def _language(name: str, text: str, command: Command, judge: Judge) -> None:
     else:
         from hermes.safety.shell.interpreters.scripts import judge_script
 
-        judge_script(text, command, judge)
+        judge_script(text, command, judge, name)
 
 
 def _pager(command: Command, judge: Judge) -> Stream | None:

@@ -142,51 +142,6 @@ def _tar(command: Command, judge: Judge) -> Stream | None:
     return None
 
 
-def _make(command: Command, judge: Judge) -> Stream | None:
-    for value in command.values("--eval", "-E"):
-        for line in re.split(r"[\n;]", value.text):
-            recipe = (
-                line.partition(":")[2]
-                if ":" in line and "=" not in line.partition(":")[0]
-                else line
-            )
-            for found in re.findall(r"\$\(shell ([^)]*)\)", recipe):
-                judge.run_text(found, command.origin.vague(), command.scope.copy())
-            if recipe.strip() and "$(shell" not in recipe:
-                judge.run_text(
-                    recipe.strip().lstrip("@-"), command.origin.vague(), command.scope.copy()
-                )
-    for word in command.operands:
-        for found in re.findall(r"\$\(shell ([^)]*)\)", word.text):
-            judge.run_text(found, command.origin.vague(), command.scope.copy())
-        name, equals, program = word.text.partition("=")
-        if equals and name in ("SHELL", "CC", "MAKE"):
-            judge.run_text(program, command.origin.vague(), command.scope.copy())
-    if command.stdin is not None and any(
-        value.text in ("-", "/dev/stdin") for value in command.values("-f", "--file")
-    ):
-        if command.stdin.text is None:
-            judge.blame("remote-code.unknown-input", command)
-        else:
-            for line in command.stdin.text.splitlines():
-                recipe = line.strip() if line.startswith("\t") else line.partition(";")[2]
-                if recipe:
-                    judge.run_text(
-                        recipe.lstrip("@-"), command.origin.vague(), command.scope.copy()
-                    )
-    if command.scope.elevated:
-        judge.blame("system.elevated-script", command)
-    return ANYTHING
-
-
-def _just(command: Command, judge: Judge) -> Stream | None:
-    words = command.words
-    for index, word in enumerate(words):
-        if word.text in ("-c", "--command"):
-            return run_words(words[index + 1 :], command, judge)
-    return None
-
-
 def _scheduled(command: Command, judge: Judge) -> Stream | None:
     if command.stdin is not None and command.stdin.text is not None:
         judge.run_text(command.stdin.text, command.origin.vague(), command.scope.copy())
@@ -273,9 +228,6 @@ TOOLS: dict[str, Callable[[Command, Judge], Stream | None]] = {
     "zip": _zip,
     "sort": _option("--compress-program"),
     "rg": _option("--pre"),
-    "make": _make,
-    "gmake": _make,
-    "just": _just,
     "tmux": _tmux,
     "screen": _screen,
     "gdb": _debugger,
@@ -286,5 +238,4 @@ TOOLS: dict[str, Callable[[Command, Judge], Stream | None]] = {
     "crontab": _crontab,
     "osascript": _osascript,
     "man": _option("-P", "--pager", "-H", "--html"),
-    "ansible": _option("-a"),
 }

@@ -4,13 +4,17 @@ structure.py    text that can't be read, unknown programs, fork bombs
 remote_code.py  code that nobody has read: downloads, decoders, injected libraries
 deletes.py      data lost past one ordinary file
 disks.py        devices and file systems
-system.py       system files, permissions, accounts, services, power, processes, packages
+system.py, permissions.py, services.py, packages.py
+                system files, permissions, accounts, services, power, processes, packages
 network.py      firewalls, listeners, reverse shells
 secrets.py      credentials read or sent
 git.py          local work, remote state, configuration and hooks
-infrastructure.py  containers, clusters, clouds, databases, registries
+cloud.py, containers.py, databases.py
+                clouds, registries, containers, clusters, databases
 persistence.py  start-up files, schedulers, login keys
 windows.py, windows_code.py  PowerShell and cmd
+any_program.py, verbs.py, requests.py
+                what means the same to every program: verbs, methods, addresses, modes
 hermes.py       Hermes' own files and switches, other agents without approvals
 """
 
@@ -19,6 +23,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.rules import (
+    any_program,
     cloud,
     containers,
     databases,
@@ -61,9 +66,11 @@ FAMILIES = (
     windows,
     windows_code,
     hermes,
+    any_program,
 )
 RULES: dict[str, Rule] = {rule.key: rule for family in FAMILIES for rule in family.RULES}
 RULES_BY_PROGRAM: dict[str, tuple[Rule, ...]] = {}
 for _rule in RULES.values():
     for _program in _rule.programs:
         RULES_BY_PROGRAM[_program] = (*RULES_BY_PROGRAM.get(_program, ()), _rule)
+RULES_FOR_ANY: tuple[Rule, ...] = any_program.RULES

@@ -73,7 +73,7 @@ def _destroys_infrastructure(command: Command) -> bool:
         return words[:1] in (["taint"], ["force-unlock"]) or words[:2] == ["workspace", "delete"]
     if name == "pulumi":
         return (
-            texts[0] in ("destroy", "up", "update", "cancel")
+            texts[0] in ("destroy", "down", "dn", "up", "update", "cancel")
             or texts[:2] == ["stack", "rm"]
             or texts[:2] == ["state", "delete"]
         )
@@ -126,27 +126,9 @@ def _destroys_resource(command: Command) -> bool:
     return any(_DESTROYING.match(text) for text in command.args[:4])
 
 
-def _deletes_by_http(command: Command) -> bool:
-    methods = command.values("-X", "--request", "--method")
-    if not any(word.text.upper() == "DELETE" for word in methods):
-        return False
-    # Search engines keep whole indexes behind one short path, wherever they run.
-    indexes = any(_INDEX.search(word.text) for word in command.operands)
-    return indexes or not any(_NEAR.match(word.text) for word in command.operands)
-
-
-_INDEX = re.compile(r":(?:9200|9201|5984|8983|6333|8086|2379)/[^/]*/?(?:\?.*)?\Z")
-_NEAR = re.compile(
-    r"(?:https?://)?(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::1\]|host\.docker\.internal|"
-    r"[\w-]+\.(?:local|localhost|test))?(?::\d+)?(?:/|\Z)"
-)
-
-
 def _registry(command: Command) -> bool:
     texts = _texts(command)
     name = command.name
-    if command.has("--dry-run"):
-        return False
     if name in ("npm", "yarn", "pnpm"):
         if texts[:1] == ["npm"]:
             texts = texts[1:]
@@ -163,7 +145,7 @@ def _registry(command: Command) -> bool:
         return texts[:1] in (["yank"], ["owner"])
     if name in ("gh", "glab"):
         if texts[:1] == ["api"]:
-            return any(value.text.upper() == "DELETE" for value in command.values("-X", "--method"))
+            return False
         if texts[:2] == ["repo", "edit"]:
             return command.has("--visibility", "--default-branch")
         if texts[:2] == ["pr", "close"] or texts[:2] == ["pr", "merge"]:
@@ -214,7 +196,6 @@ RULES = (
             "wrangler railway pscale turso neonctl cf nomad etcdctl consul influx"
         ),
         when=_destroys_resource,
-        unless="--dry-run --help",
         matches=(
             "hdfs dfs -rm -r /data",
             "s3cmd del --recursive s3://b",
@@ -233,26 +214,9 @@ RULES = (
         ),
     ),
     Rule(
-        "cloud.deleted-by-http",
-        "It asks a remote service to delete something.",
-        programs="curl wget",
-        when=_deletes_by_http,
-        matches=(
-            "curl -X DELETE https://api.example.com/users/1",
-            "curl -sXDELETE https://es.example.com/index",
-            "curl --request DELETE example.com/x",
-        ),
-        passes=(
-            "curl -X DELETE localhost:3000/items/1",
-            "curl https://example.com/DELETE",
-            "curl -X POST https://example.com/x",
-        ),
-    ),
-    Rule(
         "cloud.destroyed",
         "It deletes or stops cloud resources, or changes who may use them.",
         programs="aws gcloud az gsutil bq",
-        unless="--dry-run --dryrun",
         when=_destroys_cloud,
         matches=(
             "aws s3 rm s3://b --recursive",
@@ -282,6 +246,7 @@ RULES = (
             "terraform destroy",
             "terraform apply -auto-approve",
             "pulumi destroy",
+            "pulumi down -y",
             "terraform state rm x",
             "cdk destroy",
         ),
@@ -306,7 +271,6 @@ RULES = (
             "npm unpublish x",
             "gh repo delete a/b --yes",
             "cargo yank --version 1.0.0",
-            "gh api -X DELETE /repos/a/b",
             "heroku apps:destroy x",
         ),
         passes=(

@@ -81,10 +81,6 @@ def _escapes_container(command: Command) -> bool:
 
 
 def _destroys_cluster(command: Command) -> bool:
-    if any(
-        flag.startswith("--dry-run") and "none" not in flag for flag in command.flags
-    ) or command.has("--dry-run"):
-        return False
     texts = _texts(command)
     if texts[:1] == ["adm"] and "prune" not in texts:
         texts = texts[1:]
@@ -177,12 +173,9 @@ RULES = (
         "It removes or rolls back a release in a cluster.",
         programs="helm helmfile flux argocd",
         when=lambda command: (
-            not command.has("--dry-run")
-            and (
-                _removes_release(command)
-                or _texts(command)[:1] == ["destroy"]
-                or "delete" in _texts(command)[:2]
-            )
+            _removes_release(command)
+            or _texts(command)[:1] == ["destroy"]
+            or "delete" in _texts(command)[:2]
         ),
         matches=(
             "helm uninstall web",

@@ -11,10 +11,15 @@ from hermes.safety.shell.verdict import REFUSE
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
+    from hermes.safety.shell.words import Word
 
 
 # A single name is a branch or a file; with a usual suffix it is a file.
 _FILE = re.compile(r"\.[a-z][a-z0-9]{0,4}\Z", re.I)
+
+
+# A substitution that puts a colon before what it lists.
+_REMADE = re.compile(r"\|.*\b(?:sed|awk|perl|xargs|printf)\b.*:", re.S)
 
 
 def _texts(command: Command) -> list[str]:
@@ -111,8 +116,17 @@ def _rewrites_remote(command: Command) -> bool:
             return True
         if any(flag.startswith("--force") for flag in command.flags):
             return True
-        return any(text.startswith(("+", ":")) and len(text) > 1 for text in texts[1:])
+        if any(text.startswith(("+", ":")) and len(text) > 1 for text in texts[1:]):
+            return True
+        # References that another command lists may be of any kind.
+        return any(_may_delete(word, command) for word in command.operands[2:])
     return False
+
+
+def _may_delete(word: Word, command: Command) -> bool:
+    if word.known:
+        return False
+    return command.found or bool(_REMADE.search(word.raw))
 
 
 def _cleans_home(command: Command) -> bool:
@@ -128,17 +142,30 @@ def _cleans_home(command: Command) -> bool:
     return is_root(cwd) or is_home(cwd, command.scope)
 
 
+def _config_file(command: Command) -> str:
+    """The file after `git config --file`, for which there is no other sign."""
+    args = command.args
+    for index, arg in enumerate(args):
+        if arg in ("-f", "--file") and index + 1 < len(args):
+            return args[index + 1]
+        if arg.startswith("--file="):
+            return arg[7:]
+    return ""
+
+
 def _plants(command: Command) -> bool:
     texts = _texts(command)
     if texts[:1] != ["config"]:
         return False
+    given = _config_file(command)
+    texts = [text for text in texts if text != given]
     names = [text.lower() for text in texts[1:] if "." in text]
     reading = command.has(
         "--get", "--get-all", "--list", "-l", "--get-regexp", "--unset", "--show-origin"
     )
     if reading or len([text for text in texts[1:] if text != "set"]) < 2:
         return False
-    wide = command.has("--global", "--system")
+    wide = command.has("--global", "--system") or given.startswith((command.scope.home, "/etc/"))
     for name in names[:1]:
         if name in (
             "core.hookspath",
@@ -222,6 +249,7 @@ RULES = (
             "git push origin :old",
             "git push --force-with-lease",
             "git push origin --delete x",
+            "git branch -r | sed s#origin/#:# | xargs git push origin",
         ),
         passes=(
             "git push",
@@ -240,6 +268,7 @@ RULES = (
             "git config --global core.hooksPath /tmp/h",
             "git config core.fsmonitor /tmp/x",
             "git config --global alias.st '!sh /tmp/x'",
+            "git config --file ~/.gitconfig core.hooksPath ~/.hooks",
         ),
         passes=(
             "git config user.name me",
@@ -270,8 +299,19 @@ RULES = (
             _texts(command)[:1]
             in (["revert"], ["strip"], ["purge"], ["rollback"], ["abandon"], ["cleanup"])
             or (_texts(command)[:1] in (["update"], ["up"]) and command.has("-C", "--clean"))
+            or (_texts(command)[:1] == ["push"] and command.has("-f", "--force", "--deleted"))
+            or (
+                _texts(command)[:1] in (["delete"], ["del"], ["rm"], ["remove"])
+                and any("://" in text for text in _texts(command))
+            )
         ),
-        matches=("svn revert -R .", "hg update -C", "hg strip tip", "jj abandon"),
+        matches=(
+            "svn revert -R .",
+            "hg update -C",
+            "hg push --force",
+            "svn delete https://svn.example.com/trunk -m x",
+            "jj abandon",
+        ),
         passes=("svn status", "hg update", "jj log", "svn commit -m x"),
     ),
 )

@@ -134,6 +134,32 @@ RULES = (
         ),
     ),
     Rule(
+        "services.by-bus",
+        "It asks a manager of the system to stop, change or shut down something.",
+        matches=(
+            (
+                "busctl call org.freedesktop.systemd1 /org/freedesktop/systemd1 "
+                "org.freedesktop.systemd1.Manager StopUnit ss docker.service replace"
+            ),
+            (
+                "gdbus call --system --dest org.freedesktop.login1 --object-path "
+                "/org/freedesktop/login1 --method org.freedesktop.login1.Manager.PowerOff true"
+            ),
+            (
+                "dbus-send --system --dest=org.freedesktop.systemd1 /org/freedesktop/systemd1 "
+                "org.freedesktop.systemd1.Manager.RestartUnit string:x string:replace"
+            ),
+        ),
+        passes=(
+            "busctl list",
+            (
+                "busctl call org.freedesktop.systemd1 /org/freedesktop/systemd1 "
+                "org.freedesktop.systemd1.Manager ListUnits"
+            ),
+            "gdbus introspect --system --dest org.freedesktop.login1 --object-path /",
+        ),
+    ),
+    Rule(
         "services.kernel",
         "It loads or removes kernel modules or changes how the machine boots.",
         programs=(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.deleting import covers_everything, kind_of_delete
@@ -12,6 +13,9 @@ from hermes.safety.shell.verdict import REFUSE
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
     from hermes.safety.shell.words import Word
+
+
+_PROFILE = re.compile(r"\$\{?PROFILE\b|Microsoft\.(?:PowerShell|VSCode)_profile\.ps1", re.I)
 
 
 def _switches(command: Command) -> set[str]:
@@ -235,6 +239,25 @@ RULES = (
             "pwsh -c 'Get-Service'",
             "vssadmin list shadows",
             "pwsh -c 'Stop-Process -Id 1234'",
+        ),
+    ),
+    Rule(
+        "windows.startup-file",
+        "It changes the file that every PowerShell runs when it starts.",
+        programs=(
+            "add-content set-content out-file new-item copy-item move-item tee-object ac sc ni cpi "
+            "clear-content notepad code"
+        ),
+        when=lambda command: any(_PROFILE.search(word.raw) for word in command.words[1:]),
+        matches=(
+            "Add-Content -Path $PROFILE -Value 'Import-Module m'",
+            "pwsh -c 'Set-Content $PROFILE.CurrentUserAllHosts x'",
+            "New-Item -Path $PROFILE -Force",
+        ),
+        passes=(
+            "Get-Content $PROFILE",
+            "pwsh -c 'Test-Path $PROFILE'",
+            "Add-Content notes.txt x",
         ),
     ),
     Rule(

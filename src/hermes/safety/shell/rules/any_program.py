@@ -1,0 +1,171 @@
+"""What means the same to every program: verbs, methods, open addresses, disks as targets."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell.paths import absolute, is_disk
+from hermes.safety.shell.rules.model import Rule
+from hermes.safety.shell.rules.reading import PLAIN
+from hermes.safety.shell.rules.requests import deletes_by_request
+from hermes.safety.shell.rules.verbs import destroys
+from hermes.safety.shell.tables import names
+from hermes.safety.shell.verdict import REFUSE
+
+if TYPE_CHECKING:
+    from hermes.safety.shell.command import Command
+
+# Looked for before anything else: a command without one of these meets none of the rules here.
+TELLING = re.compile(
+    r"delet|destro|purge|terminat|wip|nuke|drop|deprov|decomm|unpub|yank|forget|obliter|erase|"
+    r"expunge|tear|undepl|undef|regist|flush|trunc|rm|remov|del|reset|prune|revok|disabl|clear|"
+    r"clean|gc|rollback|downgrad|down|expire|fresh|0\.0\.0\.0|\*|::|all|force|mode|-m|/dev/|stop|retire|deactiv|mutation",
+    re.I,
+)
+
+_EVERYONE = re.compile(r"(?:\w+://)?(?:0\.0\.0\.0|\[?::\]?|\*|0)(?::\d+)?\Z")
+_LISTEN = re.compile(
+    r"--?(?!allow|accept|no-|trusted)(?:[\w.]+[-_.])*(?:address|addr|host|hostname|bind|ip|listen|"
+    r"addresses|interface)(?:[-_](?:address|addr|host|ip|addresses|to))*\Z"
+)
+# For these the option names whom to talk to, or where to look.
+_TALKING = names(
+    "curl wget psql mysql redis-cli ssh ping nc ncat mongosh ss netstat lsof grep rg nmap dig "
+    "kafka-topics iptables ip nft ufw tcpdump tshark docker podman aws gcloud az terraform"
+)
+
+
+def _opens_to_all(command: Command) -> bool:
+    if command.name in _TALKING or command.name in PLAIN:
+        return False
+    args = command.args
+    for index, arg in enumerate(args):
+        option, sign, value = arg.partition("=")
+        if not sign:
+            value = args[index + 1] if index + 1 < len(args) else ""
+        if _LISTEN.match(option) and _EVERYONE.match(value):
+            return value != "0" and "127.0.0.1" not in value
+        if arg in ("--bind_ip_all", "--bind-all", "--public-access"):
+            return True
+        if arg in ("-a", "-H", "-b", "-l", "-i", "-host") and re.match(
+            r"(?:tcp://)?0\.0\.0\.0(?::\d+)?\Z", value
+        ):
+            return True
+    return False
+
+
+_SET_ID = re.compile(r"(?:^|,)[ugoa]*[+=][rwxXt]*s|^0?[2467][0-7]{3}\Z")
+
+
+def _sets_id(command: Command) -> bool:
+    if command.name not in ("install", "ginstall", "mkdir", "rsync", "cp"):
+        return False
+    values = command.values("-m", "--mode", "--chmod")
+    return any(_SET_ID.search(value.text) for value in values)
+
+
+_IMAGE = re.compile(r"\.(?:img|iso|qcow2?|raw|vmdk|vdi|vhdx?|bin|dd|wic|gz|xz|zst|bz2|bmap)\Z")
+_WRITING = names("convert copy write flash restore burn image clone put dd create")
+_READS_DISKS = names(
+    "file cat head xxd hexdump od strings losetup mount isoinfo fdisk parted sfdisk"
+)
+
+
+def _writes_disk(command: Command) -> bool:
+    operands = command.operands
+    if len(operands) < 2 or command.name in PLAIN or command.name in _READS_DISKS:
+        return False
+    if not is_disk(absolute(operands[-1].text, command.scope)):
+        return False
+    return operands[0].text in _WRITING or any(_IMAGE.search(word.text) for word in operands[:-1])
+
+
+RULES = (
+    Rule(
+        "disk.written",
+        "It writes to a disk device, over whatever is on it.",
+        when=_writes_disk,
+        severity=REFUSE,
+        human_only=True,
+        matches=(
+            "sudo qemu-img convert -O raw disk.qcow2 /dev/sdb",
+            "sudo bmaptool copy image.wic /dev/sdc",
+            "usbimager image.iso /dev/sdb",
+        ),
+        passes=(
+            "qemu-img convert -O raw a.qcow2 a.raw",
+            "qemu-img info /dev/sdb",
+            "smartctl -a /dev/sda",
+        ),
+    ),
+    Rule(
+        "service.destroyed",
+        "It tells a program that manages something to delete, empty or reset it.",
+        when=destroys,
+        matches=(
+            "celery -A app.tasks purge -f",
+            "borg delete --glob-archives 'web-*' /mnt/repo",
+            "java -jar jenkins-cli.jar -s https://ci.example.com/ delete-job old",
+            "dotnet nuget delete Acme.Core 3.1.0",
+            "confluent kafka topic delete orders",
+            "airflow db reset -y",
+            "cloud-nuke aws",
+        ),
+        passes=(
+            "celery -A app inspect active",
+            "java -jar app.jar",
+            "rustup target remove wasm32-unknown-unknown",
+            "pip cache purge",
+            "pytest -k delete",
+            "borg list /mnt/repo",
+            "npx purgecss --css a.css",
+        ),
+    ),
+    Rule(
+        "service.deleted-by-request",
+        "It asks a remote service to delete or overwrite something.",
+        when=deletes_by_request,
+        matches=(
+            "curl -X DELETE https://api.example.com/users/1",
+            "curl -sXDELETE https://es.example.com/index",
+            "http DELETE https://api.example.com/users/1",
+            "glab api --method DELETE projects/1/repository/branches/x",
+            "az rest --method delete --url https://management.azure.com/x",
+            "gh api --method PATCH repos/a/b/git/refs/heads/main -F force=true -f sha=1",
+        ),
+        passes=(
+            "curl -X DELETE localhost:3000/items/1",
+            "curl https://example.com/DELETE",
+            "gh api -X POST repos/a/b/issues -f title=x",
+            "http GET https://example.com",
+        ),
+    ),
+    Rule(
+        "network.open-address",
+        "It listens on every address of this machine, open to others.",
+        when=_opens_to_all,
+        matches=(
+            "kubectl port-forward --address 0.0.0.0 svc/db 5432:5432",
+            "uvicorn app:app --host 0.0.0.0",
+            "jupyter lab --ip='*'",
+        ),
+        passes=(
+            "uvicorn app:app --host 127.0.0.1",
+            "kubectl port-forward svc/db 5432:5432",
+            "ping 0.0.0.0",
+            "psql --host 0.0.0.0",
+        ),
+    ),
+    Rule(
+        "permissions.set-uid-made",
+        "It makes a program that runs with its owner's rights.",
+        when=_sets_id,
+        matches=(
+            "install -m 4755 x bin/x",
+            "install --mode=u+s x bin/x",
+            "sudo install -o root -m 6755 x /opt/x",
+        ),
+        passes=("install -m 755 x bin/x", "install -Dm644 a b", "mkdir -m 700 d"),
+    ),
+)

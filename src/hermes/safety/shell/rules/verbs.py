@@ -1,0 +1,141 @@
+"""Verbs that destroy, in the words of any program that manages something.
+
+Nobody can list every such tool; their verbs are few. Programs whose words are names or text, and
+those with rules of their own, are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell.effects import READERS, WRITERS
+from hermes.safety.shell.rules.reading import EXCEPT, PLAIN
+from hermes.safety.shell.tables import names
+
+if TYPE_CHECKING:
+    from hermes.safety.shell.command import Command
+
+# Programs whose words are text, file names, targets of a build or names of tests.
+_TEXT = names(
+    "git hub make gmake just task rake npm yarn pnpm bun deno npx node cargo go mvn gradle gradlew "
+    "bazel pytest jest vitest mocha tox nox ctest phpunit rspec ginkgo playwright cypress cmake "
+    "ninja meson python py pypy pip pip3 pipx uv poetry pdm conda mamba micromamba gem bundle "
+    "composer "
+    "rustup asdf nvm pyenv rbenv mise volta fnm sdk flutter dart pub nix brew apt apt-get dnf yum "
+    "man tldr cheat apropos info whatis howdoi figlet cowsay say notify-send logger wall gum fzf "
+    "sed awk gawk mawk perl ruby php lua tclsh tr code subl vim vi nvim nano emacs ed ex tmux "
+    "screen docker podman nerdctl docker-compose podman-compose kubectl oc helm helmfile aws "
+    "gcloud az gsutil "
+    "systemctl service launchctl gh glab psql mysql sqlite3 duckdb ssh scp rsync find fd xargs "
+    "watch time timeout hermes redis-cli valkey-cli mongosh mongo crontab export set unset local "
+    "declare read eval source trap alias printf pwsh powershell cmd reg rg ag ack "
+    "ssh-add pre-commit husky direnv eslint prettier ruff mypy black tsc webpack vite rollup "
+    "esbuild claude codex gemini aider ollama llm mods sgpt jj svn fossil pass gpg openssl "
+    "journalctl xattr setfacl iptables ip6tables ip nft pfctl ipset spack opam stack cabal raco "
+    "vcpkg luarocks pixi rye hatch ni lerna nx ng proto sdkman cs coursier haxelib nimble shards "
+    "dub tfenv kubectx kubens zellij pueue todo.sh nuget paket choco winget scoop "
+    "snap flatpak dpkg rpm zypper pacman apk port emerge"
+)
+_STRONG = (
+    "delete destroy purge terminate wipe nuke drop deprovision decommission unpublish yank forget "
+    "obliterate erase expunge teardown undeploy undefine deregister unregister flushall flushdb "
+    "truncate shred rmi delprefix unprovision deleteall mdelete dropall removeall revoke"
+)
+_WEAK = (
+    "rm remove del reset prune disable clear clean gc rollback expire down rmr unlink stop retire "
+    "deactivate"
+)
+# Weak verbs that need no noun after them.
+_TAKING = names("rm remove del rmr")
+_NOUNS = (
+    "cluster db database instance bucket volume queue topic stack vm server host node namespace "
+    "project app application site deployment environment backup snapshot archive artifact "
+    "experiment secret token key user account role policy domain record zone dns release repo "
+    "repository index collection table schema job workflow pipeline droplet disk network group "
+    "org organization team tenant workspace machine container model dataset dataflow stream "
+    "subscription function lambda distribution certificate cert webhook endpoint run runs channel "
+    "message branch board issue page space object blob file files share member device all pod "
+    "gateway lease resource deploy publish"
+)
+_FIRST_VERB = names(
+    "show list get status query info describe view read print display dump ls inspect explain "
+    "search find history help version add create new set update apply edit import export copy cp "
+    "install build test push pull sync login logout init plan preview diff validate check lint "
+    "start open watch tail logs log render convert generate upgrade publish upload download fetch "
+    "clone commit worker beat shell compile format fmt g generate migration scaffold make:migration"
+)
+_HARMLESS = re.compile(
+    r"cache|alias|plugin|extension|completion|hook|theme|depend|package|lockfile|worktree|"
+    r"temp|tmp|\btests?\b|comment|draft|remote|breakpoint|bookmark|todo|kernelspec|history",
+    re.I,
+)
+_STRONG_WORDS = frozenset(_STRONG.split())
+_WEAK_WORDS = frozenset(_WEAK.split())
+_NOUN_WORDS = frozenset(
+    [*_NOUNS.split(), *(noun + "s" for noun in _NOUNS.split()), "policies", "repositories"]
+)
+_PLAIN_WORD = re.compile(r"[A-Za-z][\w:.-]*\Z")
+_PARTS = re.compile(r"[-_:.]|(?<=[a-z])(?=[A-Z])")
+_OPTION = re.compile(
+    r"--?(?:delete|destroy|purge|drop|wipe|nuke|erase)"
+    r"(?:-(?:all|everything|data|database|db|cluster|volumes?|topics?|groups?|records?))?\Z"
+)
+_DESTROYER = re.compile(r"(?:^|[-_])(?:nuke|wipe|destroy|purge|teardown)(?:$|[-_.])|\w{3}flush\Z")
+_MOST_WORDS = 5
+# What these keep is worth keeping: any verb that takes away needs no noun.
+_KEEPERS = names(
+    "borg borgmatic restic rustic duplicacy duplicity kopia tarsnap rdiff-backup bup zbackup attic "
+    "barman pgbackrest wal-g velero flyway liquibase dvc lakefs nessie flarectl cloudflare-cli "
+    "sidekiqctl rabbitmqadmin rabbitmqctl kafka-topics nats rsnapshot snapper timeshift btrbk "
+    "zrepl sanoid"
+)
+_EXEMPT = _TEXT | PLAIN | frozenset(EXCEPT) | frozenset(READERS) | frozenset(WRITERS)
+_LOOKING = ("get-", "select-", "write-", "test-", "where-", "findstr", "measure-", "show-")
+# They read files too, but their verbs are verbs.
+_MANAGERS = names("azcopy s3cmd s5cmd mc b2 rclone sops age wormhole transfer")
+
+
+def destroys(command: Command) -> bool:
+    """Whether a program is told to delete, empty or reset what it manages."""
+    name = command.name
+    if (name in _EXEMPT and name not in _MANAGERS) or name.startswith(_LOOKING):
+        return False
+    args = command.args
+    if _DESTROYER.search(name) and args not in ([], ["--version"], ["--help"], ["list"]):
+        return not any(_HARMLESS.search(arg) for arg in args)
+    words = [word.text for word in command.operands[:_MOST_WORDS]]
+    options = not any(word in _FIRST_VERB for word in words[:2])
+    found = _verb(words, alone=name in _KEEPERS) or (
+        options and any(_OPTION.match(arg) for arg in args)
+    )
+    return found and not _HARMLESS.search(" ".join(words))
+
+
+def _verb(words: list[str], *, alone: bool) -> bool:
+    before = ""
+    for index, text in enumerate(words):
+        if not _PLAIN_WORD.match(text):
+            before = ""
+            continue
+        lowered = text.lower()
+        if lowered in _FIRST_VERB:
+            return False
+        # A name that starts with a capital is a name: `generate migration DropTokens`.
+        named = text[0].isupper() and not index
+        parts = [lowered] if named else [part.lower() for part in _PARTS.split(text)]
+        last = parts[-1]
+        if last in _STRONG_WORDS or (parts[0] in _STRONG_WORDS and "." not in text):
+            return True
+        if parts[0] in _FIRST_VERB and len(parts) > 1 and index:
+            return False
+        weak = last if last in _WEAK_WORDS else parts[0] if "." not in text else ""
+        if weak in _WEAK_WORDS:
+            following = words[index + 1].lower() if index + 1 < len(words) else ""
+            near = {before, following, *parts}
+            if alone or near & _NOUN_WORDS or (text in _TAKING and following and index < 2):
+                return True
+            if text == "down" and not index:
+                return True
+        before = lowered
+    return False
