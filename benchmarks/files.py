@@ -131,7 +131,8 @@ def _editing(call: Callable[..., Any]) -> Iterator[Row]:
             return call("patch", path="code.txt", old_string=old, new_string=new)
 
         def fresh() -> float:
-            Path("code.txt").write_text(text)
+            # A content that the store has not seen before, as after anybody's edit.
+            Path("code.txt").write_text(f"# {next(number)}\n{text}")
             began = time.process_time()
             once()
             return time.process_time() - began

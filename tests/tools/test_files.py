@@ -444,3 +444,14 @@ def test_only_the_changed_bytes_of_a_long_file_change(bench: Bench) -> None:
 
     lines[4_900] = lines[4_900].replace("4900", "EDITED", 1)
     assert path.read_text() == "".join(lines)
+
+
+def test_the_diff_of_a_write_shows_what_the_file_says_now(bench: Bench) -> None:
+    (bench.work / "a.txt").write_bytes(b"one\ntwo\n")
+
+    answer = bench("write_file", path="a.txt", content="one\r\nthree\r\n")
+
+    assert (bench.work / "a.txt").read_bytes() == b"one\nthree\n"
+    assert answer["bytes"] == len(b"one\nthree\n")
+    assert answer["diff"].startswith("+1 -1 lines")
+    assert "␍" not in answer["diff"]

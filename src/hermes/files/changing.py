@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hermes.core.errors import ToolError
 from hermes.environments import disk_of
 from hermes.files.hiding import hide_keys
-from hermes.files.versions import digest_of, versions_of
+from hermes.files.versions import versions_of
 from hermes.stores.checkpoints import ABSENT, Author, Planned, file_state
 from hermes.stores.checkpoints.shared import checkpoints
 
@@ -80,9 +80,10 @@ def rewrite(ctx: ToolContext, places: Iterable[str], compute: Compute) -> list[E
             if (None if new is None else new.data) != before[place] or (new and new.mode)
         ]
         if edits:
-            kept = store.before(author, disk, [_planned(wanted, edit.place) for edit in edits])
+            planned = [_planned(wanted, edit.place) for edit in edits]
+            kept = store.before(author, disk, planned)
             _carry_out(disk, edits, wanted, undone=lambda: store.forget(kept))
-        _remember(ctx, edits)
+            _remember(ctx, edits, planned)
     return edits
 
 
@@ -157,14 +158,13 @@ def _put_back(disk: Disk, done: Sequence[Edit], made: Sequence[str]) -> None:
         disk.remove(folder)
 
 
-def _remember(ctx: ToolContext, edits: Sequence[Edit]) -> None:
+def _remember(ctx: ToolContext, edits: Sequence[Edit], planned: Sequence[Planned]) -> None:
     versions = versions_of(ctx)
-    for edit in edits:
+    for edit, (_, after) in zip(edits, planned, strict=True):
         if edit.after is None:
             versions.forget(edit.place)
         else:
-            digest = digest_of(edit.after)
-            versions.note(edit.place, digest, ctx.call_id, wrote=True, data=edit.after)
+            versions.note(edit.place, after.digest, ctx.call_id, wrote=True, data=edit.after)
 
 
 @contextmanager

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # How much of a diff a result shows.
 _DIFF = 4_000
+# What the tool calls the two texts of an edit.
+_NAMES = ("old_string", "new_string")
 
 
 def replace_in_file(
@@ -34,7 +36,7 @@ def replace_in_file(
 
     def edited(files: Mapping[str, bytes | None]) -> dict[str, bytes]:
         text = _editable(path, files[place])
-        done = replace_text(text.text, old, new, replace_all=replace_all)
+        done = replace_text(text.text, old, new, replace_all=replace_all, names=_NAMES)
         answer.update(replacements=done.count, strategy=done.strategy)
         answer.update(_seen(path, text.text, done.text))
         return {place: encode(done.text, text)}

@@ -25,65 +25,68 @@ class Kind(NamedTuple):
 
 _TEXT, _BINARY = Kind("text"), Kind("binary")
 
-# (where, bytes, what, tool); the first that fits counts.
-_SIGNATURES: tuple[tuple[int, bytes, str, str | None], ...] = (
-    (0, b"\x89PNG\r\n\x1a\n", "png", _VISION),
-    (0, b"\xff\xd8\xff", "jpeg", _VISION),
-    (0, b"GIF87a", "gif", _VISION),
-    (0, b"GIF89a", "gif", _VISION),
-    (0, b"II*\0", "tiff", _VISION),
-    (0, b"MM\0*", "tiff", _VISION),
-    (0, b"BM", "bmp", _VISION),
-    (0, b"\0\0\1\0", "ico", _VISION),
-    (0, b"8BPS", "psd", None),
-    (0, b"PAR1", "parquet", None),
-    (0, b"ARROW1", "arrow", None),
-    (0, b"\x89HDF\r\n\x1a\n", "hdf5", None),
-    (0, b"\x93NUMPY", "numpy", None),
-    (0, b"GGUF", "gguf", None),
-    (0, b"Obj\x01", "avro", None),
-    (0, b"PK\x03\x04", "zip", _ARCHIVE),
-    (0, b"PK\x05\x06", "zip", _ARCHIVE),
-    (0, b"PK\x07\x08", "zip", _ARCHIVE),
-    (0, b"\x1f\x8b", "gzip", _ARCHIVE),
-    (0, b"BZh", "bzip2", _ARCHIVE),
-    (0, b"\xfd7zXZ\0", "xz", _ARCHIVE),
-    (0, b"\x28\xb5\x2f\xfd", "zstd", _ARCHIVE),
-    (0, b"7z\xbc\xaf\x27\x1c", "7z", _ARCHIVE),
-    (0, b"Rar!\x1a\x07", "rar", None),
-    (0, b"\x04\x22\x4d\x18", "lz4", None),
-    (257, b"ustar", "tar", _ARCHIVE),
-    (0, b"!<arch>\n", "ar", None),
-    (0, b"\xed\xab\xee\xdb", "rpm", None),
-    (0, b"MSCF", "cab", None),
-    (0, b"SQLite format 3\0", "sqlite", _DATABASE),
-    (0, b"\x7fELF", "elf", None),
-    (0, b"MZ", "exe", None),
-    (0, b"\xfe\xed\xfa\xce", "mach-o", None),
-    (0, b"\xfe\xed\xfa\xcf", "mach-o", None),
-    (0, b"\xce\xfa\xed\xfe", "mach-o", None),
-    (0, b"\xcf\xfa\xed\xfe", "mach-o", None),
-    (0, b"\0asm", "wasm", None),
-    (0, b"\xca\xfe\xba\xbe", "class", None),
-    (0, b"BC\xc0\xde", "bitcode", None),
-    (0, b"\x1bLua", "luac", None),
-    (0, b"ID3", "mp3", _AUDIO),
-    (0, b"fLaC", "flac", _AUDIO),
-    (0, b"OggS", "ogg", _AUDIO),
-    (0, b"#!AMR", "amr", _AUDIO),
-    (0, b"MThd", "midi", None),
-    (0, b"\x1a\x45\xdf\xa3", "matroska", _AUDIO),
-    (0, b"FLV\x01", "flv", None),
-    (0, b"\0\0\1\xba", "mpeg", None),
-    (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "ole", None),
-    (0, b"\0\1\0\0\0", "ttf", None),
-    (0, b"OTTO", "otf", None),
-    (0, b"wOFF", "woff", None),
-    (0, b"wOF2", "woff2", None),
-    (0, b"DIRC\0", "git-index", None),
-    (0, b"PACK\0\0\0", "git-pack", None),
-    (0, b"Salted__", "encrypted", None),
+# (bytes, what, tool); the first that fits counts.
+_SIGNATURES: tuple[tuple[bytes, str, str | None], ...] = (
+    (b"\x89PNG\r\n\x1a\n", "png", _VISION),
+    (b"\xff\xd8\xff", "jpeg", _VISION),
+    (b"GIF87a", "gif", _VISION),
+    (b"GIF89a", "gif", _VISION),
+    (b"II*\0", "tiff", _VISION),
+    (b"MM\0*", "tiff", _VISION),
+    (b"BM", "bmp", _VISION),
+    (b"\0\0\1\0", "ico", _VISION),
+    (b"8BPS", "psd", None),
+    (b"PAR1", "parquet", None),
+    (b"ARROW1", "arrow", None),
+    (b"\x89HDF\r\n\x1a\n", "hdf5", None),
+    (b"\x93NUMPY", "numpy", None),
+    (b"GGUF", "gguf", None),
+    (b"Obj\x01", "avro", None),
+    (b"PK\x03\x04", "zip", _ARCHIVE),
+    (b"PK\x05\x06", "zip", _ARCHIVE),
+    (b"PK\x07\x08", "zip", _ARCHIVE),
+    (b"\x1f\x8b", "gzip", _ARCHIVE),
+    (b"BZh", "bzip2", _ARCHIVE),
+    (b"\xfd7zXZ\0", "xz", _ARCHIVE),
+    (b"\x28\xb5\x2f\xfd", "zstd", _ARCHIVE),
+    (b"7z\xbc\xaf\x27\x1c", "7z", _ARCHIVE),
+    (b"Rar!\x1a\x07", "rar", None),
+    (b"\x04\x22\x4d\x18", "lz4", None),
+    (b"!<arch>\n", "ar", None),
+    (b"\xed\xab\xee\xdb", "rpm", None),
+    (b"MSCF", "cab", None),
+    (b"SQLite format 3\0", "sqlite", _DATABASE),
+    (b"\x7fELF", "elf", None),
+    (b"MZ", "exe", None),
+    (b"\xfe\xed\xfa\xce", "mach-o", None),
+    (b"\xfe\xed\xfa\xcf", "mach-o", None),
+    (b"\xce\xfa\xed\xfe", "mach-o", None),
+    (b"\xcf\xfa\xed\xfe", "mach-o", None),
+    (b"\0asm", "wasm", None),
+    (b"\xca\xfe\xba\xbe", "class", None),
+    (b"BC\xc0\xde", "bitcode", None),
+    (b"\x1bLua", "luac", None),
+    (b"ID3", "mp3", _AUDIO),
+    (b"fLaC", "flac", _AUDIO),
+    (b"OggS", "ogg", _AUDIO),
+    (b"#!AMR", "amr", _AUDIO),
+    (b"MThd", "midi", None),
+    (b"\x1a\x45\xdf\xa3", "matroska", _AUDIO),
+    (b"FLV\x01", "flv", None),
+    (b"\0\0\1\xba", "mpeg", None),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "ole", None),
+    (b"\0\1\0\0\0", "ttf", None),
+    (b"OTTO", "otf", None),
+    (b"wOFF", "woff", None),
+    (b"wOF2", "woff2", None),
+    (b"DIRC\0", "git-index", None),
+    (b"PACK\0\0\0", "git-pack", None),
+    (b"Salted__", "encrypted", None),
 )
+# Few files have a first byte that any of them begins with.
+_BY_BYTE: dict[int, list[tuple[bytes, str, str | None]]] = {}
+for _signature in _SIGNATURES:
+    _BY_BYTE.setdefault(_signature[0][0], []).append(_signature)
 # What a container holds is said a little further in.
 _RIFF = {b"WAVE": ("wav", _AUDIO), b"WEBP": ("webp", _VISION), b"AVI ": ("avi", None)}
 _FORM = {b"AIFF": ("aiff", _AUDIO), b"AIFC": ("aiff", _AUDIO)}
@@ -162,12 +165,14 @@ def _at_start(head: bytes, signature: bytes) -> bool:
 
 def _signed(head: bytes, suffix: str) -> tuple[Kind | None, bool]:
     """What the signature says, and whether a text could begin with it."""
-    for place, signature, what, tool in _SIGNATURES:
-        if not head.startswith(signature, place):
+    for signature, what, tool in _BY_BYTE.get(head[0], ()) if head else ():
+        if not head.startswith(signature):
             continue
         if what in ("zip", "ole"):
             return _document(head, suffix) or Kind(what, tool), False
         return Kind(what, tool), signature.isascii() and signature.decode().isprintable()
+    if head.startswith(b"ustar", 257):
+        return Kind("tar", _ARCHIVE), True
     if head.startswith(b"RIFF"):
         return Kind(*_RIFF.get(head[8:12], ("riff", None))), True
     if head.startswith(b"FORM"):

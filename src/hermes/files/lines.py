@@ -121,7 +121,13 @@ def page_of(
         lines = [line.removesuffix("\r") for line in lines]
     if rest:
         lines.append(rest)
-    found = (_cut(line, 0, max_line) for line in lines[first - 1 :])
+    wanted = lines[first - 1 : first - 1 + limit]
+    width = _width(index, first, limit)
+    if max(map(len, wanted), default=0) <= max_line and (
+        sum(map(len, wanted)) + len(wanted) * width <= max_chars
+    ):
+        return _page(wanted, first, index, {})
+    found = (_cut(line, 0, max_line) for line in wanted)
     return _paged(found, first, limit, index, max_chars)
 
 
@@ -129,7 +135,9 @@ def numbered(lines: Iterable[str], start: int = 1) -> str:
     """Lines with their numbers, as `  12|text`."""
     lines = list(lines)
     width = len(str(start + len(lines) - 1))
-    return "\n".join(f"{number:>{width}}|{line}" for number, line in enumerate(lines, start))
+    return "\n".join(
+        [f"{str(number).rjust(width)}|{line}" for number, line in enumerate(lines, start)]
+    )
 
 
 def _first(offset: int, total: int) -> int:
@@ -142,7 +150,7 @@ def _paged(
     lines: list[str] = []
     cut: dict[int, int] = {}
     room = max_chars
-    width = len(str(min(index.total, first + limit))) + 2  # the sign behind it and the line end
+    width = _width(index, first, limit)
     number = first
     for line, lacking in found:
         room -= len(line) + width
@@ -152,10 +160,20 @@ def _paged(
         if lacking:
             cut[number] = lacking
         number += 1
+    return _page(lines, first, index, cut)
+
+
+def _width(index: Index, first: int, limit: int) -> int:
+    """Characters of a number, the sign behind it and the line end."""
+    return len(str(min(index.total, first + limit))) + 2
+
+
+def _page(lines: list[str], first: int, index: Index, cut: dict[int, int]) -> Page:
+    following = first + len(lines)
     return Page(
         lines=lines,
         offset=first,
-        next_offset=number if lines and number <= index.total else None,
+        next_offset=following if lines and following <= index.total else None,
         total_lines=index.total,
         size=index.size,
         digest=index.digest,

@@ -35,51 +35,37 @@ def read_page(ctx: ToolContext, path: str, *, offset: int, limit: int, force: bo
         raise ToolError("offset counts from 1; negative numbers count from the end")
     place = ctx.place(path, "read")
     disk = disk_of(ctx)
-    found = disk.status(place)
-    if found is None:
-        raise _missing(disk, path, place)
-    if found.kind == "folder":
-        raise ToolError(f"{path} is a folder", hint="Use directory_list.")
-    with explained(place), disk.open(place) as file:
-        head = file.read(_HEAD)
+    with explained(place), _opened(disk, path, place) as file:
+        head, size = _start(file)
         kind = kind_of_content(head, path)
         if kind.what != "text":
             hint = f"Use {kind.tool}." if kind.tool else None
-            raise ToolError(f"{path} is {kind.what}, {found.size:,} bytes, not text", hint=hint)
-        if path.endswith(".ipynb") and found.size <= LARGEST:
+            raise ToolError(f"{path} is {kind.what}, {size:,} bytes, not text", hint=hint)
+        if path.endswith(".ipynb") and size <= LARGEST:
             notebook = read_notebook(_whole(file))
             if not notebook.note:
                 shown = page_of(notebook.text, offset, limit)
-                return _answer(ctx, path, place, shown, force=force)
-        data = _whole(file) if found.size <= _KEPT else None
-        if data is not None:
+                return _answer(path, shown)
+        data = None
+        if size <= _KEPT:
+            data = head if len(head) == size else _whole(file)
             hide_keys(ctx, data)
             shown = page_of(data, offset, limit)
         else:
             shown = page(file, offset, limit, watch=_watch(ctx, path))
-    versions_of(ctx).note(place, shown.digest, ctx.call_id, data=data)
-    return _answer(ctx, path, place, shown, force=force, asked=(offset, limit))
+    versions = versions_of(ctx)
+    versions.note(place, shown.digest, ctx.call_id, data=data)
+    before = versions.shown_before(place, offset, limit, shown.digest)
+    if before and not force and len(shown.text) > _WORTH_SAVING:
+        note = f"unchanged since call {before}, which showed it; force=true shows it again"
+        return ToolResult({"path": path, "total_lines": shown.total_lines, "note": note})
+    versions.shown(place, offset, limit, shown.digest, ctx.call_id)
+    return _answer(path, shown)
 
 
-def _answer(
-    ctx: ToolContext,
-    path: str,
-    place: str,
-    shown: Page,
-    *,
-    force: bool,
-    asked: tuple[int, int] | None = None,
-) -> ToolResult:
+def _answer(path: str, shown: Page) -> ToolResult:
     text = shown.text
-    answer: dict[str, Any] = {"path": path, "total_lines": shown.total_lines}
-    if asked is not None:
-        versions = versions_of(ctx)
-        before = versions.shown_before(place, *asked, shown.digest)
-        if before and not force and len(text) > _WORTH_SAVING:
-            note = f"unchanged since call {before}, which showed it; force=true shows it again"
-            return ToolResult(answer | {"note": note})
-        versions.shown(place, *asked, shown.digest, ctx.call_id)
-    answer["content"] = text
+    answer: dict[str, Any] = {"path": path, "total_lines": shown.total_lines, "content": text}
     if shown.next_offset is not None:
         answer["next_offset"] = shown.next_offset
     if shown.encoding != "utf-8":
@@ -97,6 +83,30 @@ def _answer(
     if len(text) > CHARACTERS // 2 and shown.next_offset:
         notes.append(f"cut at {CHARACTERS:,} characters; go on with next_offset")
     return ToolResult(answer, notes=notes)
+
+
+def _opened(disk: Disk, path: str, place: str) -> BinaryIO:
+    """A file to read; what can't be opened is looked at more closely, to say what it is."""
+    try:
+        return disk.open(place)
+    except (OSError, ToolError):
+        found = disk.status(place)
+        if found is None:
+            raise _missing(disk, path, place) from None
+        if found.kind == "folder":
+            raise ToolError(f"{path} is a folder", hint="Use directory_list.") from None
+        raise
+
+
+def _start(file: BinaryIO) -> tuple[bytes, int]:
+    """The first bytes of a file, and how many there are in all."""
+    head = file.read(_HEAD)
+    while len(head) < _HEAD:
+        more = file.read(_HEAD)
+        if not more:
+            return head, len(head)
+        head += more
+    return head, max(len(head), file.seek(0, os.SEEK_END))
 
 
 def _missing(disk: Disk, path: str, place: str) -> ToolError:

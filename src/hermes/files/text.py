@@ -139,6 +139,8 @@ def unicode_of(data: bytes, *, whole: bool = True) -> tuple[str, bytes]:
         data: A file, or its start.
         whole: Whether these are all bytes, so that a character cut at the end is a flaw.
     """
+    if data.isascii() and b"\0" not in data:
+        return "utf-8", b""
     for mark, encoding in _MARKS:
         if data.startswith(mark) and _marked(data, mark, encoding):
             return encoding, mark

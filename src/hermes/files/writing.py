@@ -12,6 +12,8 @@ from hermes.files.text import decode, encode
 from hermes.files.versions import digest_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hermes.files.text import Text
     from hermes.files.versions import Version
 
@@ -25,19 +27,21 @@ class StaleError(ToolError):
     """A file changed since it was last read; nothing was written."""
 
 
-def check_unchanged(path: str, now: bytes | None, seen: Version | None, *, winner: str) -> None:
+def check_unchanged(
+    path: str, now: bytes | None, seen: Version | None, *, winner: Callable[[], str]
+) -> None:
     """Raise `StaleError` when a file is no longer what the task saw, with what changed.
 
     Args:
         path: As the caller knows it.
         now: What it holds; None when it is gone.
         seen: What the task last saw there; None when it never looked.
-        winner: Who wrote what is there now; empty when that isn't known.
+        winner: Says who wrote what is there now; empty when that isn't known.
     """
-    if seen is None or (now is not None and digest_of(now) == seen.digest):
+    if seen is None or (now is not None and (now == seen.data or digest_of(now) == seen.digest)):
         return
     verb = "wrote" if seen.wrote else "read"
-    who = f" by {winner}" if winner else ""
+    who = f" by {name}" if (name := winner()) else ""
     if now is None:
         message = (
             f"{path} was removed{who} since you {verb} it (call {seen.call}); nothing was written"

@@ -118,7 +118,8 @@ def declared_source(entry: ToolEntry) -> str:
 
 def is_foreign(place: str, workspace: str) -> bool:
     """Whether a file may be anybody's: outside of the workspace, or downloaded."""
-    base = os.path.realpath(workspace)
+    # A place has no links in it: a folder that it is below has none either.
+    base = workspace if _below(place, workspace) else os.path.realpath(workspace)
     inside = _below(place, base)
     parts = place[len(base) :] if inside else place
     if _DOWNLOADS in parts.casefold().split("/")[:-1]:

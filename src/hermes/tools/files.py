@@ -84,12 +84,12 @@ def write_file(
 
     place = ctx.place(path, "write")
     seen = versions_of(ctx).last(place)
-    old = None
+    now = old = None
 
     def whole(files: Mapping[str, bytes | None]) -> dict[str, bytes]:
-        nonlocal old
+        nonlocal now, old
         now = files[place]
-        check_unchanged(path, now, seen, winner=_winner(ctx, place, now))
+        check_unchanged(path, now, seen, winner=lambda: _winner(ctx, place, now))
         if now is None:
             return {place: _utf8(content)}
         old = decode(now)
@@ -97,12 +97,15 @@ def write_file(
         return {place: spelled_like(content, old)}
 
     edits = rewrite(ctx, [place], whole)
+    # Nothing is written where the file holds just that already.
+    written = edits[0].after if edits else now
     lines = content.count("\n") + (not content.endswith("\n") and bool(content))
-    size = len(edits[0].after or b"") if edits else len(content.encode("utf-8", "replace"))
-    answer: dict[str, Any] = {"path": path, "bytes": size, "lines": lines}
+    answer: dict[str, Any] = {"path": path, "bytes": len(written or b""), "lines": lines}
     if old is None:
         return answer | {"created": True}
-    answer["diff"] = short_diff(old.text, content, path, limit=2_000) if edits else "unchanged"
+    # What the file says now: line ends may have been spelled as they were.
+    text = decode(written or b"").text
+    answer["diff"] = short_diff(old.text, text, path, limit=2_000) if edits else "unchanged"
     return answer | _spelling(old)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 import pytest
 
+from hermes.core.errors import EditError
 from hermes.core.replace import replace_text
 
 
@@ -241,3 +243,20 @@ def test_the_body_of_a_stub_is_not_an_elision() -> None:
 )
 def test_ordinary_text_with_dots_and_such_words_is_no_elision(new: str) -> None:
     assert edited("a\nb\n", "b", new)[0] == f"a\n{new}\n"
+
+
+@pytest.mark.parametrize("new", ["    return 2\n", "    return 2", "    return 2\n\n"])
+def test_the_final_line_end_stays_where_a_blank_line_too_many_was_sent(new: str) -> None:
+    text = "def f():\n    return 1\n"
+
+    assert replace_text(text, "    return 1\n\n", new).text.startswith("def f():\n    return 2\n")
+
+
+def test_errors_call_the_texts_by_the_names_that_are_known() -> None:
+    for old in ("", "beta(9)", "a", "..."):
+        with pytest.raises(EditError) as caught:
+            replace_text("a\nbeta(2)\na\n", old, "x", names=("old_string", "new_string"))
+
+        said = f"{caught.value} {caught.value.hint}"
+        assert "old_string" in said or not old
+        assert not re.search(r"\b(old|new)\b|[\ufdd0-\ufdef]", said)

@@ -155,7 +155,7 @@ def test_white_space_that_differs_is_made_visible() -> None:
         replace_text("if a:\n\tfoo = bar1\n", "if a:\n    foo = bar2", "x")
 
     assert "file: →foo·=·bar1" in (caught.value.hint or "")
-    assert "old:  ····foo·=·bar2" in (caught.value.hint or "")
+    assert "sent: ····foo·=·bar2" in (caught.value.hint or "")
 
 
 def test_a_removal_that_was_not_made_is_not_called_made() -> None:

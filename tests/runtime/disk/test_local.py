@@ -179,3 +179,17 @@ def test_readers_find_the_old_bytes_or_the_new_ones(tmp_path: Path, disk: LocalD
     reader.join()
 
     assert seen <= {byte * 4096 for byte in (b"a", b"b", b"c", b"d")}
+
+
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="this system has no extended attributes")
+def test_extended_attributes_stay_with_a_file_that_is_replaced(
+    tmp_path: Path, disk: LocalDisk
+) -> None:
+    place = tmp_path.resolve() / "a"
+    place.write_bytes(b"old")
+    os.setxattr(place, "user.origin", b"somewhere")
+
+    disk.write(str(place), b"new")
+
+    assert place.read_bytes() == b"new"
+    assert os.getxattr(place, "user.origin") == b"somewhere"

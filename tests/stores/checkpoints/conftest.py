@@ -15,7 +15,7 @@ from hermes.stores.checkpoints import ABSENT, Author, Change, Checkpoints, Plann
 
 
 def picture(root: str | Path) -> dict[str, tuple[object, ...]]:
-    """Everything below a folder: kinds, modes, bytes, link targets."""
+    """Everything below a folder: kinds, modes, bytes, link targets, extended attributes."""
     found: dict[str, tuple[object, ...]] = {}
     for folder, folders, files in os.walk(root):
         for name in (*folders, *files):
@@ -28,8 +28,24 @@ def picture(root: str | Path) -> dict[str, tuple[object, ...]]:
             elif stat.S_ISDIR(status.st_mode):
                 found[shown] = ("folder", mode)
             else:
-                found[shown] = ("file", mode, Path(path).read_bytes())
+                found[shown] = ("file", mode, Path(path).read_bytes(), attributes(path))
     return found
+
+
+def attributes(path: str | Path) -> dict[str, bytes]:
+    """The extended attributes of a file."""
+    if not hasattr(os, "listxattr"):
+        return {}
+    return {name: os.getxattr(path, name) for name in os.listxattr(path)}
+
+
+def times(root: str | Path) -> dict[str, int]:
+    """When each file below a folder was modified."""
+    return {
+        os.path.relpath(path, root): path.lstat().st_mtime_ns
+        for path in Path(root).rglob("*")
+        if path.is_file() and not path.is_symlink()
+    }
 
 
 class Agent:

@@ -1,4 +1,4 @@
-"""Whatever an agent does in a turn, undo brings back every byte, mode and link."""
+"""Whatever an agent does in a turn, undo brings back every byte, mode, link, time, attribute."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.stores.checkpoints.conftest import picture
+from tests.stores.checkpoints.conftest import picture, times
 
 from hermes.runtime.disk import LocalDisk
 from hermes.stores.checkpoints import (
@@ -35,6 +35,8 @@ actions = st.one_of(
     st.tuples(st.just("link"), names, names),
     st.tuples(st.just("folder"), names, st.just(None)),
     st.tuples(st.just("rename"), names, names),
+    st.tuples(st.just("attribute"), names, st.sampled_from((b"", b"one", b"two"))),
+    st.tuples(st.just("time"), names, st.integers(0, 2**60)),
 )
 # Each group is one call: of a tool, or of a command that does all of it.
 groups = st.lists(st.tuples(st.booleans(), st.lists(actions, min_size=1, max_size=5)), max_size=5)
@@ -64,6 +66,13 @@ def act(root: str, what: str, name: str, value: object) -> None:
             os.makedirs(path, exist_ok=True)
         elif what == "rename":
             os.rename(path, os.path.join(root, str(value)))
+        elif what == "attribute" and isinstance(value, bytes) and os.path.isfile(path):
+            if value:
+                os.setxattr(path, "user.note", value)
+            else:
+                os.removexattr(path, "user.note")
+        elif what == "time" and isinstance(value, int):
+            os.utime(path, ns=(value, value), follow_symlinks=False)
     except OSError:
         return
 
@@ -81,10 +90,14 @@ def planned(root: str, what: str, name: str, value: object) -> list[Planned]:
         return []
     is_file = os.path.isfile(path) and not os.path.islink(path)
     if what == "write" and isinstance(value, bytes) and (is_file or not os.path.lexists(path)):
-        return [Planned(path, file_state(value))]
+        # A tool that has nothing to change changes nothing.
+        same = is_file and Path(path).read_bytes() == value
+        return [] if same else [Planned(path, file_state(value))]
     if what == "remove" and os.path.lexists(path):
         return [Planned(path, ABSENT)]
     if what == "mode" and isinstance(value, int) and is_file:
+        if os.stat(path).st_mode & 0o7777 == value:
+            return []
         return [Planned(path, file_state(Path(path).read_bytes(), value))]
     if what == "link" and not os.path.lexists(path):
         return [Planned(path, link_state(str(value)))]
@@ -101,9 +114,14 @@ def planned(root: str, what: str, name: str, value: object) -> list[Planned]:
     return []
 
 
+def among(names: set[str], known: dict[str, int]) -> dict[str, int]:
+    """What is known of some names."""
+    return {name: value for name, value in known.items() if name in names}
+
+
 @settings(max_examples=60)
 @given(groups, groups)
-def test_undo_restores_every_byte_mode_and_link(
+def test_undo_restores_every_byte_mode_link_time_and_attribute(
     history: list[tuple[bool, list[tuple[str, str, object]]]],
     turn: list[tuple[bool, list[tuple[str, str, object]]]],
 ) -> None:
@@ -113,7 +131,14 @@ def test_undo_restores_every_byte_mode_and_link(
         for _, group in history:
             for action in group:
                 act(root, *action)
-        before = picture(root)
+        before, earlier = picture(root), times(root)
+        changed: set[str] = set()
+
+        def called() -> None:
+            """To be only touched is no change, and has another time from then on."""
+            now, when = picture(root), times(root)
+            changed.update(n for n in before.keys() | now.keys() if before.get(n) != now.get(n))
+            earlier.update((n, at) for n, at in when.items() if n not in changed)
 
         for number, (by_tool, group) in enumerate(turn):
             author = Author("s", "t", f"c{number}", "tool")
@@ -123,12 +148,14 @@ def test_undo_restores_every_byte_mode_and_link(
                     if plan:
                         store.before(author, LocalDisk(), plan)
                         act(root, *action)
+                        called()
             else:
                 snapshot = store.snapshot(root, author)
                 for action in group:
                     act(root, *action)
                 store.after_command(snapshot)
-        after = picture(root)
+                called()
+        after, later = picture(root), times(root)
 
         if not store.turns():
             assert after == before
@@ -136,8 +163,11 @@ def test_undo_restores_every_byte_mode_and_link(
         report = store.undo(turn="t")
         assert report.left == []
         assert picture(root) == before
+        different = {n for n in changed if before.get(n) != after.get(n)}
+        assert among(different, times(root)) == among(different, earlier)
 
         if report.undo_turn:
             again = store.undo(turn=report.undo_turn)
             assert again.left == []
             assert picture(root) == after
+            assert among(different, times(root)) == among(different, later)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
@@ -10,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.stores.checkpoints.conftest import Agent, picture
+from tests.stores.checkpoints.conftest import Agent, picture, times
 
 from hermes.stores.checkpoints import CheckpointError, Checkpoints
 
@@ -38,11 +39,18 @@ def counted(function):
         return function(*arguments, **options)
     return call
 
-for name in ("replace", "unlink", "rmdir", "mkdir", "symlink", "fchmod", "link", "fsync"):
+for name in (
+    "replace", "unlink", "rmdir", "mkdir", "symlink", "fchmod", "link", "fsync", "utime", "setxattr"
+):
     setattr(os, name, counted(getattr(os, name)))
 with Checkpoints() as store:
     store.undo(below=sys.argv[1])
 """
+
+
+def whole(root: Path) -> tuple[object, object]:
+    """Everything that undo gives back."""
+    return picture(root), times(root)
 
 
 def damage(agent: Agent, root: Path) -> tuple[object, object]:
@@ -50,9 +58,11 @@ def damage(agent: Agent, root: Path) -> tuple[object, object]:
     for number in range(12):
         (root / f"d{number % 3}").mkdir(exist_ok=True)
         (root / f"d{number % 3}" / f"f{number}").write_text(f"{number}\n" * 2000)
+        os.utime(root / f"d{number % 3}" / f"f{number}", (number, number))
+    os.setxattr(root / "d1" / "f1", "user.note", b"mine")
     (root / "link").symlink_to("d1")
     (root / "closed").mkdir(mode=0o555)
-    before = picture(root)
+    before = whole(root)
     agent.write("d0/f0", b"new", "one")
     agent.write("made/by/tool", b"new", "one")
     agent.run(
@@ -60,7 +70,7 @@ def damage(agent: Agent, root: Path) -> tuple[object, object]:
         " mkdir -p new/deep; touch new/deep/file",
         "one",
     )
-    return before, picture(root)
+    return before, whole(root)
 
 
 def test_a_kill_at_any_step_of_a_restore_can_be_made_up_for(agent: Agent, root: Path) -> None:
@@ -74,15 +84,15 @@ def test_a_kill_at_any_step_of_a_restore_can_be_made_up_for(agent: Agent, root: 
         assert done.returncode == -signal.SIGKILL
         report = agent.store.undo(below=str(root))
         assert report.left == []
-        if picture(root) == after:
+        if whole(root) == after:
             # Killed before anything was recorded: that was the undo of an undo.
             agent.store.undo(below=str(root))
-        assert picture(root) == before
+        assert whole(root) == before
         agent.store.undo(below=str(root))
-        assert picture(root) == after
+        assert whole(root) == after
 
     assert steps > 30
-    assert picture(root) == before
+    assert whole(root) == before
 
 
 def test_a_kill_at_random_times_leaves_nothing_behind(agent: Agent, root: Path) -> None:
@@ -100,7 +110,7 @@ def test_a_kill_at_random_times_leaves_nothing_behind(agent: Agent, root: Path) 
         agent.store.undo(below=str(root))
 
         # Whatever was begun, completed or undone, it is one picture or the other, no mixture.
-        assert picture(root) in (before, after)
+        assert whole(root) in (before, after)
 
 
 def test_a_damaged_content_restores_nothing_at_all(agent: Agent, root: Path, home: Path) -> None:

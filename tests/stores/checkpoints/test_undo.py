@@ -164,7 +164,7 @@ def test_a_mode_that_the_user_set_stays(agent: Agent, root: Path) -> None:
     report = agent.store.undo(below=str(root))
 
     assert report.complete
-    assert picture(root)["a"] == ("file", 0o755, b"old")
+    assert picture(root)["a"][:3] == ("file", 0o755, b"old")
 
 
 def test_removing_a_folder_by_a_tool_keeps_everything_in_it(agent: Agent, root: Path) -> None:

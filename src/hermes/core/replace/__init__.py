@@ -14,6 +14,7 @@
     describing   how it differs, by line and by character
     refusals     the errors, with all that is needed to try again
     candidates   the error where several places fit
+    naming       what errors call the two texts
 
 Words, numbers, operators and the number of lines are never bridged. What old and new text agree
 on stays as the file has it, to the byte.

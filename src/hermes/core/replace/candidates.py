@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hermes.core.errors import EditError
 from hermes.core.replace.describing import visible
+from hermes.core.replace.naming import NEW, OLD
 from hermes.core.replace.refusals import numbered
 
 TYPE_CHECKING = False
@@ -25,8 +26,8 @@ def ambiguous(source: Source, spans: Sequence[tuple[int, int]]) -> EditError:
     listed, copies = candidates(source, spans)
     lead = f":\n{copies}\nOr" if copies else ", or"
     return EditError(
-        f"old occurs {len(spans)} times; nothing was changed:\n{listed}",
-        hint="Add a neighbouring line to old and new so that old names one place"
+        f"{OLD} occurs {len(spans)} times; nothing was changed:\n{listed}",
+        hint=f"Add a neighbouring line to {OLD} and {NEW} so that {OLD} names one place"
         f"{lead} pass replace_all=true to change all of them.",
     )
 

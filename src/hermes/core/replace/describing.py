@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
+from hermes.core.replace.naming import OLD
 from hermes.core.replace.transfer import differences
 
 TYPE_CHECKING = False
@@ -33,7 +34,7 @@ class Comparison:
         for index, line in enumerate(old):
             if index not in pairs:
                 self.details.append(
-                    f"old has a line that the file does not have here: `{visible(line)}`"
+                    f"{OLD} has a line that the file does not have here: `{visible(line)}`"
                 )
                 self.places.add(reached)
                 continue
@@ -45,7 +46,7 @@ class Comparison:
         for place in range(self.first, self.last):
             if place not in used:
                 text = visible(contents[place])
-                self.details.append(f"line {place + 1} of the file is not in old: `{text}`")
+                self.details.append(f"line {place + 1} of the file is not in {OLD}: `{text}`")
                 self.places.add(place)
 
 
@@ -81,15 +82,15 @@ def describe(content: str, line: str) -> str:
         if len(parts) == _MOST_DETAILS:
             continue
         if not sent:
-            what = f"has {_named(here)}, old does not"
+            what = f"has {_named(here)}, {OLD} does not"
         elif not here:
-            what = f"does not have {_named(sent)}, which old has"
+            what = f"does not have {_named(sent)}, which {OLD} has"
         else:
-            what = f"has {_named(here)}, old has {_named(sent)}"
+            what = f"has {_named(here)}, {OLD} has {_named(sent)}"
         parts.append(f"column {shift + first + 1}: the file {what}")
     text = "; ".join(parts)
     if blank:
-        text += f"\n    file: {_marked(here_text)}\n    old:  {_marked(sent_text)}"
+        text += f"\n    file: {_marked(here_text)}\n    sent: {_marked(sent_text)}"
     return text
 
 

@@ -13,6 +13,7 @@ from hermes.core.replace.matching import (
     exact_positions,
     find_lines,
 )
+from hermes.core.replace.naming import NEW, OLD, name
 from hermes.core.replace.nearest import nearest
 from hermes.core.replace.refusals import AlreadyAppliedError, elided, not_found
 from hermes.core.replace.search import find
@@ -40,7 +41,14 @@ class Replacement:
         self.spans = spans
 
 
-def replace_text(text: str, old: str, new: str, *, replace_all: bool = False) -> Replacement:
+def replace_text(
+    text: str,
+    old: str,
+    new: str,
+    *,
+    replace_all: bool = False,
+    names: tuple[str, str] = ("old", "new"),
+) -> Replacement:
     """Put `new` in the place of `old`, which has to be in the text once.
 
     Args:
@@ -49,15 +57,26 @@ def replace_text(text: str, old: str, new: str, *, replace_all: bool = False) ->
             indentation, line endings, typography, escapes or pasted line numbers are bridged.
         new: What to put there; it takes the line endings and the indentation of the place.
         replace_all: Replace every occurrence instead of refusing more than one.
+        names: What whoever reads an error calls `old` and `new`.
 
     Raises:
         EditError: No place or more than one was found, or the edit leaves text out or changes
             nothing. The hint says what to send instead.
     """
+    try:
+        return _replace(text, old, new, replace_all=replace_all)
+    except EditError as error:
+        name(error, *names)
+        raise
+
+
+def _replace(text: str, old: str, new: str, *, replace_all: bool) -> Replacement:
     if not old:
-        raise EditError("old is empty", hint="Send the text that is to be replaced.")
+        raise EditError(f"{OLD} is empty", hint="Send the text that is to be replaced.")
     if old == new:
-        raise EditError("old and new are the same: nothing to change", hint="Send another new.")
+        raise EditError(
+            f"{OLD} and {NEW} are the same: nothing to change", hint=f"Send another {NEW}."
+        )
     positions = exact_positions(text, old)
     if positions:
         return _exact(text, old, new, positions, replace_all=replace_all)
@@ -126,9 +145,9 @@ def _replaced(
         except ShiftError as error:
             line = source.line_at(match.start) + 1
             raise EditError(
-                f"old is at line {line} with another indentation, and new can't be moved there: "
-                f"{error}",
-                hint="Send old and new with the indentation of the file.",
+                f"{OLD} is at line {line} with another indentation, "
+                f"and {NEW} can't be moved there: {error}",
+                hint=f"Send {OLD} and {NEW} with the indentation of the file.",
             ) from None
         spans.append((match.start, match.end))
     if not replace_all:
@@ -137,7 +156,7 @@ def _replaced(
     if result == text:
         if strategy == "exact":
             raise EditError(
-                "old and new differ in line endings alone, and those stay: nothing to change",
+                f"{OLD} and {NEW} differ in line endings alone, and those stay: nothing to change",
                 hint="To change line endings, write the whole file.",
             )
         raise AlreadyAppliedError(source.line_at(spans[0][0]) + 1)
@@ -147,9 +166,13 @@ def _replaced(
 def _keep_last_ending(match: Match, old: list[str], new: list[str]) -> None:
     """Let the line end behind a block of lines stay, unless the block goes as a whole."""
     if len(old) == len(match.segments) + 1 and not old[-1]:
-        old.pop()  # the file ends here without a line end
-        if len(new) > 1 and not new[-1]:
-            new.pop()
+        old.pop()  # the file ends here, and has one line end less
+        if match.segments[-1]:
+            if len(new) > 1 and not new[-1]:
+                new.pop()
+        elif new[-1]:
+            # What was taken for an empty line is the end of the file, whose line end stays.
+            new.append("")
     elif len(old) > 1 and not old[-1] and new[-1]:
         match.end -= len(match.separators.pop())
         match.segments.pop()
@@ -195,7 +218,7 @@ def refuse_elisions(source: Source, match: Match, old: str, new: list[str]) -> N
         if line not in known
     ]
     if left_out:
-        raise elided(left_out, "new")
+        raise elided(left_out, NEW)
 
 
 def refusal(source: Source, old: str, new: str) -> EditError:
@@ -203,11 +226,11 @@ def refusal(source: Source, old: str, new: str) -> EditError:
     known = {line.strip() for line in source.lines_of(old)}
     left_out = [line for line in elisions(new) if line not in known]
     if left_out:
-        return elided(left_out, "new")
+        return elided(left_out, NEW)
     lines = source.lines_of(old)
     start = nearest(source, lines)
     applied = applied_at(source, old, new, start)
     if applied is not None:
         return AlreadyAppliedError(applied + 1)
     left_out = elisions(old)
-    return elided(left_out, "old") if left_out else not_found(source, lines, start)
+    return elided(left_out, OLD) if left_out else not_found(source, lines, start)

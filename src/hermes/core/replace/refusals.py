@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hermes.core.errors import EditError
 from hermes.core.replace.describing import Comparison, visible
+from hermes.core.replace.naming import NEW, OLD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,15 +38,15 @@ def not_found(source: Source, old: Sequence[str], start: int | None) -> EditErro
         lines.pop()
     if start is None:
         return EditError(
-            "old was not found, and nothing in the file resembles it; nothing was changed",
-            hint="Read the file again, and copy old from it.",
+            f"{OLD} was not found, and nothing in the file resembles it; nothing was changed",
+            hint=f"Read the file again, and copy {OLD} from it.",
         )
     found = Comparison(source.contents, lines, start)
     first, last = found.first, found.last
     where = f"line {first + 1}" if first == last else f"lines {first + 1}-{last + 1}"
     summary = found.details[0].split("\n", 1)[0] if found.details else "only in blank lines"
     return EditError(
-        f"old was not found; nothing was changed. Nearest text: {where}. Difference: {summary}",
+        f"{OLD} was not found; nothing was changed. Nearest text: {where}. Difference: {summary}",
         hint="The nearest text in the file:\n"
         + "\n".join(_region(source.contents, found))
         + "\nDifferences (→ is a tab, · a space):\n"
@@ -81,6 +82,6 @@ def elided(lines: Sequence[str], name: str) -> EditError:
     """A line that stands for text left out is not expanded."""
     return EditError(
         f"{name} leaves text out: `{visible(lines[0])}`; nothing was changed",
-        hint="Write every line in full: in old the lines as the file has them, in new all that "
-        "is to stand there. To change two places, make two edits.",
+        hint=f"Write every line in full: in {OLD} the lines as the file has them, "
+        f"in {NEW} all that is to stand there. To change two places, make two edits.",
     )

@@ -11,6 +11,7 @@ from hermes.core.replace.matching import (
     find_matches,
     whole_words,
 )
+from hermes.core.replace.naming import NEW, OLD
 from hermes.core.replace.source import BOM
 from hermes.core.replace.spelling import first_number, readings
 
@@ -60,9 +61,9 @@ def find(source: Source, old: str, new: str) -> tuple[str, list[Match], str, str
     if len(results) > 1 or (unread and not results):
         why = "can be read in two ways" if results else f"can't be read without its {unread}"
         raise EditError(
-            f"old is not in the file as it was sent, only without its {unread or 'escapes'}, "
-            f"and new {why}",
-            hint="Send old and new as the file has them: no escapes or line numbers added.",
+            f"{OLD} is not in the file as it was sent, only without its {unread or 'escapes'}, "
+            f"and {NEW} {why}",
+            hint=f"Send {OLD} and {NEW} as the file has them: no escapes or line numbers added.",
         )
     return next(iter(results.values()), None)
 

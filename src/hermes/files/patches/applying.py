@@ -5,6 +5,7 @@ from __future__ import annotations
 from hermes.core.errors import EditError
 from hermes.core.replace.engine import refuse_elisions
 from hermes.core.replace.indentation import ShiftError
+from hermes.core.replace.naming import name
 from hermes.core.replace.source import Source
 from hermes.core.replace.transfer import transferred
 from hermes.files.patches.locating import Site, core, label, line_count, settle
@@ -27,6 +28,14 @@ def apply_hunks(text: str, hunks: Sequence[Hunk]) -> Applied:
         EditError: A hunk has no place or several, or the hunks are out of order. The message
             names the hunk, the hint has what is needed to send it again.
     """
+    try:
+        return _applied(text, hunks)
+    except EditError as error:
+        name(error, "the old part of the hunk", "the new part")
+        raise
+
+
+def _applied(text: str, hunks: Sequence[Hunk]) -> Applied:
     source = Source(text)
     sites = [Site(number, hunk, source) for number, hunk in enumerate(hunks, 1)]
     places = {site.number: site.allowed(source, site.lines, site.size) for site in sites}

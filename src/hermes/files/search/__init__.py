@@ -10,6 +10,7 @@
     ripgrep.py      the engine that is fast
     fallback.py     the engine that works on any disk; same answers
       matching.py   matching by Python, in a process of its own when it might take years
+    foreign.py      files in other encodings, for patterns beyond ASCII
     lines.py        lines as they are shown
     content.py      `search_content`: page, totals, order, what was left out
     names.py        `search_names`: names by glob, by part, by what was nearly typed

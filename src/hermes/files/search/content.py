@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
     from hermes.files.search.dialect import Pattern
     from hermes.files.search.fallback import PythonSearch
+    from hermes.files.search.foreign import Foreign, WiderSearch
     from hermes.files.search.lines import Shown
     from hermes.files.search.ripgrep import Ripgrep
-    from hermes.files.search.values import Skipped
+    from hermes.files.search.values import Opens, Skipped
     from hermes.runtime.disk import Disk
 
     Engine = Literal["ripgrep", "python"]
+    Searcher = Ripgrep | PythonSearch | WiderSearch
 
 
 # How many files that match are judged, at least: each takes a while.
@@ -104,13 +106,14 @@ def search_content(
     watch = watch or Watch()
     choice = choice or Choice()
     asked, walked = _asked(disk, root, pattern, choice, chosen, watch, engine)
-    searcher = _searcher(disk, pattern, engine)
+    files = _files(disk, pattern)
+    searcher = _searcher(disk, files, pattern, engine)
     try:
         tally = searcher.count(asked, watch)
     except OSError:
-        # ripgrep is there and can't be started.
+        # ripgrep is there and can't be started, or not be asked that.
         asked, walked = _asked(disk, root, pattern, choice, chosen, watch, "python")
-        searcher = _searcher(disk, pattern, "python")
+        searcher = _searcher(disk, files, pattern, "python")
         tally = searcher.count(asked, watch)
     if walked is not None:
         skipped = tally.skipped
@@ -125,7 +128,7 @@ def search_content(
         found.skipped.links = walked.skipped.links if walked else _links(disk, asked, watch)
     takes = {} if by_file else _page(found.counts, offset, limit)
     if takes:
-        _fill(found, disk, asked, searcher, takes, context, watch)
+        _fill(found, files, asked, searcher, takes, context, watch)
     return found
 
 
@@ -222,14 +225,31 @@ def _uses_ripgrep(disk: Disk, pattern: Pattern, engine: Engine | None) -> bool:
     return able and engine != "python" and find_ripgrep() is not None
 
 
-def _searcher(disk: Disk, pattern: Pattern, engine: Engine | None) -> Ripgrep | PythonSearch:
+def _files(disk: Disk, pattern: Pattern) -> Disk | Foreign:
+    """How files are read: in whatever encoding, where the pattern asks for that."""
+    if not pattern.wide:
+        return disk
+    from hermes.files.search.foreign import Foreign
+
+    return Foreign(disk)
+
+
+def _searcher(
+    disk: Disk, files: Disk | Foreign, pattern: Pattern, engine: Engine | None
+) -> Searcher:
     if _uses_ripgrep(disk, pattern, engine):
         from hermes.files.search.ripgrep import Ripgrep, find_ripgrep
 
-        return Ripgrep(find_ripgrep() or "")
+        ripgrep = Ripgrep(find_ripgrep() or "")
+        if not pattern.wide:
+            return ripgrep
+        from hermes.files.search.foreign import Foreign, WiderSearch
+
+        assert isinstance(files, Foreign)
+        return WiderSearch(ripgrep, files)
     from hermes.files.search.fallback import PythonSearch
 
-    return PythonSearch(disk)
+    return PythonSearch(files)
 
 
 def _page(counts: dict[str, int], offset: int, limit: int) -> dict[str, tuple[int, int]]:
@@ -250,9 +270,9 @@ def _page(counts: dict[str, int], offset: int, limit: int) -> dict[str, tuple[in
 
 def _fill(
     found: Found,
-    disk: Disk,
+    files: Opens,
     asked: Asked,
-    searcher: Ripgrep | PythonSearch,
+    searcher: Searcher,
     takes: dict[str, tuple[int, int]],
     context: int,
     watch: Watch,
@@ -263,7 +283,7 @@ def _fill(
     for path, (skip, _) in takes.items():
         here = spots[path][skip:]
         try:
-            lines = shown_lines(disk, f"{asked.root}/{path}", here, context) if here else []
+            lines = shown_lines(files, f"{asked.root}/{path}", here, context) if here else []
         except (OSError, DiskError):
             lines = []
         if lines:

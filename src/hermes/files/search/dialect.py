@@ -12,10 +12,16 @@ who runs it. It is spelled anew for ripgrep and for Python's `re` from the same 
 
 from __future__ import annotations
 
+import re
+
 from hermes.core.errors import ToolError
 from hermes.files.search.pieces import PatternError, Piece
 from hermes.files.search.sets import spelled
 from hermes.files.search.syntax import Parser
+
+_HALF = re.compile("[\ud800-\udfff]")
+# Characters by number, or by script.
+_BEYOND = re.compile(r"\\[uUxpP]")
 
 __all__ = ["Pattern", "PatternError", "read_pattern"]
 
@@ -37,6 +43,13 @@ class Pattern:
         # Text that every match holds, for a quick no; "" when there is none.
         self.required = required
 
+    @property
+    def wide(self) -> bool:
+        """Whether it asks for characters beyond ASCII, which other encodings spell differently."""
+        return not (self.source.isascii() and self.required.isascii()) or (
+            _BEYOND.search(self.source) is not None
+        )
+
 
 def read_pattern(source: str, *, literal: bool = False, ignore_case: bool = False) -> Pattern:
     """The pattern that a text describes; raises `PatternError`."""
@@ -44,6 +57,8 @@ def read_pattern(source: str, *, literal: bool = False, ignore_case: bool = Fals
         raise ToolError("the pattern is empty", hint="Say what to look for.")
     if "\n" in source:
         raise PatternError("it spans lines, and the search is by line", source.index("\n"))
+    if half := _HALF.search(source):
+        raise PatternError("half of a character is in no text", half.start())
     if literal:
         rust = "".join(spelled(one, python=False) for one in source)
         python = "".join(spelled(one, python=True) for one in source)

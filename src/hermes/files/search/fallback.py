@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from hermes.files.search.limits import Watch
     from hermes.files.search.matching import Spot
-    from hermes.files.search.values import Asked
-    from hermes.runtime.disk import Disk
+    from hermes.files.search.values import Asked, Opens
 
 # Large files are read in pieces of about this size, cut between lines.
 _BLOCK = 8 * 1024 * 1024
@@ -39,7 +38,7 @@ class TooLargeError(Exception):
 class PythonSearch:
     """Searches the files of a disk one after the other."""
 
-    def __init__(self, disk: Disk) -> None:
+    def __init__(self, disk: Opens) -> None:
         self._disk = disk
 
     def count(self, asked: Asked, watch: Watch) -> Tally:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Spot = tuple[int, int, int]
 
 FLAGS = re.MULTILINE
-_UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _UTF_8 = b"\xef\xbb\xbf"
 
 
@@ -32,7 +32,7 @@ class StoppedError(Exception):
 
 def decoded(data: bytes) -> str:
     """A file's text; bytes that are no UTF-8 stay recognisable as such."""
-    encoding = _UTF_16.get(data[:2])
+    encoding = UTF_16.get(data[:2])
     if encoding:
         return data[2:].decode(encoding, "replace")
     return data.removeprefix(_UTF_8).decode("utf-8", "surrogateescape")
@@ -40,7 +40,7 @@ def decoded(data: bytes) -> str:
 
 def is_binary(data: bytes) -> bool:
     """Whether a file holds a zero, which no text does."""
-    if data[:2] in _UTF_16:
+    if data[:2] in UTF_16:
         return "\0" in decoded(data)
     return b"\0" in data
 

@@ -36,6 +36,8 @@ _SPOT = re.compile(rb"\./([^\0]*)\0(\d+):(?:(\d+):)?(\d+):[^\n]*\n")
 _SKIPPED = re.compile(rb": (?:Ignore\(IgnoreMatch\((Hidden|Gitignore)|(found binary data))")
 _NAMED = re.compile(rb"ignoring (?:\./)?(.*): found binary data")
 _FAILED = re.compile(rb"^rg: (?:\./)?(.*): [^:]*\(os error \d+\)$")
+# A line that is UTF-8 and has no zeros.
+_PLAIN = r"^[^\x00]*$"
 _DEBUG = b"rg: DEBUG|"
 _GLOB_SIGNS = re.compile(rb"[\\*?\[\]{}!]|[\x80-\xff]")
 # Of the time that there is, how much the quick way may take before the one that can be stopped.
@@ -121,6 +123,26 @@ class Ripgrep:
             tally.skipped.binary = len(wanted - seen.keys() - log.failed)
         return tally
 
+    def odd(self, asked: Asked, watch: Watch) -> tuple[list[str], bool]:
+        """The files that are no plain UTF-8, and whether those are all."""
+        flags = [*_chosen(asked), "--files-with-matches", "-0", "--text", "--invert-match"]
+        batches: Iterable[list[str]] = [[]]
+        if asked.among is not None and not asked.most:
+            batches = _batches(asked.among)
+        found: list[str] = []
+        for some in batches:
+            globs = [argument for path in some for argument in ("-g", _as_glob(path))]
+            output, finished = self._run(
+                [*flags, *globs], asked, watch, _Log(), share=1.0, pattern=_PLAIN
+            )
+            found += [os.fsdecode(path.removeprefix(b"./")) for path in output.split(b"\0")[:-1]]
+            if not finished:
+                return found, False
+        if asked.among is not None:
+            wanted = frozenset(asked.among)
+            found = [path for path in found if path in wanted]
+        return found, True
+
     def locate(self, asked: Asked, takes: Mapping[str, int], watch: Watch) -> dict[str, list[Spot]]:
         """Where the first lines of some files match: as many as are wanted of each."""
         flags = ["-n", "-b", "--column", "-0", "--no-heading", "--with-filename", "--max-columns=1"]
@@ -146,13 +168,13 @@ class Ripgrep:
         *,
         share: float = _QUICK_SHARE,
         paths: Iterable[str] = (".",),
+        pattern: str = "",
     ) -> tuple[bytes, bool]:
         """What it printed, and whether it came to its end."""
         if watch.expired:
             return b"", False
-        assert asked.pattern.rust is not None
-        pattern = asked.pattern.rust.encode("utf-8", "surrogatepass")
-        command = [self._program, *_COMMON, *flags, b"-e", pattern, "--", *paths]
+        wanted = (pattern or asked.pattern.rust or "").encode("utf-8", "surrogatepass")
+        command = [self._program, *_COMMON, *flags, b"-e", wanted, "--", *paths]
         process = subprocess.Popen(
             command,
             cwd=asked.root,
@@ -171,6 +193,9 @@ class Ripgrep:
             code = process.wait()
         # Raises when the search was cancelled, which ends the process too.
         _ = watch.expired
+        if code > 1 and log.complaint.endswith("impossible to match"):
+            # Zeros, which no text has: for Python that is an answer like any other.
+            raise OSError(log.complaint)
         if code > 1 and log.complaint:
             raise ToolError(f"ripgrep can't search for that: {log.complaint}")
         return output, code in (0, 1, 2)
@@ -225,16 +250,22 @@ def _narrow(tally: Tally, wanted: frozenset[str], log: _Log) -> None:
 
 
 def _flags(asked: Asked) -> list[str]:
+    flags = ["--count", "-0", "--with-filename", *_chosen(asked)]
+    if asked.choice.binary:
+        flags.append("--text")
+    return flags
+
+
+def _chosen(asked: Asked) -> list[str]:
+    """Which files are looked into."""
     choice = asked.choice
-    flags = ["--count", "-0", "--with-filename", "--glob=!.git"]
+    flags = ["--glob=!.git"]
     if choice.hidden:
         flags.append("--hidden")
     if choice.ignored:
         flags.append("--no-ignore")
     elif not asked.above:
         flags.append("--no-ignore-parent")
-    if choice.binary:
-        flags.append("--text")
     return flags
 
 

@@ -5,8 +5,16 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from typing import BinaryIO, Protocol
 
     from hermes.files.search.dialect import Pattern
+
+    class Opens(Protocol):
+        """Whatever files can be read from: a disk, or a way of reading one."""
+
+        def open(self, place: str) -> BinaryIO:
+            """A file for reading, positioned at its start."""
+            ...
 
 
 class Choice:

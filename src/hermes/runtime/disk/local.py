@@ -28,6 +28,8 @@ _READ = os.O_RDONLY | _NOFOLLOW | _CLOEXEC | _BINARY | getattr(os, "O_NONBLOCK",
 _MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW | _CLOEXEC | _BINARY
 _NAMELESS = getattr(os, "O_TMPFILE", 0) and os.O_TMPFILE | os.O_WRONLY | _CLOEXEC
 _WALKS = bool(_NOFOLLOW) and os.open in os.supports_dir_fd
+# Extended attributes that stay with a file when it is replaced: its user's, and access lists.
+_ATTRIBUTES = ("user.", "system.posix_acl_")
 _SWAPPED = frozenset((errno.ELOOP, errno.ENOTDIR, errno.EMLINK))
 # What a new file or folder may be used for, before the system takes away what its mask says.
 _NEW_FILE, _NEW_FOLDER = 0o666, 0o777
@@ -76,6 +78,8 @@ class LocalDisk:
             with _Draft(folder, place, _NEW_FILE if old is None else 0o600) as draft:
                 for piece in (data,) if isinstance(data, bytes) else data:
                     _write_all(draft.handle, piece)
+                if old is not None and folder is not None:
+                    _keep_attributes(f"/proc/self/fd/{folder}/{name}", draft.handle)
                 _dress(draft.handle, old, mode)
                 os.fsync(draft.handle)
                 if not draft.named:
@@ -249,7 +253,7 @@ def _write_all(handle: int, data: bytes) -> None:
 
 
 def _dress(handle: int, old: os.stat_result | None, mode: int | None) -> None:
-    """Give a draft the owner, mode and extended attributes of the file that it replaces."""
+    """Give a draft the owner and mode of the file that it replaces."""
     if old is not None and hasattr(os, "fchown"):
         drafted = os.fstat(handle)
         if (drafted.st_uid, drafted.st_gid) != (old.st_uid, old.st_gid):
@@ -263,6 +267,19 @@ def _dress(handle: int, old: os.stat_result | None, mode: int | None) -> None:
         mode = stat.S_IMODE(old.st_mode)
     if mode is not None and hasattr(os, "fchmod"):
         os.fchmod(handle, mode)
+
+
+def _keep_attributes(old: str, handle: int) -> None:
+    """Give a draft the extended attributes of the file that it replaces, but no privileges."""
+    try:
+        names = os.listxattr(old, follow_symlinks=False)
+    except (OSError, AttributeError):
+        # Not every file system has them, nor every system.
+        return
+    for name in names:
+        if name.startswith(_ATTRIBUTES):
+            with suppress(OSError):
+                os.setxattr(handle, name, os.getxattr(old, name, follow_symlinks=False))
 
 
 def _settle(place: str) -> None:

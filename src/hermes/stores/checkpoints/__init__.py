@@ -6,6 +6,7 @@
     contents.py     bytes by digest: once each, compressed, small ones in the database
     packs.py        the large ones, appended to files
     states.py       what is at a place now, compared with what was recorded
+    traits.py       times, owners and extended attributes
     journal.py      who changed what, when, from which state to which
     locks.py        one writer per path, over threads and processes
     tree.py         a walk over a folder that opens only what changed since the last
@@ -15,7 +16,7 @@
     restoring.py    carrying that out, so that a kill at any instant can be made up for
     undo.py         choosing a turn, planning, recording, restoring
     pruning.py      quota and expiry, said aloud
-    compaction.py   room back from packs that are mostly dead weight
+    compaction.py   room back: dead weight out of packs, and what is fresh compressed
     differences.py  two states as text for people
 
 Nothing here is imported at start-up, and `sqlite3` only when the store is first used.

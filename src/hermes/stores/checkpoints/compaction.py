@@ -1,39 +1,72 @@
-"""Packs that are mostly dead weight are written anew with what is still wanted in them."""
+"""Packs that are worth writing anew: too much dead weight, or something to be compressed."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
-from hermes.stores.checkpoints.packs import PackWriter
+from hermes.stores.checkpoints.packs import FRESH, PackWriter, Part
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-# What a pack takes, and how much of it is wanted.
+    from hermes.stores.checkpoints.packs import Packed
+
+# What a pack takes, how much of it is wanted, and whether some of that is to be compressed.
 _PACKS = (
-    "SELECT packs.id, name, bytes, coalesce(sum(length), 0) AS live FROM packs"
-    " LEFT JOIN contents ON contents.pack = packs.id GROUP BY packs.id"
+    "SELECT packs.id, name, bytes, coalesce(sum(length), 0) AS live, coalesce(max(codec), 0)"
+    " FROM packs LEFT JOIN contents ON contents.pack = packs.id GROUP BY packs.id"
 )
 
 
 def needed(connection: Connection) -> int:
     """How many bytes the packs take once they are compacted."""
     rows = connection.execute(_PACKS)
-    return sum(live if live * 2 < size else size for _, _, size, live in rows)
+    return sum(live if _wasteful(size, live) else size for _, _, size, live, _ in rows)
 
 
-def compact(connection: Connection, folder: str) -> None:
-    """Move what is wanted out of packs that are more than half dead, within a transaction.
+def _wasteful(size: int, live: int) -> bool:
+    """Whether so much of a pack is dead weight that room is worth the work."""
+    return (size - live) * 8 > size
 
-    The old files stay, for whoever removes files that no row speaks of once that is on disk.
+
+def compact(connection: Connection, folder: str) -> list[str]:
+    """Write anew what is wanted of such packs, within a transaction; the names of the old ones.
+
+    Those files are no longer needed once the transaction is on disk.
     """
-    rows = [row for row in connection.execute(_PACKS) if row[3] * 2 < row[2]]
     writer = PackWriter(folder)
-    moved: list[tuple[str, int, str]] = []
-    for pack, name, _, live in rows:
+    try:
+        left, moved = _moved(connection, folder, writer)
+        writer.settle()
+    except BaseException:
+        writer.abandon()
+        raise
+    ids = {
+        name: connection.execute(
+            "INSERT INTO packs (name, bytes) VALUES (?, ?)", (name, size)
+        ).lastrowid
+        for name, size in writer.sizes.items()
+    }
+    connection.executemany(
+        "UPDATE contents SET codec = ?, pack = ?, start = ?, length = ? WHERE digest = ?",
+        [(one.codec, ids[one.name], one.start, one.length, one.digest) for one in moved],
+    )
+    return left
+
+
+def _moved(
+    connection: Connection, folder: str, writer: PackWriter
+) -> tuple[list[str], list[Packed]]:
+    """The packs that were written anew, and where what was in them is now."""
+    left: list[str] = []
+    moved: list[Packed] = []
+    for pack, name, size, live, codec in connection.execute(_PACKS).fetchall():
+        if not _wasteful(size, live) and codec != FRESH:
+            continue
         found = connection.execute(
-            "SELECT digest, start, length FROM contents WHERE pack = ? ORDER BY start", (pack,)
+            "SELECT digest, size, codec, start, length FROM contents WHERE pack = ? ORDER BY start",
+            (pack,),
         )
         if live:
             try:
@@ -42,26 +75,20 @@ def compact(connection: Connection, folder: str) -> None:
                 # Gone or unreadable: what it held is missed when it is asked for.
                 continue
         connection.execute("DELETE FROM packs WHERE id = ?", (pack,))
-    writer.settle()
-    ids = {
-        name: connection.execute(
-            "INSERT INTO packs (name, bytes) VALUES (?, ?)", (name, size)
-        ).lastrowid
-        for name, size in writer.sizes.items()
-    }
-    connection.executemany(
-        "UPDATE contents SET pack = ?, start = ? WHERE digest = ?",
-        [(ids[name], start, digest) for name, start, digest in moved],
-    )
+        left.append(name)
+    return left, moved
 
 
 def _copied(
-    writer: PackWriter, path: str, rows: list[tuple[str, int, int]]
-) -> list[tuple[str, int, str]]:
+    writer: PackWriter, path: str, rows: list[tuple[str, int, int, int, int]]
+) -> list[Packed]:
     with open(path, "rb") as file:
         placed = []
-        for digest, start, length in rows:
+        for digest, size, codec, start, length in rows:
             file.seek(start)
-            name, at = writer.copy(file, length)
-            placed.append((name, at, digest))
+            if codec == FRESH:
+                # Known by the name that it has, whatever became of its bytes.
+                placed.append(writer.append(Part(file, length))._replace(digest=digest))
+            else:
+                placed.append(writer.copy(file, length, digest, size, codec))
     return placed

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from sqlite3 import Connection, Error
 
-VERSION = 1
+VERSION = 2
 _BUSY_SECONDS = 30.0
 
 _SCHEMA = """
@@ -31,7 +31,8 @@ CREATE TABLE changes (
     old_kind TEXT NOT NULL, old_digest TEXT NOT NULL, old_mode INTEGER, old_size INTEGER NOT NULL,
     old_target BLOB NOT NULL,
     new_kind TEXT NOT NULL, new_digest TEXT NOT NULL, new_mode INTEGER, new_size INTEGER NOT NULL,
-    new_target BLOB NOT NULL);
+    new_target BLOB NOT NULL,
+    old_traits TEXT NOT NULL DEFAULT '', new_traits TEXT NOT NULL DEFAULT '');
 CREATE INDEX changes_by_turn ON changes (turn);
 CREATE INDEX changes_by_place ON changes (place, id);
 CREATE TABLE undos (
@@ -41,6 +42,7 @@ CREATE TABLE contents (
     digest TEXT PRIMARY KEY, size INTEGER NOT NULL, codec INTEGER NOT NULL, data BLOB,
     pack INTEGER, start INTEGER, length INTEGER NOT NULL);
 CREATE INDEX contents_by_pack ON contents (pack) WHERE pack IS NOT NULL;
+CREATE INDEX contents_fresh ON contents (length) WHERE codec = 2;
 CREATE TABLE packs (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, bytes INTEGER NOT NULL);
 CREATE TABLE roots (
     id INTEGER PRIMARY KEY, place BLOB NOT NULL UNIQUE, version INTEGER NOT NULL, at REAL NOT NULL);
@@ -52,6 +54,14 @@ CREATE TABLE snapshots (
 CREATE TABLE frozen (
     snapshot INTEGER NOT NULL, place BLOB NOT NULL, data BLOB, PRIMARY KEY (snapshot, place));
 CREATE TABLE prunings (at REAL NOT NULL, turns INTEGER NOT NULL, bytes INTEGER NOT NULL);
+"""
+
+
+# What brings a store of the first version up to this one.
+_SECOND = """
+ALTER TABLE changes ADD COLUMN old_traits TEXT NOT NULL DEFAULT '';
+ALTER TABLE changes ADD COLUMN new_traits TEXT NOT NULL DEFAULT '';
+CREATE INDEX contents_fresh ON contents (length) WHERE codec = 2;
 """
 
 
@@ -152,11 +162,12 @@ def _prepare(connection: Connection, path: str) -> None:
     _use_wal(connection)
     # A record must be on the disk before the file it is about changes.
     connection.execute("PRAGMA synchronous = FULL")
-    if version == 0:
+    if version < VERSION:
         connection.execute("BEGIN IMMEDIATE")
         # Another process may have been first.
-        if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
-            for statement in _SCHEMA.split(";\n"):
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version < VERSION:
+            for statement in (_SECOND if version else _SCHEMA).split(";\n"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from hermes.stores.checkpoints.traits import read_traits
 from hermes.stores.checkpoints.values import Author, Change, CheckpointError, State, Turn
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
     from typing import Any
 
-_STATE = "{0}_kind, {0}_digest, {0}_mode, {0}_size, {0}_target"
+_STATE = "{0}_kind, {0}_digest, {0}_mode, {0}_size, {0}_target, {0}_traits"
 _SELECT = (
     "SELECT changes.id, changes.at, session, turns.name, call, tool, agent, front_door, disk,"
     f" place, certain, {_STATE.format('old')}, {_STATE.format('new')} FROM changes"
@@ -41,11 +42,11 @@ def record(
     rows = (
         (
             number, turn, by, at, one.disk, encoded(one.place), one.certain,
-            *_columns(one.before), *_columns(one.after),
+            *_columns(one.before), *_columns(one.after), _traits(one.before), _traits(one.after),
         )
         for number, one in enumerate(records, first)
     )  # fmt: skip
-    connection.executemany(f"INSERT INTO changes VALUES ({', '.join('?' * 17)})", rows)
+    connection.executemany(f"INSERT INTO changes VALUES ({', '.join('?' * 19)})", rows)
     return list(range(first, first + len(records)))
 
 
@@ -209,6 +210,10 @@ def _columns(state: State) -> tuple[Any, ...]:
     return (state.kind, state.digest, state.mode, state.size, encoded(state.target))
 
 
+def _traits(state: State) -> str:
+    return "" if state.traits is None else state.traits.text
+
+
 def _change(row: tuple[Any, ...]) -> Change:
     number, at, session, turn, call, tool, agent, front_door, disk, place, certain = row[:11]
     return Change(
@@ -217,12 +222,12 @@ def _change(row: tuple[Any, ...]) -> Change:
         Author(session, turn, call, tool, agent, front_door),
         disk,
         os.fsdecode(place),
-        _state(row[11:16]),
-        _state(row[16:21]),
+        _state(row[11:17]),
+        _state(row[17:23]),
         bool(certain),
     )
 
 
 def _state(columns: tuple[Any, ...]) -> State:
-    kind, digest, mode, size, target = columns
-    return State(kind, digest, mode, size, os.fsdecode(target))
+    kind, digest, mode, size, target, kept = columns
+    return State(kind, digest, mode, size, os.fsdecode(target), read_traits(kept))

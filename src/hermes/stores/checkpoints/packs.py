@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO
 
-RAW, ZLIB = 0, 1
+# How the bytes lie there; fresh ones are to be compressed when that delays nobody.
+RAW, ZLIB, FRESH = 0, 1, 2
 CHUNK = 1 << 20
+# Bytes that tell whether the rest can be compressed; fewer are not worth it.
+_SAMPLE, _SHORT = 16_384, 64
 # A pack is left for the next one past this; what is dropped is dropped by whole packs.
 _FULL = 64 << 20
 
@@ -26,6 +29,20 @@ class Source(Protocol):
     def read(self, count: int, /) -> bytes:
         """Some bytes; none at the end."""
         ...
+
+
+class Part:
+    """The next bytes of a file, and no more than those."""
+
+    def __init__(self, file: BinaryIO, length: int) -> None:
+        self._file = file
+        self._left = length
+
+    def read(self, count: int, /) -> bytes:
+        """Some bytes; none at the end."""
+        piece = self._file.read(min(count, self._left))
+        self._left -= len(piece)
+        return piece
 
 
 class Packed(NamedTuple):
@@ -69,15 +86,23 @@ class PackWriter:
         self.sizes[self._name] = start + length
         return Packed(hashed.hexdigest(), size, codec, self._name, start, length)
 
-    def copy(self, source: BinaryIO, length: int) -> tuple[str, int]:
-        """Take over bytes as they are packed already; the pack and where in it."""
+    def put(self, data: bytes, digest: str) -> Packed:
+        """Bytes as they are, to be compressed another time."""
         file = self._room()
         start = file.tell()
-        while length and (piece := source.read(min(CHUNK, length))):
+        _put(file, data)
+        self.sizes[self._name] = start + len(data)
+        return Packed(digest, len(data), FRESH, self._name, start, len(data))
+
+    def copy(self, source: BinaryIO, length: int, digest: str, size: int, codec: int) -> Packed:
+        """Take over a content as it is packed already."""
+        file = self._room()
+        start = file.tell()
+        part = Part(source, length)
+        while piece := part.read(CHUNK):
             _put(file, piece)
-            length -= len(piece)
         self.sizes[self._name] = file.tell()
-        return self._name, start
+        return Packed(digest, size, codec, self._name, start, length)
 
     def take_back(self, packed: Packed) -> None:
         """Drop what was appended last: the store has it already."""
@@ -136,13 +161,11 @@ def _put(file: BinaryIO, data: bytes) -> None:
         ) from None
 
 
-def read_packed(folder: str, name: str, codec: int, start: int, length: int) -> Iterator[bytes]:
+def read_packed(file: BinaryIO, path: str, codec: int, start: int, length: int) -> Iterator[bytes]:
     """The bytes of a content, piece by piece; raises `CheckpointError` when they are not whole."""
-    path = os.path.join(folder, name)
     try:
-        with open(path, "rb") as file:
-            file.seek(start)
-            yield from _unpacked(_pieces(file, length, path), codec)
+        file.seek(start)
+        yield from _unpacked(_pieces(file, length, path), codec)
     except OSError as error:
         raise CheckpointError(f"{path} can't be read: {error.strerror}") from None
     except zlib.error as error:
@@ -159,7 +182,7 @@ def _pieces(file: BinaryIO, length: int, path: str) -> Iterator[bytes]:
 
 
 def _unpacked(pieces: Iterator[bytes], codec: int) -> Iterator[bytes]:
-    if codec == RAW:
+    if codec != ZLIB:
         yield from pieces
         return
     unsqueeze = zlib.decompressobj()
@@ -174,8 +197,15 @@ def _unpacked(pieces: Iterator[bytes], codec: int) -> Iterator[bytes]:
 
 def incompressible(data: bytes) -> bool:
     """Whether a sample says that compressing costs more than it saves."""
-    sample = data[:16_384]
-    return len(sample) < 64 or len(zlib.compress(sample, 1)) > len(sample) * 0.9
+    return squeezed(data[:_SAMPLE])[0] == RAW
+
+
+def squeezed(data: bytes) -> tuple[int, bytes]:
+    """Bytes at once, compressed where that helps; how they are and what they are."""
+    if len(data) < _SHORT or (len(data) > _SAMPLE and incompressible(data)):
+        return RAW, data
+    packed = zlib.compress(data, 1)
+    return (ZLIB, packed) if len(packed) <= len(data) * 0.9 else (RAW, data)
 
 
 def sync_folder(folder: str) -> None:

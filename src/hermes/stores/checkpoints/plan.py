@@ -10,7 +10,8 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.errors import ToolError
-from hermes.stores.checkpoints.states import present_state, same, same_content, status_of
+from hermes.stores.checkpoints.states import present_state, same_content, status_of, unchanged
+from hermes.stores.checkpoints.traits import merged
 from hermes.stores.checkpoints.values import ABSENT, Left, State
 
 if TYPE_CHECKING:
@@ -88,8 +89,8 @@ def _plan_place(
     newest = chain[-1]
     first = 0 if force else _unbroken(chain)
     present = present_state(disk, key[1], like=newest.after)
-    target = _with_mode(chain[first].before, newest.after, present)
-    if same(present, target):
+    target = _fitting(chain[first].before, newest, present)
+    if unchanged(present, target):
         if first == 0:
             plan.already += 1
             return
@@ -136,11 +137,17 @@ def _ours(present: State, chain: Iterable[Change]) -> bool:
     return any(same_content(present, s) for change in chain for s in (change.after, change.before))
 
 
-def _with_mode(target: State, after: State, present: State) -> State:
-    """The target with the mode that is there now, unless the agent changed the mode."""
+def _fitting(target: State, newest: Change, present: State) -> State:
+    """The target with the mode and traits that are there now, unless the agent changed them."""
     if target.kind != present.kind or target.kind not in ("file", "folder"):
         return target
-    if after.mode is None or (after.kind == target.kind and after.mode == target.mode):
+    after = newest.after
+    if target.traits is not None and present.traits is not None:
+        left = after.traits or newest.before.traits
+        replaced = after.traits is None
+        restored = merged(target.traits, left, present.traits, replaced=replaced)
+        target = target._replace(traits=restored)
+    if target.mode is None or (after.kind == target.kind and after.mode == target.mode):
         return target._replace(mode=present.mode)
     return target
 

@@ -85,6 +85,10 @@ class Pruning:
         before = self.size()
         dropped: list[Turn] = []
         folders: list[str] = []
+        if self._contents.fresh():
+            # Nothing is dropped for room that compressing gives.
+            with self._database.writing() as connection:
+                compact(connection, self._contents.folder)
         with self._database.writing() as connection:
             self._drop_rest(connection)
             old, candidates = self._candidates(connection, days)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
 from hermes.stores.checkpoints.states import present_state, same, same_content, status_of
+from hermes.stores.checkpoints.traits import dress
 from hermes.stores.checkpoints.values import CheckpointError, Left, Restored
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from hermes.runtime.disk import Disk
     from hermes.stores.checkpoints.contents import Contents
     from hermes.stores.checkpoints.plan import Step
+    from hermes.stores.checkpoints.traits import Traits
     from hermes.stores.checkpoints.values import State
 
     Lock = Callable[[str], AbstractContextManager[None]]
@@ -43,6 +45,7 @@ class Restoration:
         self._resumed = resumed
         self.restored: list[Restored] = []
         self.left: list[Left] = []
+        self.notes: list[str] = []
         self._failed: set[tuple[str, str]] = set()
 
     def check(self, steps: Iterable[Step]) -> None:
@@ -137,7 +140,15 @@ class Restoration:
                     if present.kind == "link":
                         disk.remove(step.place)
                     disk.make_link(step.place, target.target)
+            if target.kind == "file" and target.traits is not None:
+                self._dress(disk, step, target.traits)
         self._done(step)
+
+    def _dress(self, disk: Disk, step: Step, traits: Traits) -> None:
+        with disk.open(step.place) as file:
+            refused = dress(file, traits)
+        if refused:
+            self.notes.append(f"{step.place}: not given back: {', '.join(refused)}")
 
     def _close(self, disk: Disk, step: Step) -> None:
         found = status_of(disk, step.place)

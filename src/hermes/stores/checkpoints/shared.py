@@ -27,10 +27,13 @@ def checkpoints(ctx: ToolContext | None = None) -> Checkpoints:
         if folder not in _stores:
             app = ctx.services.get("app") if ctx is not None else None
             config = Config.load() if app is None else app.config
-            _stores[folder] = Checkpoints(
+            import atexit
+
+            store = _stores[folder] = Checkpoints(
                 folder,
                 max_bytes=config.get("checkpoints.max_bytes"),
                 keep_days=config.get("checkpoints.keep_days"),
                 max_file_bytes=config.get("checkpoints.max_file_bytes"),
             )
+            atexit.register(store.close)
         return _stores[folder]

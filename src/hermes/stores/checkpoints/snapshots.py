@@ -16,6 +16,7 @@ from hermes.stores.checkpoints.journal import Record
 from hermes.stores.checkpoints.locks import flock, open_lock
 from hermes.stores.checkpoints.packs import CHUNK
 from hermes.stores.checkpoints.states import by_status, same
+from hermes.stores.checkpoints.traits import read_traits, traits_at
 from hermes.stores.checkpoints.tree import differing, hidden, is_file, is_folder, is_link, walk
 from hermes.stores.checkpoints.values import ABSENT, Author, Change, Snapshot, State
 
@@ -190,11 +191,11 @@ class Snapshots:
         """Note what something holds after a command; its bytes are kept when they next matter."""
         was = before.get(met.folder, {}).get(met.name)
         if is_file(met.signature):
-            digest = b""
+            digest, traits = b"", ""
             if met.signature[1] <= self._limits.file_bytes:
-                digest = _digest(met.path)
+                digest, traits = _digest(met.path)
             kept = was is not None and was[2] and was[1] == digest != b""
-            seen.see(met, digest, kept=kept)
+            seen.see(met, digest, kept=kept, traits=traits)
         else:
             seen.see(met, _target(met), kept=True)
 
@@ -222,7 +223,7 @@ class _Keeper:
         if not is_file(met.signature):
             seen.see(met, _target(met), kept=True)
             return
-        digest = b""
+        digest, traits = b"", ""
         if met.signature[1] > self._limits.file_bytes:
             self._large.append(met.path)
         elif self._draft.added > self._room:
@@ -239,9 +240,10 @@ class _Keeper:
                 try:
                     with os.fdopen(handle, "rb", buffering=0) as file:
                         digest = bytes.fromhex(self._draft.add_file(file, met.signature[1])[0])
+                        traits = traits_at(handle, timeless=True).text
                 except OSError:
                     self._unread.append(met.path)
-        seen.see(met, digest, kept=bool(digest))
+        seen.see(met, digest, kept=bool(digest), traits=traits)
         if self._draft.gathered > _BATCH_BYTES or self._since > _BATCH_FILES:
             self._since = 0
             with self._draft.storing():
@@ -295,22 +297,23 @@ def _target(met: Met) -> bytes:
         return b""
 
 
-def _digest(path: bytes) -> bytes:
+def _digest(path: bytes) -> tuple[bytes, str]:
+    """The digest of a file and its traits."""
     hashed = hashlib.sha256()
     try:
         handle = os.open(path, _READ)
     except OSError:
-        return b""
+        return b"", ""
     with os.fdopen(handle, "rb", buffering=0) as file:
         while piece := file.read(CHUNK):
             hashed.update(piece)
-    return hashed.digest()
+        return hashed.digest(), traits_at(handle, timeless=True).text
 
 
 def _state(seen: Seen | None) -> State:
     if seen is None:
         return ABSENT
-    signature, content, _ = seen
+    signature, content, _, kept = seen
     mode, size, mtime, _, inode = signature
     if is_folder(signature):
         return State("folder", mode=mode & 0o7777)
@@ -318,4 +321,11 @@ def _state(seen: Seen | None) -> State:
         return State("link", target=os.fsdecode(content))
     if not is_file(signature):
         return State("special", mode=mode & 0o7777)
-    return State("file", content.hex() or by_status(size, mtime, inode), mode & 0o7777, size)
+    known = read_traits(kept)
+    return State(
+        "file",
+        content.hex() or by_status(size, mtime, inode),
+        mode & 0o7777,
+        size,
+        traits=None if known is None else known._replace(mtime_ns=mtime),
+    )

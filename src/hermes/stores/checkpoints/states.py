@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hermes.runtime.disk import DiskError
 from hermes.stores.checkpoints.packs import CHUNK
+from hermes.stores.checkpoints.traits import alike, traits_of
 from hermes.stores.checkpoints.values import ABSENT, BY_STATUS, CheckpointError, State
 
 if TYPE_CHECKING:
@@ -30,12 +31,13 @@ def kept_state(disk: Disk, place: str, draft: Draft, *, limit: int) -> State:
     try:
         with disk.open(place) as file:
             digest, size = draft.add_file(file, found.size)
+            kept = traits_of(disk, file)
     except OSError as error:
         raise CheckpointError(
             f"{place} can't be read, so its content can't be kept: {error.strerror}",
             hint="Nothing was changed.",
         ) from None
-    return State("file", digest, found.mode, size)
+    return State("file", digest, found.mode, size, traits=kept)
 
 
 def present_state(disk: Disk, place: str, *, like: State) -> State:
@@ -50,7 +52,8 @@ def present_state(disk: Disk, place: str, *, like: State) -> State:
     with disk.open(place) as file:
         while piece := file.read(CHUNK):
             hashed.update(piece)
-    return State("file", hashed.hexdigest(), found.mode, found.size)
+        traits = traits_of(disk, file)
+    return State("file", hashed.hexdigest(), found.mode, found.size, traits=traits)
 
 
 def status_of(disk: Disk, place: str) -> Status | None:
@@ -70,13 +73,18 @@ def by_status(size: int, mtime_ns: int, inode: int) -> str:
     return f"{BY_STATUS}{size}:{mtime_ns}:{inode}"
 
 
+def unchanged(one: State, other: State) -> bool:
+    """Whether two states are the same in owner and attributes, too."""
+    return same(one, other) and alike(one.traits, other.traits)
+
+
 def same_content(one: State, other: State) -> bool:
-    """Whether two states differ at most in their mode."""
+    """Whether two states differ at most in mode and traits."""
     return (one.kind, one.digest, one.target) == (other.kind, other.digest, other.target)
 
 
 def same(one: State, other: State) -> bool:
-    """Whether two states are the same, as far as both say."""
+    """Whether two states are the same in content and mode, as far as both say."""
     if not same_content(one, other):
         return False
     return one.kind == "link" or one.mode == other.mode or None in (one.mode, other.mode)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import hermes.stores.checkpoints.journal as journal
 from hermes.core.home import home_path
 from hermes.core.log import Log
-from hermes.stores.checkpoints.contents import Contents
+from hermes.stores.checkpoints.contents import MOST_FRESH, Contents
 from hermes.stores.checkpoints.database import Database
 from hermes.stores.checkpoints.differences import Differences
 from hermes.stores.checkpoints.journal import Record
@@ -83,6 +83,8 @@ class Checkpoints:
         )
         self._taken: Snapshots | None = None
         self._records = 0
+        # Whether we have kept something that is still to be compressed.
+        self._fresh = False
 
     # -- keeping ----------------------------------------------------------------------------
 
@@ -93,12 +95,16 @@ class Checkpoints:
         everything in a folder that is to go. Raises `CheckpointError` when something can't be
         kept: then nothing may be changed.
         """
-        with self._contents.draft() as draft:
+        with self._contents.draft(hurry=True) as draft:
             records: dict[str, Record] = {}
             for place, after in intended:
                 self._add(records, disk, place, after, draft)
             with draft.storing() as connection:
                 ids = journal.record(connection, author, self._clock(), list(records.values()))
+        if draft.fresh:
+            self._fresh = True
+            if self._contents.fresh() > MOST_FRESH:
+                self._compress()
         self._look()
         return ids
 
@@ -170,6 +176,8 @@ class Checkpoints:
         reported, unless `force`. An undo that was cut off is completed first.
         """
         self._recover()
+        if self._fresh:
+            self._compress()
         return self._undoing.undo(
             below=below, turn=turn, call=call, force=force, dry_run=dry_run,
             author=author or Author(),
@@ -267,7 +275,9 @@ class Checkpoints:
         return self._pruning.usage()
 
     def close(self) -> None:
-        """Let go of the database; the next use opens it again."""
+        """Compress what was kept in a hurry and let go of the database; the next use opens it."""
+        if self._fresh:
+            self._compress()
         self._database.close()
 
     def __enter__(self) -> Checkpoints:
@@ -322,6 +332,17 @@ class Checkpoints:
                     f"{snapshot.author.described} was cut off; {len(changes)} changes below "
                     f"{snapshot.root} were recorded after the fact"
                 )
+
+    def _compress(self) -> None:
+        """Make what was kept in a hurry small; where that fails it stays as it is."""
+        self._fresh = False
+        if not os.path.exists(self._database.path):
+            # Somebody has removed the store: it is not made again for this.
+            return
+        try:
+            self._contents.compress()
+        except (CheckpointError, OSError) as error:
+            log.warning("what was kept is not compressed yet: %s", error)
 
     def _look(self) -> None:
         """Keep the store within its limits, now and then."""

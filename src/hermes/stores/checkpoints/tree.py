@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 # Mode with type, size, mtime, ctime, inode; of a folder only mode and inode.
 Signature = tuple[int, int, int, int, int]
-# The signature; the digest of a file or the target of a link; whether the store has the bytes.
-Seen = tuple[Signature, bytes, bool]
+# The signature; the digest of a file or the target of a link; whether the store has the bytes;
+# the traits of a file but for its time.
+Seen = tuple[Signature, bytes, bool, str]
 Folders = dict[bytes, dict[bytes, Seen]]
 
 _TYPE, _FOLDER, _FILE, _LINK = 0o170000, stat.S_IFDIR, stat.S_IFREG, stat.S_IFLNK
@@ -57,9 +58,9 @@ class Walk:
         # Folders that were not looked into because there are too many files.
         self.unvisited = 0
 
-    def see(self, met: Met, digest: bytes, *, kept: bool) -> None:
+    def see(self, met: Met, digest: bytes, *, kept: bool, traits: str = "") -> None:
         """Note what something that was met holds."""
-        self.folders[met.folder][met.name] = (met.noted, digest, kept)
+        self.folders[met.folder][met.name] = (met.noted, digest, kept, traits)
 
 
 def walk(
@@ -109,7 +110,7 @@ def walk(
                         continue
                     queue.append(path)
                     signature = (mode, 0, 0, 0, found.st_ino)
-                    listing[name] = (signature, b"", True)
+                    listing[name] = (signature, b"", True, "")
                     changed = changed or before.get(name) != listing[name]
                     continue
                 ctime = found.st_ctime_ns
@@ -183,17 +184,17 @@ def _top(root: bytes) -> dict[bytes, Seen]:
         found = os.stat(root, follow_symlinks=False)
     except OSError:
         return {}
-    return {root: ((found.st_mode, 0, 0, 0, found.st_ino), b"", True)}
+    return {root: ((found.st_mode, 0, 0, 0, found.st_ino), b"", True, "")}
 
 
 def _visible(seen: Seen | None) -> tuple[object, ...] | None:
-    """What makes a difference: mode and content; times only where the bytes are unknown."""
+    """What makes a difference: mode, content, traits; times only where the bytes are unknown."""
     if seen is None:
         return None
-    signature, content, _ = seen
+    signature, content, _, traits = seen
     if is_file(signature) and not content:
         return (signature[0], signature[1:3], signature[4])
-    return (signature[0], content)
+    return (signature[0], content, traits)
 
 
 def _listed(folders: Folders, folder: bytes) -> bool:

@@ -12,7 +12,7 @@ from hermes.stores.checkpoints.journal import Record
 from hermes.stores.checkpoints.locks import flock, open_lock
 from hermes.stores.checkpoints.plan import Plan, Step, fitted, plan_undo
 from hermes.stores.checkpoints.restoring import Restoration
-from hermes.stores.checkpoints.states import kept_state, present_state, same_content
+from hermes.stores.checkpoints.states import kept_state, present_state, same_content, unchanged
 from hermes.stores.checkpoints.values import (
     Author,
     CheckpointError,
@@ -90,7 +90,7 @@ class Undoing:
                 raise CheckpointError(f"the content of {change.place} was not kept")
             plan = Plan()
             present = present_state(disk, change.place, like=change.before)
-            if present == change.before:
+            if unchanged(present, change.before):
                 plan.already = 1
             else:
                 key = (change.disk, change.place)
@@ -163,15 +163,18 @@ class Undoing:
         run.check(steps)
         if dry_run:
             would = [Restored(s.place, s.present, s.target, s.disk) for s in steps
-                     if s.present != s.target]  # fmt: skip
-            return blank._replace(restored=sorted(would), dry_run=True)
+                     if not unchanged(s.present, s.target)]  # fmt: skip
+            return blank._replace(restored=_sorted(would), dry_run=True)
         if not steps:
             return blank
         steps = self._record(plan, author, blank, undoes)
         run.run(steps)
         self._finish(author)
         return blank._replace(
-            restored=sorted(run.restored), left=[*plan.left, *run.left], undo_turn=author.turn
+            restored=_sorted(run.restored),
+            left=[*plan.left, *run.left],
+            notes=[*plan.notes, *run.notes],
+            undo_turn=author.turn,
         )
 
     def _record(self, plan: Plan, author: Author, blank: UndoReport, undoes: int) -> list[Step]:
@@ -228,7 +231,11 @@ class Undoing:
         # A folder that was made meanwhile may only now be looked into.
         run.sweep(steps)
         self._finish(author)
-        return blank._replace(restored=sorted(run.restored), left=[*left, *run.left])
+        return blank._replace(
+            restored=_sorted(run.restored),
+            left=[*left, *run.left],
+            notes=[*blank.notes, *run.notes],
+        )
 
     @contextmanager
     def _alone(self, *, wait: bool) -> Iterator[bool]:
@@ -238,6 +245,10 @@ class Undoing:
             yield flock(handle, exclusive=True, wait=wait)
         finally:
             os.close(handle)
+
+
+def _sorted(restored: list[Restored]) -> list[Restored]:
+    return sorted(restored, key=lambda one: (one.place, one.disk))
 
 
 def _begin(connection: Connection, author: Author, blank: UndoReport, undoes: int) -> None:

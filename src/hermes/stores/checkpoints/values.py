@@ -10,6 +10,7 @@ from hermes.core.errors import ToolError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hermes.stores.checkpoints.traits import Traits
     from hermes.stores.checkpoints.tree import Folders
 
     Kind = Literal["absent", "file", "link", "folder", "special"]
@@ -46,13 +47,14 @@ class Author(NamedTuple):
 
 
 class State(NamedTuple):
-    """What is at a place. `mode` is None where nobody cares or knows."""
+    """What is at a place. `mode` and `traits` are None where nobody cares or knows."""
 
     kind: Kind
     digest: str = ""
     mode: int | None = None
     size: int = 0
     target: str = ""
+    traits: Traits | None = None
 
     @property
     def readable(self) -> bool:
