@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from tests.agent.providers.asking import answer, ask, remote
 
 from hermes.agent.providers.protocol import TextDelta
@@ -52,6 +53,12 @@ def test_two_names_glued_together_go_with_their_objects() -> None:
         ("read_file", '{"path":"a"}'),
         ("terminal", '{"command":"ls"}'),
     ]
+
+
+@pytest.mark.parametrize("name", ["functions.read_file:0", "functions.read_file", "read_file:12"])
+def test_what_a_template_puts_around_a_name_is_left_out(name: str) -> None:
+    with ScriptedModel([Turn(calls=[Call(name, "{}")])]) as server:
+        assert answer(remote(server)).message.calls[0].name == "read_file"
 
 
 def test_an_unknown_name_stays_as_it_is() -> None:

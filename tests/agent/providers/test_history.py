@@ -29,6 +29,11 @@ def test_any_arguments_are_sent_as_an_object(raw: str) -> None:
     assert isinstance(json.loads(valid_arguments(raw)), dict)
 
 
+def test_half_a_character_in_arguments_is_replaced() -> None:
+    assert valid_arguments('{"content":"a\\ud800b"}') == '{"content":"a?b"}'
+    assert valid_arguments('{"content":"\\ud83d\\ude00"}') == '{"content":"\\ud83d\\ude00"}'
+
+
 @pytest.mark.parametrize("raw", ['{"a":1}', '{ "a" : [1, 2.0] }', "{}"])
 def test_valid_arguments_stay_as_they_are_to_the_byte(raw: str) -> None:
     assert valid_arguments(raw) == raw

@@ -38,6 +38,8 @@ def begin(hermes: CommandLine, model: ScriptedModel) -> Iterator[Begin]:
             "HERMES_MODEL": "gpt-4o",
             "TERM": "xterm-256color",
             "LINES": None,
+            # The terminal of a test is none of these.
+            **dict.fromkeys(("TMUX", "VTE_VERSION", "TERM_PROGRAM", "SSH_CONNECTION")),
             **(env or {}),
         }
         screen = Screen(

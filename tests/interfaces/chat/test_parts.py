@@ -15,7 +15,7 @@ from hermes.interfaces.chat.calls import Call, expanded, finished_lines
 from hermes.interfaces.chat.catalogue import command_in, nearest
 from hermes.interfaces.chat.completing import completions
 from hermes.interfaces.chat.history import history_path, remember, typed_before
-from hermes.interfaces.chat.mentions import mention_of, mentioned
+from hermes.interfaces.chat.mentions import mention_of, mentioned, missing
 from hermes.interfaces.chat.questions import Question, Questions
 from hermes.interfaces.chat.text import columns
 
@@ -40,6 +40,24 @@ def test_files_that_are_there_are_mentioned(tmp_path: Path, text: str, found: li
     (tmp_path / "folder" / "d.md").touch()
 
     assert mentioned(text, str(tmp_path)) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("see @a.txt and @notse.txt.", ["@notse.txt is not there"]),
+        ('see @"my notse"', ["@my notse is not there"]),
+        ("see @src/x.py, @src/", ["@src/x.py is not there", "@src/ is a folder"]),
+        ("me@x.org, @someone: @pytest.fixture @app.route('/x') @", []),
+    ],
+)
+def test_a_file_that_is_mentioned_and_not_there_is_told_of(
+    tmp_path: Path, text: str, told: list[str]
+) -> None:
+    (tmp_path / "a.txt").touch()
+    (tmp_path / "src").mkdir()
+
+    assert [line.partition(":")[0] for line in missing(text, str(tmp_path))] == told
 
 
 def test_a_pasted_path_of_a_picture_becomes_a_mention(tmp_path: Path) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import signal
 from typing import Any
 
+import pytest
 from tests.interfaces.chat.conftest import Begin
+from tests.interfaces.chat.screen import Screen
 
 from hermes.stores.sessions import Sessions
 from hermes.testing import Call, ScriptedModel, Turn
@@ -130,3 +132,64 @@ def test_what_it_cost_and_making_it_shorter(model: ScriptedModel, begin: Begin) 
     chat.enter("/compress")
 
     chat.until("it can't be made shorter")
+
+
+@pytest.fixture
+def long_chat(model: ScriptedModel, begin: Begin) -> Screen:
+    """A chat that can be made shorter."""
+    chat = begin()
+    for number in range(4):
+        model.add(f"Answer {number}. " + "Many words. " * 400)
+        chat.enter(f"question {number}")
+        chat.until(lambda text, number=number: f"Answer {number}" in text and text.endswith("❯"))
+    return chat
+
+
+def test_what_is_said_while_it_is_made_shorter_is_not_lost(
+    model: ScriptedModel, long_chat: Screen
+) -> None:
+    model.add(Turn("A summary.", delay=0.5), "Here I am.")
+
+    long_chat.enter("/compress")
+    long_chat.until("making it shorter")
+    long_chat.enter("still there?")
+    text = long_chat.until("Here I am.")
+
+    assert "messages became" in text
+    said = [message["content"] for message in model.requests[-1]["messages"]]
+    assert said[-1] == "still there?"
+    assert "Summary" in said[1]
+
+
+def test_ctrl_c_ends_making_it_shorter_and_nothing_is_changed(
+    model: ScriptedModel, long_chat: Screen
+) -> None:
+    model.add(Turn("A summary.", stall_after=1), "Here I am.")
+
+    long_chat.enter("/compress")
+    long_chat.until(lambda text: "making it shorter" in text and len(model.requests) == 5)
+    long_chat.type("\x03")
+    long_chat.until("was ended")
+    long_chat.enter("still there?")
+    long_chat.until("Here I am.")
+
+    said = [message["content"] for message in model.requests[-1]["messages"]]
+    assert (said[1], said[-1]) == ("question 0", "still there?")
+
+
+def test_who_opens_a_session_a_second_time_is_told(model: ScriptedModel, begin: Begin) -> None:
+    model.add("One.", "Two.")
+    first = begin()
+    first.enter("hello")
+    first.until("One.")
+
+    second = begin("resume")
+    text = second.until("One.")
+    first.enter("/quit")
+    first.closed()
+    second.enter("/quit")
+    second.closed()
+    third = begin("resume")
+
+    assert "is open elsewhere, too" in " ".join(text.split())
+    assert "elsewhere" not in third.until("One.")

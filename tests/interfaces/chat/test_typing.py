@@ -217,6 +217,22 @@ def test_a_dumb_terminal_gets_plain_lines(model: ScriptedModel, begin: Begin, he
     assert not (hermes.folder / "build").exists()
 
 
+def test_a_dumb_terminal_shows_what_is_typed_once_and_the_prompt_last(
+    model: ScriptedModel, begin: Begin
+) -> None:
+    model.add(Turn("A word.\n\nAnd then nothing more.", piece=4, stall_after=5), "Back again.")
+    chat = begin(env={"TERM": "dumb"}, prompt="\n>")
+
+    chat.enter("speak to me")
+    chat.until("A word.")
+    chat.type("\x03")
+    chat.until(lambda text: "the turn was ended" in text and text.endswith("\n>"))
+    chat.enter("and now")
+    text = chat.until("Back again.")
+
+    assert (text.count("speak to me"), text.count("and now")) == (1, 1)
+
+
 def test_without_the_library_it_is_said_once_and_lines_work(
     model: ScriptedModel, begin: Begin
 ) -> None:

@@ -170,6 +170,30 @@ def test_a_second_interrupt_ends_the_turn_and_leaves_nothing(
     assert "interrupted" in err
 
 
+def test_told_to_end_it_says_how_far_it_got_and_leaves_nothing(
+    model: ScriptedModel, hermes: CommandLine
+) -> None:
+    model.add(Turn(calls=[Call("terminal", {"command": "echo begun > mark; sleep 601"})]))
+    variables = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "sk-x", "HERMES_MODEL": "gpt-4o"}
+    program = subprocess.Popen(
+        [HERMES, "run", "--json", "wait"],
+        cwd=hermes.folder,
+        env=hermes.environment(**variables),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    _until((hermes.folder / "mark").exists)
+
+    program.send_signal(signal.SIGTERM)
+    out, _ = program.communicate(timeout=30)
+
+    answer = json.loads(out)
+    assert (program.returncode, answer["ended"]) == (130, "interrupted")
+    assert "sleep 601" in answer["reason"]
+    assert not _sleeping("sleep 601", hermes.folder)
+
+
 def _until(holds: Any, seconds: float = 20.0) -> None:
     end = time.monotonic() + seconds
     while not holds():
@@ -205,3 +229,125 @@ def test_agents_in_the_background_that_end_with_the_run_are_named(
 
     assert done.stdout == "started\n"
     assert "root/1 ends with this run" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--json", "--stream-json"])
+def test_programs_get_json_when_the_model_fails(
+    model: ScriptedModel, run: Any, option: str
+) -> None:
+    model.add(Turn(status=401, error="that key is wrong"))
+
+    done = run("run", option, "hello")
+
+    answer = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert (answer["type"], answer["ended"], answer["text"]) == ("result", "failed", "")
+    assert "that key is wrong" in answer["reason"]
+    assert "that key is wrong" in done.stderr
+
+
+def test_programs_get_json_before_there_is_an_agent(run: Any) -> None:
+    done = run("run", "--json", "--resume", "nothing-like-it", "hello")
+
+    answer = json.loads(done.stdout)
+    assert (done.returncode, answer["ended"], answer["session"]) == (1, "failed", None)
+
+
+def test_programs_hear_that_what_came_so_far_is_void(model: ScriptedModel, run: Any) -> None:
+    model.add(Turn("One line.\nAnd half of", piece=8, break_after=3), "The whole.")
+
+    done = run("run", "--stream-json", "speak")
+
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    kinds = [event["type"] for event in events]
+    after = events[kinds.index("Discarded") :]
+    assert "".join(event["text"] for event in after if event["type"] == "TextDelta") == "The whole."
+    assert events[-1]["text"] == "The whole."
+
+
+def test_no_event_has_a_secret_in_it(model: ScriptedModel, run: Any) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
+    model.add(Turn(f"It is {token}, keep it.", reasoning=f"so {token} then", piece=5))
+
+    done = run("run", "--stream-json", "speak")
+
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    said = "".join(event["text"] for event in events if event["type"] == "TextDelta")
+    assert (said[:6], said[-8:]) == ("It is ", "keep it.")
+    assert token not in done.stdout
+
+
+def test_a_run_that_nobody_reads_is_ended_and_says_so(
+    model: ScriptedModel, hermes: CommandLine
+) -> None:
+    model.add(Turn("Lines.\n" * 50, delay=0.05, piece=7), "never")
+    env = hermes.environment(
+        OPENAI_BASE_URL=model.url, OPENAI_API_KEY="sk-x", HERMES_MODEL="gpt-4o"
+    )
+
+    done = subprocess.run(
+        ["bash", "-c", f'{HERMES} run --stream-json "speak" | head -n 1; echo ${{PIPESTATUS[0]}}'],
+        env=env, cwd=hermes.folder, capture_output=True, text=True, timeout=60, check=True,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+
+    first, code = done.stdout.splitlines()
+    assert json.loads(first)["type"] == "TextDelta"
+    assert code == "130"
+    assert done.stderr.startswith("hermes: nobody reads")
+
+
+def test_remarks_that_nobody_reads_end_nothing(model: ScriptedModel, hermes: CommandLine) -> None:
+    model.add(Turn(calls=[Call("terminal", {"command": "touch done"})]), "Done.")
+    env = hermes.environment(
+        OPENAI_BASE_URL=model.url, OPENAI_API_KEY="sk-x", HERMES_MODEL="gpt-4o"
+    )
+    reader, writer = os.pipe()
+    os.close(reader)
+
+    done = subprocess.run(
+        [str(HERMES), "run", "go"],
+        env=env, cwd=hermes.folder, stdout=subprocess.PIPE, stderr=writer, timeout=60, check=False,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    os.close(writer)
+
+    assert (done.returncode, done.stdout) == (0, b"Done.\n")
+    assert (hermes.folder / "done").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--max-steps", "0"),
+        ("--max-steps", "-3"),
+        ("--max-tokens", "many"),
+        ("--max-usd", "-0.5"),
+        ("--max-seconds", "nan"),
+        ("--toolsets", " , "),
+    ],
+)
+def test_a_limit_that_limits_nothing_is_a_mistake(run: Any, words: tuple[str, str]) -> None:
+    done = run("run", *words, "hello")
+
+    assert done.returncode == 2
+    assert words[0] in done.stderr
+
+
+def test_a_profile_that_is_not_there_is_said_at_once(model: ScriptedModel, run: Any) -> None:
+    done = run("run", "--profile", "readonly_reserch", "hello")
+
+    assert done.returncode == 1
+    assert "readonly_research" in done.stderr
+    assert model.requests == []
+
+
+def test_bytes_that_are_no_text_are_no_reason_to_read_nothing(
+    model: ScriptedModel, run: Any
+) -> None:
+    model.add("read it")
+
+    done = run("run", stdin=b"caf\xe9 \xff")
+
+    assert done.stdout == "read it\n"
+    assert model.requests[0]["messages"][-1]["content"] == "caf\ufffd \ufffd"

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import termios
 import unicodedata
+from io import StringIO
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import HERMES
 
-from hermes.interfaces.cli.terminal import _columns, _cut, _line
+from hermes.interfaces.cli.columns import columns as _columns
+from hermes.interfaces.cli.columns import cut as _cut
+from hermes.interfaces.cli.terminal import Terminal, _line
 
 if TYPE_CHECKING:
     from tests.conftest import CommandLine
@@ -194,3 +197,17 @@ def test_a_cut_text_fits(text: str, room: int) -> None:
 
 def test_a_very_long_text_is_cut_at_once() -> None:
     assert _cut("é" * 3_000_000, 10) == "é" * 9 + "…"
+
+
+def test_in_a_narrow_window_the_last_column_goes_on_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    paper = StringIO()
+    said = "every one of these words can be read in a window like this"
+
+    Terminal(paper).table([("a-name-of-some-length", said), ("b", "word " * 100)])
+
+    lines = paper.getvalue().splitlines()
+    assert " ".join(line.strip() for line in lines[1:4]) == said
+    assert len(lines) == 8
+    assert lines[-1].endswith("…")
+    assert all(len(line) <= 30 for line in lines)

@@ -129,7 +129,7 @@ def outcome(
 def failure(error: BaseException, path: str) -> tuple[str, str]:
     """How a child ended that raised something, and why, in words for its parent."""
     if isinstance(error, HermesError):
-        return "failed", f"{error} {error.hint or ''}".strip()
+        return "failed", f"{error} ({error.hint})" if error.hint else str(error)
     import traceback
 
     log.warning("%s failed:\n%s", path, "".join(traceback.format_exception(error)))

@@ -7,6 +7,7 @@ objects glued together, calls without an index, one call sent twice.
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _decode = msgspec.json.Decoder().decode
 
+# What some models put around the name of a tool, as their templates spell calls.
+_ADDED = re.compile(r"^functions?\.|:\d+$")
 _FINISHES: dict[str, Finish] = {
     "tool_calls": "calls",
     "function_call": "calls",
@@ -200,6 +203,9 @@ def _unglued(name: str, known: frozenset[str], pieces: int) -> list[str]:
     """The names in a name that is several glued together; `pieces` times it when it is one."""
     if name in known or not name:
         return [name] * pieces
+    bare = _ADDED.sub("", name)
+    if bare in known:
+        return [bare] * pieces
     found = _split(name, known)
     if not found:
         return [name] * pieces

@@ -43,7 +43,8 @@ def valid_arguments(raw: str) -> str:
     from hermes.core.arguments.text import read_object
 
     try:
-        return to_json(read_object(raw) or {})
+        # Half of a character may be in it as an escape, which strict readers refuse.
+        return to_json(_cleaned(read_object(raw) or {}))
     except (ArgumentError, RecursionError):
         return to_json({UNREADABLE: clean(raw)})
 

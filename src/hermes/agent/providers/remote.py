@@ -129,7 +129,7 @@ class RemoteModel:
                         retryable=True,
                     ) from None
                 asked_again = True
-                yield Discarded(f"{broken}; asking again")
+                yield Discarded(str(broken))
         held, done = answer.done(provider=self.name, model=self.model)
         for event in held:
             yield event

@@ -3,9 +3,11 @@
 start        begins here: which face, which session; `hermes`, `hermes chat`, `hermes resume`
 chat         what a typed line means: a command, a message, a word during a turn, an answer
 talk         the conversation: begun, resumed, asked, interrupted, closed
+recap        where a session stands that somebody goes on with
 worker       the thread that the agent lives in, so that typing never waits for it
 
 editor       the face with an input line that stays while things happen above it
+drawing      … in a window that may become narrower at any time
 typed        that line: keys, pastes, completion
 plain        the face for a terminal that can do nothing: lines in, lines out
 history      what was typed before, kept for its owner

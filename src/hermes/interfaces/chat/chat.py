@@ -11,6 +11,7 @@ from hermes.interfaces.chat.questions import Questions
 from hermes.interfaces.chat.talk import Settings, Talk
 from hermes.interfaces.chat.view import View
 from hermes.interfaces.chat.worker import Worker
+from hermes.interfaces.cli.approval import usual_values
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
     class Face(Shown, Protocol):
         """Where the chat happens."""
+
+        # Whether what is typed stays where it was typed.
+        echoes: bool
 
         @property
         def question(self) -> Question | None:
@@ -45,7 +49,7 @@ class Chat:
         self.face = face
         self.view = View(face)
         self.worker = Worker(self.view.bug)
-        self.questions = Questions(self._asked, self._usual)
+        self.questions = Questions(self._asked, lambda tool: usual_values(app.registry, tool))
         self.talk = Talk(app, self.view, self.questions, settings or Settings())
         self.arguments = arguments_of(self)
         self._warmed = False
@@ -105,11 +109,13 @@ class Chat:
             self.view.note(told)
 
     async def _say(self, text: str) -> None:
-        self.view.person(text, "↪" if self.talk.busy else "❯")
+        if not self.face.echoes:
+            self.view.person(text, "↪" if self.talk.busy else "❯")
         self.talk.say(text)
 
     def _command(self, line: str, name: str, rest: str) -> None:
-        self.view.person(line)
+        if not self.face.echoes:
+            self.view.person(line)
         if name not in COMMANDS:
             near = nearest(name)
             meant = f"did you mean /{near}?" if near else "/help lists them"
@@ -145,12 +151,6 @@ class Chat:
         self.questions.close()
         self.worker.close(self.talk.leave())
         return f"hermes resume {agent.id}" if agent is not None else ""
-
-    def _usual(self, tool: str) -> dict[str, Any]:
-        """The values that the arguments of a tool have when nobody gives others."""
-        entry = self.app.registry.resolve(tool)
-        properties = entry.parameters.get("properties", {}) if entry is not None else {}
-        return {name: one["default"] for name, one in properties.items() if "default" in one}
 
     def _asked(self, question: Question | None) -> None:
         if question is not None:

@@ -184,19 +184,7 @@ async def _model(chat: Chat, rest: str) -> None:
 
 
 async def _compress(chat: Chat, rest: str) -> None:  # noqa: ARG001
-    agent = chat.talk.agent
-    if agent is None:
-        raise HermesError("nothing was said yet")
-    if chat.busy:
-        raise HermesError("a turn is under way", hint="End it first: Ctrl-C, or /stop.")
-    from hermes.agent.compaction import Compaction
-
-    before = len(agent.conversation.messages)
-    if await Compaction().compress(agent.conversation):
-        after = len(agent.conversation.messages)
-        chat.view.note(f"{before} messages became {after}; the originals stay searchable")
-    else:
-        chat.view.note("it can't be made shorter")
+    await chat.talk.compress()
 
 
 async def _cost(chat: Chat, rest: str) -> None:

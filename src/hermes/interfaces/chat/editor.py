@@ -15,7 +15,6 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from prompt_toolkit.application import Application
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI
@@ -32,10 +31,10 @@ from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.menus import CompletionsMenu
 from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.output import ColorDepth
-from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
+from hermes.interfaces.chat.drawing import REST_SECONDS, Drawing, Output, Screenful
 from hermes.interfaces.chat.printed import Printed
 from hermes.interfaces.chat.text import colours, only_styles, wrapped
 from hermes.interfaces.chat.typed import Line
@@ -67,17 +66,19 @@ _STYLE = {
 class Editor:
     """The chat's face on a terminal that can move its cursor."""
 
+    echoes = False
+
     def __init__(self) -> None:
         # The terminal itself: what `sys.stdout` is may change.
         stdout = sys.stdout
-        self._output = _Output(stdout, lambda: _size(stdout))
+        self._output = Output(stdout, lambda: _size(stdout))
         self._line = Line()
         self._question: Question | None = None
         self._unseen: list[str] = []
         self._context: contextvars.Context | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._drawing = False
-        self._app: Application[None] = Application(
+        self._app = Screenful(
             layout=Layout(self._layout()),
             key_bindings=self._line.keys(),
             style=Style.from_dict(_STYLE),
@@ -85,6 +86,7 @@ class Editor:
             color_depth=None if colours() else ColorDepth.DEPTH_1_BIT,
             erase_when_done=True,
         )
+        self._drawn = self._app.renderer = Drawing(self._app.renderer.style, self._output)
 
     # -- the face -----------------------------------------------------------------------------
 
@@ -171,6 +173,9 @@ class Editor:
             return
 
     def _print(self) -> None:
+        if self._loop is not None and self._app.is_running and not self._drawn.resting:
+            self._loop.call_later(REST_SECONDS, self._soon, self._print)
+            return
         texts, self._unseen = self._unseen, []
         if not texts:
             return
@@ -180,16 +185,12 @@ class Editor:
             self._output.write_raw(lines)
             self._output.flush()
             return
-        self._output.held = True
-        try:
+        with self._output.in_one_piece():
             app.renderer.erase()
             self._output.write_raw(lines.replace("\n", "\r\n"))
             # What is drawn is remembered by this number.
             app.render_counter += 1
             app.renderer.render(app, app.layout)
-        finally:
-            self._output.held = False
-            self._output.flush()
 
     def _tick(self) -> None:
         """Draw now, and again as long as something goes on."""
@@ -267,19 +268,3 @@ def _size(stdout: TextIO) -> Size:
 
 def _indent(line: int, wrap: int) -> str:
     return "" if line == 0 and wrap == 0 else "  "
-
-
-class _Output(Vt100_Output):
-    """Writes what was drawn in one piece, and asks the terminal nothing."""
-
-    held = False
-
-    def flush(self) -> None:
-        """Write, unless more is to come."""
-        if not self.held:
-            super().flush()
-
-    @property
-    def responds_to_cpr(self) -> bool:
-        """No: an answer that comes late would be taken for typing."""
-        return False

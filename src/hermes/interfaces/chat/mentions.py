@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from hermes.runtime.pipeline import Runtime
 
 _MENTION = re.compile(r"""(?<![^\s(\[{"'])@(?:"([^"\n]+)"|'([^'\n]+)'|((?:\\.|[^\s"'\\])+))""")
+# A path, or a name with the ending of one.
+_PATH = re.compile(r"^[\w./~-]*(?:/[\w.-]|\w\.[A-Za-z]\w{0,4}$)")
 _AFTER_NAME = ".,;:!?)]}'\""
 # How much of all mentioned files goes along; the model can read the rest itself.
 _CHARACTERS = 100_000
@@ -43,16 +45,37 @@ class Prepared(NamedTuple):
 
 def mentioned(text: str, folder: str) -> list[str]:
     """The files that a text mentions and that are there, in order, each once."""
-    found = []
+    return [named for named, there in _mentions(text, folder) if there]
+
+
+def missing(text: str, folder: str) -> list[str]:
+    """What looks like a file that a text mentions, and is none: what to tell the person of it.
+
+    Other words may begin with an @, too: of what could be somebody's name nothing is said.
+    """
+    told = []
+    for named, there in _mentions(text, folder):
+        if there:
+            continue
+        if os.path.isdir(os.path.join(folder, os.path.expanduser(named))):
+            told.append(f"@{named} is a folder: its name goes along, and nothing of what is in it")
+        elif " " in named or _PATH.search(named):
+            told.append(f"@{named} is not there: it goes along as a word")
+    return told
+
+
+def _mentions(text: str, folder: str) -> list[tuple[str, bool]]:
+    """What stands behind each @, and whether it is a file."""
+    found = {}
     for match in _MENTION.finditer(text):
         quoted = match[1] or match[2]
-        named = quoted or re.sub(r"\\(.)", r"\1", match[3])
+        whole = named = quoted or re.sub(r"\\(.)", r"\1", match[3])
         # A name may be followed by the sentence's own punctuation.
         while not quoted and named and named[-1] in _AFTER_NAME and not is_file(named, folder):
             named = named[:-1]
-        if named and is_file(named, folder):
-            found.append(named)
-    return list(dict.fromkeys(found))
+        there = bool(named) and is_file(named, folder)
+        found[named if there else whole.rstrip(_AFTER_NAME)] = there
+    return list(found.items())
 
 
 def mention_of(pasted: str) -> str:
@@ -89,7 +112,7 @@ async def prepared(
     files = mentioned(text, folder)
     images: list[Image] = []
     parts: list[str] = []
-    remarks: list[str] = []
+    remarks = missing(text, folder)
     room = _CHARACTERS
     for path in dict.fromkeys([*files, *pictures]):
         try:

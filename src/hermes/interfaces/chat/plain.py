@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hermes.interfaces.chat.history import remember
 from hermes.interfaces.chat.text import only_styles
+from hermes.interfaces.cli.typeahead import TOO_EARLY, forget_typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +24,8 @@ _SILENCE_SECONDS = 30.0
 
 class Plain:
     """The chat's face where nothing that was printed can be changed."""
+
+    echoes = True
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -115,8 +118,8 @@ class Plain:
                 chat.interrupt()
 
     def _answer(self, chat: Chat, question: Question) -> None:
-        # What was typed before the question was shown is no answer to it.
-        _forget_typed()
+        if forget_typed():
+            self.show(TOO_EARLY)
         try:
             line = input(f"{question.prompt}: ")
         except (EOFError, KeyboardInterrupt):
@@ -130,17 +133,3 @@ class Plain:
         """Nothing moves here: a long silence is explained."""
         if time.monotonic() - self._shown >= _SILENCE_SECONDS:
             self.show("\n".join(chat.view.now(self.width)) or "…")
-
-
-def _forget_typed() -> None:
-    """Throw away what was typed before the question was shown: it is no answer to it."""
-    try:
-        import termios
-    except ImportError:
-        # Not on this system.
-        return
-    try:
-        termios.tcflush(sys.stdin, termios.TCIFLUSH)
-    except termios.error:
-        # It is no terminal.
-        return

@@ -10,15 +10,17 @@ import threading
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from hermes.core.errors import HermesError
+from hermes.interfaces.chat.recap import cut_off, show_last
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine, Sequence
     from typing import Any
 
     from hermes.agent.agent import Agent
     from hermes.agent.loop import Result
     from hermes.agent.providers.protocol import Provider
     from hermes.core.context import ToolContext
-    from hermes.core.messages import Message
     from hermes.interfaces.chat.questions import Questions
     from hermes.interfaces.chat.view import View
     from hermes.interfaces.cli.main import CliApp
@@ -35,7 +37,10 @@ class Settings:
     __slots__ = ("model", "profile", "toolsets")
 
     def __init__(
-        self, model: str | None = None, toolsets: str | None = None, profile: str | None = None
+        self,
+        model: str | None = None,
+        toolsets: Sequence[str] | None = None,
+        profile: str | None = None,
     ) -> None:
         self.model = model
         self.toolsets = toolsets
@@ -54,12 +59,14 @@ class Talk:
         self.pictures: list[str] = []
         self._opening = threading.Lock()
         self._open = ExitStack()
+        self._held = ExitStack()
         self._sessions: Sessions | None = None
         self._unsubscribe: Callable[[], None] = lambda: None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._turn: asyncio.Task[None] | None = None
         self._pressed = 0
         self._unread: list[str] = []
+        self._after: list[str] | None = None
         self._news: list[str] = []
 
     # -- the session --------------------------------------------------------------------------
@@ -99,9 +106,10 @@ class Talk:
         session = await asyncio.to_thread(lambda: self.sessions().open(name))
         await self.close()
         messages = await asyncio.to_thread(session.messages)
-        unknown = await asyncio.to_thread(_unknown, session, messages)
+        # Before it goes on: then every call has an answer.
+        unknown = await asyncio.to_thread(cut_off, session, messages)
         await self._begin(session)
-        self._show_last(session, messages)
+        show_last(self.view, session, messages, here=self.app.project)
         for line in unknown:
             self.view.note(line, "yellow")
 
@@ -123,6 +131,7 @@ class Talk:
             self._unsubscribe()
             await agent.provider.close()
             await asyncio.to_thread(agent.close)
+            self._held.close()
 
     async def _begin(self, session: Session | None = None) -> Agent:
         self.agent = agent = await asyncio.to_thread(self._made, session)
@@ -132,6 +141,7 @@ class Talk:
 
     def _made(self, session: Session | None) -> Agent:
         from hermes.agent.agent import Agent
+        from hermes.interfaces.cli.holding import opened_elsewhere
 
         self.app.profile = self.settings.profile
         runtime = self.app.runtime
@@ -140,10 +150,12 @@ class Talk:
         journal = session or self.sessions().begin(
             workspace=self.app.project, front_door=DOOR, model=""
         )
-        toolsets = self.settings.toolsets
+        elsewhere = opened_elsewhere(journal.id, self._held)
+        if elsewhere:
+            self.view.note(elsewhere, "yellow")
         return Agent(
             self.settings.model,
-            toolsets=toolsets.split(",") if toolsets else None,
+            toolsets=self.settings.toolsets,
             approver=self.questions.approve,
             app=self.app,
             journal=journal,
@@ -155,15 +167,50 @@ class Talk:
 
     def say(self, text: str) -> None:
         """What the person typed: a request, or a word during one."""
-        self._loop = asyncio.get_running_loop()
         if self._turn is None:
-            self._pressed = 0
-            self._turn = asyncio.ensure_future(self._carry_out(text))
-            self._turn.add_done_callback(self._ended)
+            self._occupy(self._carry_out(text))
+            return
+        if self._after is not None:
+            self._after.append(text)
             return
         self._unread.append(text)
         if self.agent is not None:
             self.agent.conversation.steer(text)
+
+    async def compress(self) -> None:
+        """Make the conversation shorter; what is said meanwhile is said when that has ended.
+
+        Done in place of a turn: nothing is added to what is being summed up, and Ctrl-C ends it.
+        """
+        agent = self.agent
+        if agent is None:
+            raise HermesError("nothing was said yet")
+        if self.busy:
+            raise HermesError("a turn is under way", hint="End it first: Ctrl-C, or /stop.")
+        self._after = []
+        self._occupy(self._shorten(agent))
+
+    async def _shorten(self, agent: Agent) -> None:
+        from hermes.agent.compaction import Compaction
+
+        self.view.begin("making it shorter")
+        conversation = agent.conversation
+        before = len(conversation.messages)
+        shorter = await Compaction().compress(conversation)
+        self.view.end()
+        after = len(conversation.messages)
+        self.view.note(
+            f"{before} messages became {after}; the originals stay searchable"
+            if shorter
+            else "it can't be made shorter"
+        )
+
+    def _occupy(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begin what the person may interrupt, and what nothing else happens beside."""
+        self._loop = asyncio.get_running_loop()
+        self._pressed = 0
+        self._turn = asyncio.ensure_future(work)
+        self._turn.add_done_callback(self._ended)
 
     def tell(self, news: str) -> None:
         """Something that the model has to know with the next message."""
@@ -183,9 +230,9 @@ class Talk:
         # Awaited here and not as a task of its own: between its last look at what the person said
         # meanwhile and the end of the turn, nothing else runs.
         result = await agent.conversation.turn(text, images=message.images)
-        self._turn = None
         self._unread.clear()
         self._show_end(result)
+        self._turn = None
 
     async def _prepared(self, agent: Agent, text: str) -> Any:
         from hermes.interfaces.chat.mentions import Prepared, prepared
@@ -220,16 +267,21 @@ class Talk:
 
     def _ended(self, turn: asyncio.Task[None]) -> None:
         """However the turn ended: the screen is in order, and the chat goes on."""
-        self._turn = None
         if turn.cancelled():
             self.view.end()
-            self.view.note("■ the turn was ended; the session goes on", "yellow")
+            what = "it" if self._after is not None else "the turn"
+            self.view.note(f"■ {what} was ended; the session goes on", "yellow")
         elif (error := turn.exception()) is not None:
             self.view.end()
             self.view.bug(error)
         unread, self._unread = self._unread, []
         for text in unread:
             self.view.note(f"not read yet, it goes with the next message: {text}")
+        # Only now, when all is shown: somebody may wait for it to show a prompt.
+        self._turn = None
+        after, self._after = self._after, None
+        for text in after or ():
+            self.say(text)
         self.view.face.refresh()
 
     async def background(self, text: str) -> None:
@@ -268,35 +320,3 @@ class Talk:
             self.questions.refuse_asked()
             turn.cancel()
             await asyncio.wait([turn])
-
-    # -- what is shown of a session -----------------------------------------------------------
-
-    def _show_last(self, session: Session, messages: list[Message]) -> None:
-        asked = [message.text for message in messages if message.role == "user"]
-        said = [m.text for m in messages if m.role == "assistant" and m.text.strip()]
-        title = f" “{session.title}”" if session.title else ""
-        self.view.note(f"session {session.id}{title}, {len(messages)} messages")
-        if session.workspace and session.workspace != self.app.project:
-            self.view.note(f"it worked in {session.workspace}; now it works here", "yellow")
-        if asked:
-            self.view.person(asked[-1])
-        if said and messages[-1].role != "user":
-            self.view.markdown(self.view.redact(said[-1]))
-
-
-def _unknown(session: Session, messages: list[Message]) -> list[str]:
-    """What a break left open: calls that nobody has an answer to."""
-    answered = {message.call_id for message in messages if message.role == "tool"}
-    lacking = [use for m in messages for use in m.calls if use.id not in answered]
-    if not lacking:
-        return []
-    begun = {intent.call_id for intent in session.unfinished()}
-    ended = {intent.call_id for intent in session.intents()} - begun
-    lines = []
-    for use in lacking:
-        what = f"{use.name} {use.arguments}"[:200]
-        if use.id in begun:
-            lines.append(f"? it was cut off during {what}: whether that was done is not known")
-        elif use.id not in ended:
-            lines.append(f"· it was cut off before {what}: that was not done")
-    return lines

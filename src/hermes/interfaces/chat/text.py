@@ -5,6 +5,13 @@ from __future__ import annotations
 import os
 import re
 
+from hermes.interfaces.cli.columns import columns, cut, widths
+
+__all__ = [
+    "colours", "columns", "cut", "only_styles", "safe", "safe_line", "styled", "widths", "wrapped",
+    "wrapped_styled",
+]  # fmt: skip
+
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,36 +50,6 @@ def styled(text: str, style: str) -> str:
     if not text or not colours():
         return text
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
-
-
-def widths(text: str) -> Iterator[int]:
-    """How many columns each character takes."""
-    from unicodedata import category, east_asian_width
-
-    for character in text:
-        if character.isascii():
-            yield 1
-        elif category(character) in ("Mn", "Me", "Cf"):
-            yield 0
-        else:
-            yield 2 if east_asian_width(character) in "WF" else 1
-
-
-def columns(text: str) -> int:
-    """How many columns a line takes."""
-    return len(text) if text.isascii() else sum(widths(text))
-
-
-def cut(line: str, width: int) -> str:
-    """As much of a line as fits, marked where it is cut."""
-    if columns(line) <= width:
-        return line
-    used = 0
-    for at, size in enumerate(widths(line)):
-        used += size
-        if used > width - 1:
-            return f"{line[:at].rstrip()}…" if width > 0 else ""
-    return line
 
 
 def wrapped(text: str, width: int) -> list[str]:

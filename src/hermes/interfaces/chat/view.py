@@ -122,10 +122,10 @@ class View:
 
     # -- what happens -------------------------------------------------------------------------
 
-    def begin(self) -> None:
-        """A turn begins."""
+    def begin(self, doing: str = "thinking") -> None:
+        """A turn begins, or something else that takes its time."""
         with self._lock:
-            self._doing, self._since = "thinking", time.monotonic()
+            self._doing, self._since = doing, time.monotonic()
             self._fresh()
         self.face.refresh()
 
@@ -151,11 +151,9 @@ class View:
             elif kind == "CallDelta":
                 self._doing = f"writing {safe_line(event.name)} ({event.size:,} characters)"
             elif kind == "Waiting":
-                self._doing = f"waiting {event.seconds:.0f} s: {safe_line(event.reason)}"
+                self._doing = f"waiting {event.seconds:.1f} s: {safe_line(event.reason)}"
             elif kind == "Noted":
                 self.note(safe_line(event.text), "yellow")
-            elif kind == "Noted":
-                self.note(event.text)
             elif kind == "Discarded":
                 void = "what came so far is void; " if self._printed else ""
                 self._fresh()

@@ -1,4 +1,4 @@
-"""Asks the person at the terminal. No terminal, no answer, Ctrl-C or end of input mean no."""
+"""What a person who is asked for approval sees, and what their words mean."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from typing import Any
 
     from hermes.core.context import ApprovalRequest
-    from hermes.interfaces.cli.terminal import Terminal
+    from hermes.core.registry import ToolRegistry
 
 # Shown whole up to here; longer arguments by both ends, with the size and a digest.
 _WHOLE = 4_000
@@ -23,45 +23,6 @@ ANSWERS = {
 }
 
 
-class TerminalApprover:
-    """Shows what would run and why it asks, and waits for a yes."""
-
-    def __init__(self, terminal: Terminal) -> None:
-        self._terminal = terminal
-
-    def __call__(self, request: ApprovalRequest) -> str:
-        """What the person said: once, session, always or deny."""
-        note = self._terminal.note
-        who = f"{request.agent_path} wants " if request.agent_path else ""
-        note(f"{who}{request.tool}: {request.reason} [{request.rule}]")
-        for name, value in request.arguments.items():
-            note(f"  {name} = {shown(value)}")
-        self._terminal.stderr.write("Run it? [y]es, for this [s]ession, [a]lways, [N]o: ")
-        self._terminal.stderr.flush()
-        try:
-            answer = sys.stdin.readline()
-        except KeyboardInterrupt:
-            note("")
-            return "deny"
-        return ANSWERS.get(answer.strip().lower(), "deny")
-
-
-class TerminalQuestions:
-    """Puts the agent's own questions to the person: `ask_person` for its tools."""
-
-    def __init__(self, terminal: Terminal) -> None:
-        self._terminal = terminal
-
-    def __call__(self, question: str, choices: Sequence[str]) -> str:
-        """What the person typed; empty when that is nothing."""
-        self._terminal.note(question)
-        for number, choice in enumerate(choices, 1):
-            self._terminal.note(f"  {number}. {choice}")
-        self._terminal.stderr.write("Your answer: ")
-        self._terminal.stderr.flush()
-        return sys.stdin.readline().strip()
-
-
 def can_ask() -> bool:
     """Whether there is a person who sees the question and can type an answer."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
@@ -70,6 +31,13 @@ def can_ask() -> bool:
 def yes_to_this(request: ApprovalRequest) -> bool:  # noqa: ARG001
     """The approver for a person who said yes beforehand, for this one command."""
     return True
+
+
+def usual_values(registry: ToolRegistry, tool: str) -> dict[str, Any]:
+    """The values that the arguments of a tool have when nobody gives others."""
+    entry = registry.resolve(tool)
+    properties = entry.parameters.get("properties", {}) if entry is not None else {}
+    return {name: one["default"] for name, one in properties.items() if "default" in one}
 
 
 def shown(value: object) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes.core.entry import ToolCall
 from hermes.core.errors import HermesError
-from hermes.interfaces.cli.approval import TerminalApprover, can_ask, yes_to_this
+from hermes.interfaces.cli.approval import can_ask, usual_values, yes_to_this
 from hermes.interfaces.cli.commands import DONE, FAILED, REFUSED, UsageError
 
 if TYPE_CHECKING:
@@ -44,7 +44,11 @@ def _call(app: CliApp, options: Namespace) -> int:
     if options.yes:
         app.approver = yes_to_this
     elif can_ask():
-        app.approver = TerminalApprover(app)
+        from hermes.interfaces.cli.asking import Asking
+
+        # Whoever types the call knows what it is about.
+        asking = Asking(app, lambda tool: usual_values(app.registry, tool), foreseen=True)
+        app.approver = asking.approve
     context = app.runtime.context(front_door="cli")
     if not options.quiet and app.stderr.isatty():
         app.runtime.events.subscribe(lambda event: _show(app, event))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes.interfaces.cli.agent_options import agent_arguments, take_profile
+
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 def arguments(parser: ArgumentParser) -> None:
     """Describe the options."""
     parser.add_argument("text", nargs="*", metavar="TEXT", help="what is said first")
-    _shared(parser)
+    agent_arguments(parser)
     parser.add_argument("--resume", metavar="ID", help="go on with a session (`last`, or its id)")
     parser.set_defaults(run=_chat)
 
@@ -23,19 +25,14 @@ def resume_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "resume", nargs="?", default="last", metavar="ID", help="the session; left out: the last"
     )
-    _shared(parser)
+    agent_arguments(parser)
     parser.set_defaults(run=_chat, text=[])
-
-
-def _shared(parser: ArgumentParser) -> None:
-    parser.add_argument("--model", metavar="NAME", help="a model, or SERVICE/MODEL")
-    parser.add_argument("--toolsets", metavar="A,B", help="only these toolsets")
-    parser.add_argument("--profile", metavar="NAME", help="the profile of rights")
 
 
 def _chat(app: CliApp, options: Namespace) -> int:
     from hermes.interfaces.chat.start import chat
     from hermes.interfaces.chat.talk import Settings
 
+    take_profile(app, options)
     settings = Settings(options.model, options.toolsets, options.profile)
     return chat(app, settings=settings, resume=options.resume, message=" ".join(options.text))

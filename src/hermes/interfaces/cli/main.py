@@ -88,7 +88,11 @@ def _told(terminal: Terminal, work: Callable[[], int]) -> int:
     """The exit code of the work; whatever goes wrong is said in one line."""
     try:
         code = work()
-        terminal.stdout.flush()
+        try:
+            terminal.stdout.flush()
+        except BrokenPipeError:
+            # Whoever read our output has seen enough.
+            return code
     except UsageError as error:
         terminal.trouble(error)
         return USAGE
@@ -99,7 +103,6 @@ def _told(terminal: Terminal, work: Callable[[], int]) -> int:
         terminal.note("hermes: interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has seen enough.
         return DONE
     except OSError as error:
         terminal.trouble(error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
@@ -116,9 +115,9 @@ def _show(app: CliApp, review: Review) -> None:
 
 
 def _ask(app: CliApp, reviews: Reviews, review: Review) -> None:
-    app.stderr.write("[a]pprove, [r]eject, anything else leaves it: ")
-    app.stderr.flush()
-    said = sys.stdin.readline().strip().lower()
+    from hermes.interfaces.cli.asking import answer_to
+
+    said = answer_to(app, "[a]pprove, [r]eject, anything else leaves it").strip().lower()
     if said in ("a", "approve"):
         _carried_out(app, reviews, review, anyway=True)
     elif said in ("r", "reject"):

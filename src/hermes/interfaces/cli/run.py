@@ -5,20 +5,14 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-import threading
-import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from hermes.interfaces.cli.approval import TerminalApprover, TerminalQuestions, can_ask
-from hermes.interfaces.cli.commands import (
-    BUDGET,
-    DONE,
-    FAILED,
-    INTERRUPTED,
-    REFUSED,
-    UsageError,
-)
-from hermes.interfaces.cli.showing import call_line
+from hermes.core.errors import HermesError
+from hermes.interfaces.cli.agent_options import above_zero, agent_arguments, take_profile
+from hermes.interfaces.cli.approval import can_ask, usual_values
+from hermes.interfaces.cli.commands import BUDGET, DONE, FAILED, INTERRUPTED, REFUSED, UsageError
+from hermes.interfaces.cli.watching import Watching
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -27,11 +21,10 @@ if TYPE_CHECKING:
     from hermes.agent.agent import Agent
     from hermes.agent.loop import Result
     from hermes.core.context import ApprovalRequest
+    from hermes.interfaces.cli.asking import Asking
     from hermes.interfaces.cli.main import CliApp
-    from hermes.runtime.events import Event
 
-# How often a long wait is explained.
-_WAIT_SECONDS = 30.0
+_GO_ON = "`hermes run --resume last …` goes on"
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -39,13 +32,15 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "text", nargs="*", metavar="TEXT", help="the request; `-` or nothing reads stdin"
     )
-    parser.add_argument("--model", metavar="NAME", help="a model, or SERVICE/MODEL")
-    parser.add_argument("--toolsets", metavar="A,B", help="only these toolsets")
-    parser.add_argument("--profile", metavar="NAME", help="the profile of rights")
-    parser.add_argument("--max-steps", type=int, metavar="N", help="how often the model is asked")
-    parser.add_argument("--max-tokens", type=int, metavar="N", help="tokens of the whole run")
-    parser.add_argument("--max-usd", type=float, metavar="X", help="what the run may cost")
-    parser.add_argument("--max-seconds", type=float, metavar="S", help="how long it may take")
+    agent_arguments(parser)
+    limits = (
+        ("--max-steps", int, "N", "how often the model is asked"),
+        ("--max-tokens", int, "N", "tokens of the whole run"),
+        ("--max-usd", float, "X", "what the run may cost"),
+        ("--max-seconds", float, "S", "how long it may take"),
+    )
+    for name, kind, metavar, line in limits:
+        parser.add_argument(name, type=above_zero(kind), metavar=metavar, help=line)
     parser.add_argument(
         "--yes-to", action="append", default=[], metavar="RULE", help="approve what this rule asks"
     )
@@ -57,69 +52,207 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def _run(app: CliApp, options: Namespace) -> int:
+    text = _request(options)
+    run = _Run(app, options)
+    try:
+        return run.carry_out(text)
+    except HermesError as error:
+        # Whoever reads JSON gets some, whatever happens.
+        run.tell(ended="failed", reason=str(error))
+        raise
+
+
+def _request(options: Namespace) -> str:
     text = " ".join(options.text)
     if text in ("", "-"):
         if sys.stdin is None or sys.stdin.isatty():
             raise UsageError('say what to do: hermes run "…"')
-        text = sys.stdin.read()
+        # A byte that is no UTF-8 is no reason to read nothing.
+        text = sys.stdin.buffer.read().decode("utf-8", "replace")
     if not text.strip():
         raise UsageError("the request is empty")
-    from hermes.stores.sessions.keeping import kept_sessions
+    return text
 
-    app.profile = options.profile
-    with kept_sessions(app.config, app.note) as sessions:
-        agent = _agent(app, options, sessions)
+
+class _Run:
+    """One request, from the agent that is made for it to the exit code."""
+
+    def __init__(self, app: CliApp, options: Namespace) -> None:
+        self._app = app
+        self._options = options
+        self._agent: Agent | None = None
+        self._asking = _asking(app)
+        self._unheard = False
+        self._awaited = "nothing"
+
+    def carry_out(self, text: str) -> int:
+        """Have the agent do it; the exit code."""
+        from hermes.stores.sessions.keeping import kept_sessions
+
+        app = self._app
+        take_profile(app, self._options)
+        with kept_sessions(app.config, app.note) as sessions, ExitStack() as held:
+            self._agent = agent = self._made(sessions, held)
+            try:
+                return asyncio.run(self._turn(agent, text))
+            finally:
+                agent.close()
+
+    def tell(self, *, text: str = "", ended: str, reason: str = "", **more: Any) -> None:
+        """How it ended, for programs; nothing where none reads it."""
+        agent, options = self._agent, self._options
+        if self._unheard or not (options.json or options.stream_json):
+            return
+        from hermes.core.jsontext import to_json
+        from hermes.core.messages import Usage
+
+        budget = agent.budget if agent is not None else None
+        usage = budget.usage if budget is not None else Usage()
+        fields = {
+            "type": "result",
+            "session": agent.id if agent is not None else None,
+            "text": text,
+            "ended": ended,
+            "reason": reason,
+            "steps": budget.used_steps if budget is not None else 0,
+            "usage": usage,
+            # Null where nobody knows the price.
+            "usd": round(budget.cost, 9) if budget is not None and not budget.unpriced else None,
+            "refused": [],
+            **more,
+        }
+        fields["usage"] = {
+            name: getattr(fields["usage"], name)
+            for name in ("input", "output", "cached", "reasoning")
+        }
+        self._app.out(to_json(self._app.runtime.redactor.redact_value(fields)))
+
+    def _made(self, sessions: Any, held: ExitStack) -> Agent:
+        from hermes.agent.agent import Agent
+        from hermes.agent.budget import STEPS
+        from hermes.interfaces.cli.holding import opened_elsewhere
+        from hermes.mcp.client import attach
+
+        app, options = self._app, self._options
+        servers = attach(app)
+        for line in servers.wait() if servers else ():
+            app.note(f"hermes: MCP server {line}")
+        if self._asking is not None:
+            app.runtime.services["ask_person"] = self._asking.ask_person
+        session = sessions.open(options.resume) if options.resume else None
+        journal = session or sessions.begin(workspace=app.project, front_door="cli", model="")
+        elsewhere = opened_elsewhere(journal.id, held)
+        if elsewhere:
+            app.note(f"hermes: {elsewhere}")
+        return Agent(
+            options.model,
+            toolsets=options.toolsets,
+            approver=_Approver(options.yes_to, self._asking).approve,
+            max_steps=options.max_steps or STEPS,
+            max_tokens=options.max_tokens,
+            max_usd=options.max_usd,
+            max_seconds=options.max_seconds,
+            app=app,
+            journal=journal,
+            front_door="cli",
+        )
+
+    async def _turn(self, agent: Agent, text: str) -> int:
+        app, options = self._app, self._options
+        loop = asyncio.get_running_loop()
+        turn = asyncio.ensure_future(agent.conversation.turn(text))
+
+        def unheard() -> None:
+            self._unheard = True
+            loop.call_soon_threadsafe(turn.cancel)
+
+        show = Watching(
+            app,
+            app.runtime.redactor,
+            unheard=unheard,
+            calls=not options.json and not options.stream_json,
+            silent=options.quiet,
+            lines=options.stream_json,
+        )
+        agent.conversation.listen(show.model)
+        end = app.runtime.events.subscribe(show.tool)
+        self._on_interrupt(agent, turn, show)
+        watch = asyncio.ensure_future(show.watch())
         try:
-            return asyncio.run(_carry_out(app, agent, text, options))
+            result = await turn
+        except asyncio.CancelledError:
+            self.tell(ended="interrupted", reason=f"interrupted, waiting for {self._awaited}")
+            why = "nobody reads what it prints any more" if self._unheard else "interrupted"
+            app.note(f"hermes: {why}; {_GO_ON}")
+            return INTERRUPTED
         finally:
-            agent.close()
+            watch.cancel()
+            end()
+            if self._asking is not None:
+                self._asking.close()
+            await agent.provider.close()
+        self._show(result)
+        _say_who_ends(app, agent)
+        return _code(result)
+
+    def _on_interrupt(self, agent: Agent, turn: asyncio.Future[Result], show: Watching) -> None:
+        """The first Ctrl-C says no to what is asked or stops the call, the second ends the turn.
+
+        Told to end by other signals, it ends the turn at once, and says how far it got.
+        """
+        pressed = 0
+
+        def stop() -> None:
+            nonlocal pressed
+            pressed += 1
+            asked = self._asking is not None and self._asking.refuse()
+            if pressed == 1 and (asked or agent.conversation.cancel_calls()):
+                show.say("stopping that; Ctrl-C again ends the turn")
+            else:
+                end()
+
+        def end() -> None:
+            # Now: what is waited for ends with the turn.
+            self._awaited = show.awaited
+            turn.cancel()
+
+        loop = asyncio.get_running_loop()
+        try:
+            loop.add_signal_handler(signal.SIGINT, stop)
+            for name in ("SIGTERM", "SIGHUP"):
+                # Whoever was started by `nohup` goes on.
+                if signal.getsignal(getattr(signal, name)) is not signal.SIG_IGN:
+                    loop.add_signal_handler(getattr(signal, name), end)
+        except (NotImplementedError, ValueError, RuntimeError):
+            # No such handlers here: Ctrl-C ends the program, as everywhere.
+            return
+
+    def _show(self, result: Result) -> None:
+        app, options = self._app, self._options
+        text = app.runtime.redactor.redact(result.text)
+        if options.json or options.stream_json:
+            self.tell(
+                text=text,
+                ended=result.ended,
+                reason=result.reason,
+                steps=result.steps,
+                usage=result.usage,
+                refused=list(result.refused),
+            )
+            return
+        app.out(text)
+        if not options.quiet:
+            for one in result.refused:
+                app.note(f"refused: {one}")
 
 
-def _agent(app: CliApp, options: Namespace, sessions: Any) -> Agent:
-    from hermes.agent.agent import Agent
-    from hermes.agent.budget import STEPS
-    from hermes.mcp.client import attach
+def _asking(app: CliApp) -> Asking | None:
+    """How the person can be asked; None where there is nobody."""
+    if not can_ask():
+        return None
+    from hermes.interfaces.cli.asking import Asking
 
-    servers = attach(app)
-    for line in servers.wait() if servers else ():
-        app.note(f"hermes: MCP server {line}")
-    if can_ask():
-        app.runtime.services["ask_person"] = TerminalQuestions(app)
-    session = sessions.open(options.resume) if options.resume else None
-    journal = session or sessions.begin(workspace=app.project, front_door="cli", model="")
-    return Agent(
-        options.model,
-        toolsets=options.toolsets.split(",") if options.toolsets else None,
-        approver=_Approver(app, options.yes_to),
-        max_steps=options.max_steps or STEPS,
-        max_tokens=options.max_tokens,
-        max_usd=options.max_usd,
-        max_seconds=options.max_seconds,
-        app=app,
-        journal=journal,
-        front_door="cli",
-    )
-
-
-async def _carry_out(app: CliApp, agent: Agent, text: str, options: Namespace) -> int:
-    show = _Show(app, quiet=options.quiet or options.json, lines=options.stream_json)
-    agent.conversation.listen(show.model)
-    end = app.runtime.events.subscribe(show.tool)
-    turn = asyncio.ensure_future(agent.conversation.turn(text))
-    _on_interrupt(agent, turn, show)
-    watch = asyncio.ensure_future(show.watch())
-    try:
-        result = await turn
-    except asyncio.CancelledError:
-        app.note("hermes: interrupted; `hermes run --resume last …` goes on")
-        return INTERRUPTED
-    finally:
-        watch.cancel()
-        end()
-        await agent.provider.close()
-    _show_result(app, agent, result, options)
-    _say_who_ends(app, agent)
-    return _code(result)
+    return Asking(app, lambda tool: usual_values(app.registry, tool))
 
 
 def _say_who_ends(app: CliApp, agent: Agent) -> None:
@@ -130,58 +263,6 @@ def _say_who_ends(app: CliApp, agent: Agent) -> None:
                 f"hermes: {child.handle} ends with this run; `hermes run --resume last …` can have "
                 "it go on"
             )
-
-
-def _on_interrupt(agent: Agent, turn: asyncio.Future[Result], show: _Show) -> None:
-    """The first Ctrl-C stops the call under way, the second ends the turn."""
-    pressed = 0
-
-    def stop() -> None:
-        nonlocal pressed
-        pressed += 1
-        if pressed == 1 and agent.conversation.cancel_calls():
-            show.say("stopping that; Ctrl-C again ends the turn")
-        else:
-            turn.cancel()
-
-    try:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, stop)
-    except (NotImplementedError, ValueError, RuntimeError):
-        # No such handlers here: Ctrl-C ends the program, as everywhere.
-        return
-
-
-def _show_result(app: CliApp, agent: Agent, result: Result, options: Namespace) -> None:
-    text = app.runtime.redactor.redact(result.text)
-    if options.json or options.stream_json:
-        from hermes.core.jsontext import to_json
-
-        app.out(
-            to_json(
-                {
-                    "type": "result",
-                    "session": agent.id,
-                    "text": text,
-                    "ended": result.ended,
-                    "reason": result.reason,
-                    "steps": result.steps,
-                    "usage": {
-                        "input": result.usage.input,
-                        "output": result.usage.output,
-                        "cached": result.usage.cached,
-                        "reasoning": result.usage.reasoning,
-                    },
-                    # Null where nobody knows the price.
-                    "usd": None if agent.budget.unpriced else round(agent.budget.cost, 9),
-                    "refused": list(result.refused),
-                }
-            )
-        )
-        return
-    app.out(text)
-    if not options.quiet:
-        for one in result.refused:
-            app.note(f"refused: {one}")
 
 
 def _code(result: Result) -> int:
@@ -195,77 +276,12 @@ def _code(result: Result) -> int:
 class _Approver:
     """Says yes to the rules named beforehand; asks where somebody can be asked."""
 
-    def __init__(self, app: CliApp, rules: list[str]) -> None:
+    def __init__(self, rules: list[str], asking: Asking | None) -> None:
         self._rules = set(rules)
-        self._ask = TerminalApprover(app) if can_ask() else None
+        self._asking = asking
 
-    def __call__(self, request: ApprovalRequest) -> str | None:
+    async def approve(self, request: ApprovalRequest) -> str | None:
         """What the person said, or had said before; None when there is nobody."""
-        if set(request.rules) <= self._rules:
+        if request.rules and self._rules.issuperset(request.rules):
             return "once"
-        return self._ask(request) if self._ask is not None else None
-
-
-class _Show:
-    """What the person sees while it goes on: one line for each call, and what is awaited."""
-
-    def __init__(self, app: CliApp, *, quiet: bool, lines: bool) -> None:
-        self._app = app
-        self._quiet = quiet
-        self._lines = lines
-        self._lock = threading.Lock()
-        self._doing: dict[str, str] = {}
-        self._since = time.monotonic()
-
-    def say(self, text: str) -> None:
-        """A remark."""
-        if not self._quiet:
-            self._app.note(text)
-
-    def model(self, event: Any) -> None:
-        """Something that the model said."""
-        self._since = time.monotonic()
-        kind = type(event).__name__
-        if self._lines:
-            if kind in ("TextDelta", "ReasoningDelta"):
-                self._line(type=kind, text=event.text)
-        elif kind == "Discarded":
-            self.say(f"asking the model again: {event.reason}")
-        elif kind == "Noted":
-            self.say(event.text)
-        elif kind == "Waiting":
-            self.say(f"waiting {event.seconds:.0f} s: {event.reason}")
-
-    def tool(self, event: Event) -> None:
-        """Something that happened to a call."""
-        self._since = time.monotonic()
-        if event.kind == "started":
-            self._doing[event.call_id] = call_line(
-                event.tool, event.data.get("emoji") or "", event.data.get("arguments")
-            )
-            if self._lines:
-                self._line(type="call", id=event.call_id, tool=event.tool, **event.data)
-        elif event.kind == "finished":
-            doing = self._doing.pop(event.call_id, event.tool)
-            outcome = event.data["outcome"]
-            if self._lines:
-                self._line(type="outcome", id=event.call_id, status=outcome.status)
-            else:
-                mark = "✓" if outcome.ok else "✗"
-                trouble = "" if outcome.ok else f": {outcome.error}"
-                self.say(f"{mark} {doing} {outcome.seconds:.1f} s{trouble}")
-
-    async def watch(self) -> None:
-        """Say from time to time what is being waited for."""
-        while True:
-            await asyncio.sleep(1.0)
-            if time.monotonic() - self._since >= _WAIT_SECONDS:
-                self._since = time.monotonic()
-                doing = ", ".join(dict.fromkeys(self._doing.values())) or "the model"
-                self.say(f"still waiting for {doing}")
-
-    def _line(self, **fields: Any) -> None:
-        from hermes.core.jsontext import to_json
-
-        with self._lock:
-            self._app.out(to_json(fields))
+        return await self._asking.approve(request) if self._asking is not None else None

@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 import sys
 
+from hermes.interfaces.cli.columns import columns as _columns
+from hermes.interfaces.cli.columns import cut as _cut
+from hermes.interfaces.cli.columns import padded as _padded
+
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any, TextIO
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
+# How many lines the last cell of a row may take below the others.
+_MOST_LINES = 3
 
 
 class Terminal:
@@ -26,8 +32,12 @@ class Terminal:
         self._write(self.stdout, text)
 
     def note(self, text: str) -> None:
-        """A remark."""
-        self._write(self.stderr, text)
+        """A remark; that nobody reads them is no reason to end what is being done."""
+        try:
+            self._write(self.stderr, text)
+            self.stderr.flush()
+        except OSError:
+            return
 
     def trouble(self, error: Exception) -> None:
         """What went wrong, in one line."""
@@ -93,7 +103,8 @@ class Terminal:
                 self.out(f"{head}  {_cut(last, room)}".rstrip())
             else:
                 self.out(_cut("  ".join(cells), self.width).rstrip())
-                self.out(f"    {_cut(last, self.width - 4)}".rstrip())
+                for part in _broken(last, self.width - 4):
+                    self.out(f"    {part}".rstrip())
 
     def branch(self, drawn: str, text: str, end: str = "") -> None:
         """A line of a tree: its branches, a text cut to the room there is, and its end."""
@@ -121,32 +132,14 @@ def _line(text: str) -> str:
     return indent + "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in line)
 
 
-def _columns(text: str) -> int:
-    return len(text) if text.isascii() else sum(_widths(text))
+def _broken(line: str, width: int) -> list[str]:
+    """A text in a few lines of that width; what is too long for them is cut."""
+    if width < 10 or _columns(line) <= width:
+        return [_cut(line, width)]
+    import textwrap
 
-
-def _widths(text: str) -> Iterator[int]:
-    """How many columns each character takes."""
-    from unicodedata import combining, east_asian_width
-
-    for character in text:
-        if combining(character) or character == "\ufe0f":
-            yield 0
-        else:
-            yield 2 if east_asian_width(character) in "WF" else 1
-
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - _columns(text))
-
-
-def _cut(line: str, width: int) -> str:
-    """As much of a line as fits, marked where it is cut."""
-    used = fitting = 0
-    for at, columns in enumerate(_widths(line)):
-        used += columns
-        if used < width:
-            fitting = at + 1
-        elif used > width:
-            return f"{line[:fitting].rstrip()}…" if width > 0 else ""
-    return line
+    # In letters, which may be wider than a column: what does not fit then is cut.
+    parts = textwrap.wrap(line, width) or [""]
+    most = _MOST_LINES - 1
+    parts = [*parts[:most], " ".join(parts[most:])] if len(parts) > most else parts
+    return [_cut(part, width) for part in parts]

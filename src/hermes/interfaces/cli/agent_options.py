@@ -1,0 +1,55 @@
+"""The options that commands with an agent in them share, and how their values are read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable
+
+    from hermes.interfaces.cli.main import CliApp
+
+
+def agent_arguments(parser: ArgumentParser) -> None:
+    """Describe the options."""
+    parser.add_argument("--model", metavar="NAME", help="a model, or SERVICE/MODEL")
+    parser.add_argument("--toolsets", metavar="A,B", type=_names, help="only these toolsets")
+    parser.add_argument("--profile", metavar="NAME", help="the profile of rights")
+
+
+def take_profile(app: CliApp, options: Namespace) -> None:
+    """Hold to the profile that was asked for; raises `ConfigError` when there is none like it."""
+    if options.profile is not None:
+        from hermes.runtime.rights import profile_layers
+
+        # Now, and not at the first call, which a closed gate would refuse.
+        profile_layers(app.project, options.profile)
+    app.profile = options.profile
+
+
+def _names(text: str) -> list[str]:
+    """Names with commas between them; none at all is a mistake, and never means all."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        from argparse import ArgumentTypeError
+
+        raise ArgumentTypeError("names no toolset")
+    return names
+
+
+def above_zero(kind: type[int] | type[float]) -> Callable[[str], int | float]:
+    """Reads a number of a kind; one that could limit nothing is a mistake."""
+
+    def read(text: str) -> int | float:
+        try:
+            number = kind(text)
+        except ValueError:
+            number = 0
+        if not 0 < number < float("inf"):
+            from argparse import ArgumentTypeError
+
+            raise ArgumentTypeError(f"{text!r:.40} is no number above 0")
+        return number
+
+    return read
