@@ -318,7 +318,8 @@ class Runtime:
             answer = answers.from_bug(error)
         except BaseException as error:
             # Ctrl-C, or the caller's own cancellation: noted, and passed on.
-            end(self, flight, answers.cancelled(call.name, type(error).__name__))
+            reason = cancellation.reason or type(error).__name__
+            end(self, flight, answers.cancelled(call.name, reason))
             raise
         finally:
             del self._running[flight]

@@ -52,7 +52,8 @@ def session_search(
         if session and (seq is not None or not _said(query)):
             return _read(store, session, seq, limit)
         if not _said(query):
-            return {"sessions": [_info(info, ctx) for info in store.list(limit=limit)]}
+            recent = store.list(limit=limit, children=False)
+            return {"sessions": [_info(info, ctx) for info in recent]}
         found = store.search(query or "", limit=limit, session=session, check=ctx.check_cancelled)
     hits = [
         {

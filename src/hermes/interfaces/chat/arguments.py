@@ -41,12 +41,10 @@ def _words(words: Iterable[str]) -> Pairs:
 def _sessions(chat: Chat) -> Pairs:
     import os
 
-    from hermes.interfaces.cli.sessions.reading import own_sessions
-
     store = chat.talk.sessions()
     if not os.path.exists(store.path):
         return []
-    return [(info.id, info.title) for info in own_sessions(store, None, 50)]
+    return [(info.id, info.title) for info in store.list(limit=50, children=False)]
 
 
 def _commands() -> Pairs:

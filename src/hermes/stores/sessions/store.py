@@ -210,12 +210,27 @@ class Sessions:
 
             catch_up_if_free(self.database)
 
-    def list(self, workspace: str | None = None, limit: int = 20, offset: int = 0) -> Infos:
-        """Sessions at a glance, those touched last first."""
-        where, values = ("WHERE workspace = ?", [workspace]) if workspace is not None else ("", [])
+    def list(
+        self,
+        workspace: str | None = None,
+        limit: int = 20,
+        offset: int = 0,
+        *,
+        children: bool = True,
+    ) -> Infos:
+        """Sessions at a glance, those touched last first.
+
+        Without `children` only those that a person began: an agent that works for a session has
+        one of its own, which is nothing to go on with.
+        """
+        where = "TRUE" if children else "relation != 'child'"
+        values: list[str] = []
+        if workspace is not None:
+            where += " AND workspace = ?"
+            values.append(workspace)
         with self.database.reading() as connection:
             rows = connection.execute(
-                f"SELECT {_COLUMNS} FROM sessions {where} "
+                f"SELECT {_COLUMNS} FROM sessions WHERE {where} "
                 "ORDER BY touched DESC, n DESC LIMIT ? OFFSET ?",
                 (*values, limit, offset),
             ).fetchall()

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from hermes.stores.sessions import Entry, SessionInfo
     from hermes.stores.sessions.search import Hit
 
-_PAGE = 200
-
 
 def listed(app: CliApp, options: Namespace) -> int:
     if options.count < 1 or options.skip < 0:
@@ -30,7 +28,11 @@ def listed(app: CliApp, options: Namespace) -> int:
     with Sessions() as store:
         _warn(app, store)
         here = os.getcwd() if options.here else None
-        found = _found(store, here, options) if _exists(store) else []
+        found = (
+            store.list(here, options.count, options.skip, children=options.all)
+            if _exists(store)
+            else []
+        )
     if options.json:
         app.emit([plain(info) for info in found])
         return DONE
@@ -38,25 +40,6 @@ def listed(app: CliApp, options: Namespace) -> int:
     if not found:
         app.note("no sessions yet" if not options.skip else "no more sessions")
     return DONE
-
-
-def _found(store: Sessions, here: str | None, options: Namespace) -> list[SessionInfo]:
-    if options.all:
-        return store.list(here, options.count, options.skip)
-    return own_sessions(store, here, options.count + options.skip)[options.skip :]
-
-
-def own_sessions(store: Sessions, workspace: str | None, count: int) -> list[SessionInfo]:
-    """So many sessions that a person began, those touched last first.
-
-    An agent that works for a session has one of its own, which is nothing to go on with.
-    """
-    found: list[SessionInfo] = []
-    looked = 0
-    while len(found) < count and (page := store.list(workspace, _PAGE, looked)):
-        looked += len(page)
-        found += [info for info in page if info.relation != "child"]
-    return found[:count]
 
 
 def _title(info: SessionInfo) -> str:
