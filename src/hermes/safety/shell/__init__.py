@@ -8,9 +8,11 @@ to be asked about, or is refused. From the outside in:
     smoothing.py      shell that the grammar misreads, rewritten in place
     parse.py          the syntax tree, in pieces when the text is long
     walk.py           the tree, statement by statement
-    words.py          quotes, variables, substitutions, braces: the real arguments
+    tree_text.py      its other pieces: words, values, redirections
+    words.py, word_building.py
+                      quotes, variables, substitutions, braces: the real arguments
     simple.py         one simple command: what it is and who judges it
-    builtins.py, shells.py, wrappers.py, remote_wrappers.py, finding_files.py,
+    builtins.py, shells.py, wrappers.py, wrapper_table.py, remote_wrappers.py, finding_files.py,
     administration.py, mounts.py
                       programs that start others, opened
     trying.py         dry runs, checks and questions, which no rule minds
@@ -18,6 +20,9 @@ to be asked about, or is refused. From the outside in:
     producers.py      what a command prints, for pipes and substitutions
     effects.py, outputs.py, places.py, paths.py
                       what is written or read, and where that is
+    naming.py         files of secrets read for their names or size alone
+    own_settings.py   edits of Hermes' own configuration, by the keys that they name
+    bombs.py          what starts copies of itself without end
     script_files.py   scripts of the workspace that a command runs, judged by their lines
     reading.py        what changes nothing at all
     recent.py         what was just judged, for the rest of the same call

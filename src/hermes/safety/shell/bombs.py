@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,6 +18,13 @@ _PAUSES = frozenset(
     ("sleep", "wait", "read", "inotifywait", "break", "exit", "return", "nc", "usleep")
 )
 _MOST_NODES = 400
+# Where a command may start, and what may stand before it there.
+_COMMAND_STARTS = (
+    r"(?:^|[;&|({\n]|\b(?:do|then|else)\b)[ \t]*"
+    r"(?:(?:nohup|exec|setsid|bash|sh|zsh|dash|env|source|\.|python3?|perl|time)[ \t]+)*"
+)
+_AFTER = ("&&", "||")
+_CONDITION = re.compile(r"\b(?:if|case|exit|return)\b|\[ |\[\[ |\btest ")
 
 
 def is_fork_bomb(name: str, body: Node, raw: Callable[[Node], str]) -> bool:
@@ -59,6 +68,19 @@ def is_endless_spawn(loop: Node, raw: Callable[[Node], str]) -> bool:
         elif node.type == "command_name" and raw(node) in _PAUSES and not _is_background(node):
             return False
     return background
+
+
+def starts_itself(text: str, path: str) -> bool:
+    """Whether a script that this very command wrote starts copies of itself without end."""
+    name = re.escape(posixpath.basename(path))
+    own = (
+        rf"[\"']?(?:\$0|\$\{{0\}}|\$\{{?BASH_SOURCE(?:\[0\]\}})?|(?:[\w./~-]*/)?{name})[\"']?"
+        if name
+        else r"[\"']?\$\{?0\}?[\"']?"
+    )
+    calls = list(re.finditer(rf"{_COMMAND_STARTS}{own}(?=[\s;&|)]|\Z)[^\n;&|]*(.{{0,2}})", text))
+    beside = any(call.group(1)[:1] in ("&", "|") and call.group(1) not in _AFTER for call in calls)
+    return beside or (len(calls) > 1 and not _CONDITION.search(text))
 
 
 def _is_background(name: Node) -> bool:

@@ -14,7 +14,7 @@ from hermes.safety.shell.tables import names
 if TYPE_CHECKING:
     from hermes.safety.shell.scope import Scope
     from hermes.safety.shell.stream import Stream
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.word_building import Word
 
 _VERSIONED = re.compile(
     r"(python|pypy|perl|ruby|php|lua|luajit|node|nodejs|pip|bash|tclsh|clang|"
@@ -54,6 +54,7 @@ class Command:
     """A program with its arguments, after every expansion."""
 
     __slots__ = (
+        "_args",
         "_flags",
         "_operands",
         "_values",
@@ -90,6 +91,7 @@ class Command:
         self.found = found
         # What rules of one family work out once for all of them.
         self.memo: dict[str, str | None] = {}
+        self._args: list[str] | None = None
         self._flags: set[str] | None = None
         self._values: dict[str, list[Word]] = {}
         self._operands: list[Word] = []
@@ -109,7 +111,9 @@ class Command:
     @property
     def args(self) -> list[str]:
         """The arguments after the program."""
-        return [word.text for word in self.words[1:]]
+        if self._args is None:
+            self._args = [word.text for word in self.words[1:]]
+        return self._args
 
     @property
     def flags(self) -> set[str]:

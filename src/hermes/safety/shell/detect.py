@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from functools import lru_cache
 
 from hermes.safety.shell.normalise import is_plain, normalise
 from hermes.safety.shell.verdict import Finding, Verdict
@@ -30,10 +31,7 @@ def detect_dangerous_command(
     from hermes.safety.shell.origin import Origin
     from hermes.safety.shell.scope import Scope
 
-    base = _home() if home is None else posixpath.normpath(home)
-    start = posixpath.normpath(cwd) if cwd else posixpath.join(base, "projects", "workspace")
-    root = workspace or cwd
-    root = posixpath.normpath(root) if root else ""
+    base, start, root = _places(cwd, _home() if home is None else home, workspace or cwd)
     judge = Judge(len(command))
     if len(command) > _LONGEST:
         judge.report("text.too-complex", Origin(0, len(command)), command[:80])
@@ -56,6 +54,14 @@ def detect_dangerous_command(
         judge.writes = {**second.writes, **judge.writes}
         judge.reads_only = judge.reads_only and second.reads_only
     return _verdict(judge)
+
+
+@lru_cache(maxsize=16)
+def _places(cwd: str | None, home: str, workspace: str | None) -> tuple[str, str, str]:
+    """Home, the directory to start in and the folder whose scripts are read, without detours."""
+    base = posixpath.normpath(home)
+    start = posixpath.normpath(cwd) if cwd else posixpath.join(base, "projects", "workspace")
+    return base, start, posixpath.normpath(workspace) if workspace else ""
 
 
 def _verdict(judge: Judge) -> Verdict:

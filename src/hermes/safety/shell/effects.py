@@ -12,7 +12,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.word_building import Word
+
+
+_OPENSSL_PUBLIC = frozenset(("-pubout", "-pubin", "-noout", "dgst", "s_client"))
+# They take a key or a settings file to work with, or say something about it, and show none of it.
+USES_KEYS = names(
+    "ssh ssh-add ssh-keygen ssh-copy-id autossh sshfs mosh ansible ansible-playbook kubectl oc "
+    "helm docker podman docker-compose chmod chown chgrp ls stat test [ [[ file du wc realpath "
+    "readlink dirname basename touch mkdir rm rmdir unlink shred cd pushd find fd tree lsattr "
+    "getfacl echo printf export : true false git-crypt age-keygen mv sha256sum sha1sum md5sum "
+    "cksum terraform tofu packer hermes k9s stern kubectx source . sudo su env npm pip python "
+    "python3 chezmoi stow direnv dotenv crontab systemctl journalctl service tee truncate nginx "
+    "sshd visudo compound set-content get-acl icacls test-path"
+)
 
 
 def _operands(command: Command) -> list[Word]:
@@ -186,6 +199,25 @@ def _packed(command: Command) -> list[Word]:
     return [] if shown else command.operands
 
 
+def _openssl(command: Command) -> list[Word]:
+    """The file that is read, unless its public part or its sum is all that is shown."""
+    args = command.args
+    if args[:1] and args[0] in ("x509", "crl", "req", "verify"):
+        return []
+    if not _OPENSSL_PUBLIC.isdisjoint(args) and ("-text" not in args or "-pubin" in args):
+        return []
+    return _after_flag("-in")(command)
+
+
+def _git(command: Command) -> list[Word]:
+    """Files that git takes in or shows, whether they are of a repository or not."""
+    operands = command.operands
+    sub = operands[0].text if operands else ""
+    if sub in ("add", "hash-object") or "--no-index" in command.args:
+        return operands[1:]
+    return []
+
+
 def moved_from(command: Command) -> list[Word]:
     """Operands that are no longer where they were after the command."""
     return _sources(command) if command.name in ("mv", "gmv") else []
@@ -228,6 +260,10 @@ WRITERS: dict[str, Callable[[Command], list[Word]]] = {
     "unzip": _unzip,
     "patch": _patch,
     "yq": lambda command: command.operands[1:] if command.has("-i", "--inplace") else [],
+    **dict.fromkeys(
+        ("awk", "gawk"),
+        lambda command: command.operands[1:] if "inplace" in command.args else [],
+    ),
     "gpg": _option("-o", "--output"),
     "openssl": _after_flag("-out"),
     "gcc": _after_flag("-o"),
@@ -274,6 +310,18 @@ _ALL_OPERANDS = names(
     "get-content gc type mapfile lp lpr mail mutt sendmail ftp tftp smbclient rclone croc wormhole "
     "gpg age sops dos2unix iconv recode enscript a2ps qrencode"
 )
+
+
+def _windows(command: Command) -> list[Word]:
+    """Operands of a command that may stand for a path with backslashes, which a shell takes out."""
+    from hermes.safety.shell.interpreters.powershell import windows_path
+
+    return [
+        word.part(windows_path(word.raw.strip("\"'"), command.scope)) if "\\" in word.raw else word
+        for word in command.operands
+    ]
+
+
 READERS: dict[str, Callable[[Command], list[Word]]] = {
     **dict.fromkeys(_ALL_OPERANDS, _operands),
     **dict.fromkeys(("cp", "gcp", "mv", "install", "ln", "rsync"), _sources),
@@ -282,13 +330,14 @@ READERS: dict[str, Callable[[Command], list[Word]]] = {
         _after_script,
     ),
     **dict.fromkeys(("tar", "bsdtar", "gtar"), _tar_input),
+    **dict.fromkeys(("get-content", "gc", "type", "select-string"), _windows),
     "dd": _dd_input,
     "curl": _url_data,
     "wget": _url_data,
     "http": lambda command: [
         word.part(word.text.partition("@")[2]) for word in command.operands if "@" in word.text
     ],
-    "openssl": _after_flag("-in"),
+    "openssl": _openssl,
     # A signature is checked and a key taken in without anything being shown.
     "gpg": lambda command: (
         []
@@ -296,7 +345,7 @@ READERS: dict[str, Callable[[Command], list[Word]]] = {
         else command.operands
     ),
     **dict.fromkeys(("perl", "ruby"), _operands),
-    "git": lambda c: c.operands[1:] if c.args[:1] == ["add"] or "add" in c.args[:3] else [],
+    "git": _git,
     **dict.fromkeys(
         names("aws gsutil gcloud azcopy az s3cmd s5cmd mc b2 gh wormhole croc transfer"),
         lambda c: [w for w in c.operands[1:] if "://" not in w.text],

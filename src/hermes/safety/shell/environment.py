@@ -12,7 +12,7 @@ from hermes.safety.shell.tables import names
 if TYPE_CHECKING:
     from hermes.safety.shell.judge import Judge
     from hermes.safety.shell.scope import Scope
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.word_building import Word
 
 _INJECTED = names(
     "LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES DYLD_FORCE_FLAT_NAMESPACE BASH_ENV PERL5OPT "

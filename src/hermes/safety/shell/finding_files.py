@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import hermes.safety.shell.deleting as deleting
 from hermes.safety.shell.opening import literal, run_line, run_words
-from hermes.safety.shell.paths import is_credential
+from hermes.safety.shell.paths import is_credential, targets
 from hermes.safety.shell.places import judge_write
 from hermes.safety.shell.scope import HOLE
-from hermes.safety.shell.stream import UNKNOWN, Stream, tagged
+from hermes.safety.shell.stream import SECRET_FILES, UNKNOWN, Stream, tagged
 from hermes.safety.shell.tables import names
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from hermes.safety.shell.command import Command
     from hermes.safety.shell.judge import Judge
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.word_building import Word
 
 _EXECUTING = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 _FILTERS = names(
@@ -76,6 +76,12 @@ def _find(command: Command, judge: Judge) -> Stream:
             _for_each(command, inner, paths, judge, filtered=filtered, secret=secret)
             index = end
         index += 1
+    if secret or any(
+        is_credential(place, command.scope)
+        for path in paths
+        for place in targets(path, command.scope)
+    ):
+        return tagged(UNKNOWN, "names", SECRET_FILES)
     return tagged(UNKNOWN, "names")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import hermes.safety.shell.walk as walk
+import hermes.safety.shell.tree_text as tree_text
 from hermes.safety.shell.lexing import is_tangled
 from hermes.safety.shell.origin import Origin
 from hermes.safety.shell.parse import run
@@ -116,13 +116,15 @@ class Judge:
         if not stripped:
             return NOTHING
         if stripped.startswith("<") and not stripped.startswith(("<<", "<(")):
-            return walk.read_file(stripped[1:].strip(), origin, scope, self)
-        return self.run_text(text, origin, scope.copy(), ANYTHING if feeds else None)
+            return tree_text.read_file(stripped[1:].strip(), origin, scope, self)
+        inner = scope.copy()
+        inner.follows = []
+        return self.run_text(text, origin, inner, ANYTHING if feeds else None)
 
     def scan(self, text: str, origin: Origin, scope: Scope) -> None:
         """Judge the substitutions inside text that is no command itself."""
         if "$" in text or "`" in text or "(" in text:
-            walk.expand_inside(text, origin, scope, self)
+            tree_text.expand_inside(text, origin, scope, self)
 
     def too_large(self) -> None:
         """Note that something was not looked at to its end."""

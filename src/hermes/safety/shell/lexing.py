@@ -38,8 +38,8 @@ def is_tangled(text: str) -> bool:
     if text.count("(") + text.count("{") <= _DEEPEST:
         return False
     depth = 0
-    for found in _BRACKETS.finditer(text):
-        if found.group() in "({":
+    for bracket in _BRACKETS.findall(text):
+        if bracket in "({":
             depth += 1
             if depth > _DEEPEST:
                 return True

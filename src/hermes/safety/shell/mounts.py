@@ -10,7 +10,7 @@ from hermes.safety.shell.opening import run_words
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
     from hermes.safety.shell.judge import Judge
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.word_building import Word
 
 # What a container does to itself is its own affair; only the fate of files counts here.
 _COUNTS = ("delete.", "hermes.", "persist.", "system.write", "disk.", "secrets.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hermes.safety.shell.command import Command
 from hermes.safety.shell.scope import HOLE
 from hermes.safety.shell.stream import ANYTHING, DECODED, NETWORK, NOTHING, Stream
-from hermes.safety.shell.words import Word
+from hermes.safety.shell.word_building import Word
 
 if TYPE_CHECKING:
     from hermes.safety.shell.judge import Judge

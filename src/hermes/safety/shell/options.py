@@ -139,7 +139,8 @@ _TABLE = {
     ),
     "sqlite3": "-cmd -init -separator -newline -nullvalue -mmap -vfs",
     "mongo": "--eval --host --port -u --username -p --password --authenticationDatabase -f --file",
-    "redis-cli": "-h -p -a -n -u --user --pass -s -r -i --eval --pipe-timeout",
+    "redis-cli": "-h -p -a -n -u --user --pass -s -r -i --eval --pipe-timeout "
+    "--pattern --type --count --rdb --sni --cacert --cert --key --tls-ciphers -c -d -x -X",
     "docker-machine": "",
     "useradd": "-d -g -G -s -u -c -e -k -p -b",
     "nc": "-p -s -w -i -x -X -q -e -c -g -G -I -O -P -T -V -b -m -o --source-port --exec --sh-exec",

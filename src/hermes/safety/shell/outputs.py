@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.word_building import Word
 
 # What most programs call the file or folder that they make.
 _OUTPUT = re.compile(

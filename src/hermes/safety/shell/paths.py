@@ -16,7 +16,7 @@ from hermes.safety.shell.tables import names
 
 if TYPE_CHECKING:
     from hermes.safety.shell.scope import Scope
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.word_building import Word
 
 _GLOB = re.compile(r"[*?\[]")
 _ROOT_ENTRIES = names(
@@ -121,7 +121,8 @@ _SECRET_NAME = re.compile(
     r"|wallet\.dat|login\.keychain(-db)?|logins\.json|key[34]\.db|cookies\.sqlite)\Z"
 )
 _PUBLIC = re.compile(
-    r"(cert|public|pub|ca|chain|bundle|cacert)[^/]*\.(pem|asc|gpg|key)\Z|\.pub\Z|\.env\.example\Z"
+    r"(cert|public|pub|ca|chain|bundle|cacert)[^/]*\.(pem|asc|gpg|key)\Z|\.pub\Z|\.env\.example\Z|"
+    r"(?:example|sample|template|dist)\.(?:env|json|ya?ml|toml|ini|txt)\Z"
 )
 _POLICY = re.compile(
     r"(config\.ya?ml|hermes_permissions\.ya?ml|permissions\.ya?ml|approvals?(\.[\w.]+)?(/.*)?|"
@@ -256,15 +257,20 @@ def is_startup(path: str, scope: Scope) -> bool:
 
 def is_credential(path: str, scope: Scope) -> bool:
     """Whether a path is a private key or a store of credentials."""
-    inside = _below_home(path, scope)
-    if inside is not None and _CREDENTIAL.match(inside):
-        return True
-    if _SYSTEM_SECRET.match(path) or path in scope.tainted:
+    if is_kept_secret(path, scope) or path in scope.tainted:
         return True
     if scope.script:
         # A project's own programs read the project's own settings.
         return False
     return _SECRET_NAME.match(path) is not None and _PUBLIC.search(path) is None
+
+
+def is_kept_secret(path: str, scope: Scope) -> bool:
+    """Whether a path is a store of credentials of the user or the system, by its place alone."""
+    inside = _below_home(path, scope)
+    if inside is not None and _CREDENTIAL.match(inside):
+        return True
+    return _SYSTEM_SECRET.match(path) is not None
 
 
 def _below_home(path: str, scope: Scope) -> str | None:

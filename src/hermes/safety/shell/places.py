@@ -5,20 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import hermes.safety.shell.paths as paths
-from hermes.safety.shell.effects import READERS, WRITERS, moved_from
+from hermes.safety.shell.effects import READERS, USES_KEYS, WRITERS, moved_from
+from hermes.safety.shell.naming import names_only
 from hermes.safety.shell.outputs import output_words
+from hermes.safety.shell.own_settings import (
+    edits_in_place,
+    edits_other_keys,
+    is_settings,
+)
 from hermes.safety.shell.reading import writes_nowhere
 from hermes.safety.shell.rules.reading import PLAIN
 from hermes.safety.shell.scope import HOLE, UNSET
-from hermes.safety.shell.stream import ENVIRONMENT, NETWORK, SECRET
+from hermes.safety.shell.stream import ENVIRONMENT, NETWORK, SECRET, SECRET_FILES
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command, Redirect
     from hermes.safety.shell.judge import Judge
     from hermes.safety.shell.scope import Scope
     from hermes.safety.shell.stream import Stream
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.word_building import Word
 
+_KEPT = ("/etc/", "/proc/", "/run/", "/var/")
 _SILENT = frozenset((":", "true", "false"))
 
 
@@ -53,8 +60,13 @@ def write_rule(path: str, scope: Scope) -> str | None:
     return None
 
 
-def judge_write(word: Word, text: str, scope: Scope, judge: Judge) -> None:
-    """Report a write by where it goes, and note the place for whoever knows the workspace."""
+def judge_write(
+    word: Word, text: str, scope: Scope, judge: Judge, *, command: Command | None = None
+) -> None:
+    """Report a write by where it goes, and note the place for whoever knows the workspace.
+
+    With the command, an edit in place of Hermes' settings is told from a change of its policy.
+    """
     if _is_plain(word.text):
         return
     places = paths.targets(word, scope)
@@ -63,6 +75,13 @@ def judge_write(word: Word, text: str, scope: Scope, judge: Judge) -> None:
     for path in places:
         rule = write_rule(path, scope)
         if rule:
+            if (
+                rule == "hermes.policy"
+                and command is not None
+                and is_settings(path)
+                and edits_other_keys(command)
+            ):
+                rule = "hermes.configuration"
             judge.report(rule, word.origin, text, scope=scope)
             return
 
@@ -160,7 +179,7 @@ def judge_command(command: Command, judge: Judge) -> None:
     writer = WRITERS.get(name)
     if writer is not None:
         for word in writer(command):
-            judge_write(word, command.text, scope, judge)
+            judge_write(word, command.text, scope, judge, command=command)
         if name in ("ln", "gln"):
             _remember_link(command)
         for word in moved_from(command):
@@ -168,10 +187,48 @@ def judge_command(command: Command, judge: Judge) -> None:
     judge_outputs(command, judge)
     reader = READERS.get(name)
     if reader is not None:
-        for word in reader(command):
-            if any(paths.is_credential(path, scope) for path in paths.targets(word, scope)):
+        judge_reads(reader(command), command, judge)
+    elif name not in USES_KEYS:
+        judge_shown(command.words[1:], command, judge)
+
+
+def judge_reads(words: list[Word], command: Command, judge: Judge) -> None:
+    """Report a file that a program reads when it is a private key or a store of credentials."""
+    scope = command.scope
+    if command.found and command.stdin is not None and SECRET_FILES in command.stdin.tags:
+        judge.blame("secrets.read", command)
+        return
+    for word in words:
+        for path in paths.targets(word, scope):
+            if paths.is_credential(path, scope) and not names_only(command, path):
                 judge.blame("secrets.read", command)
-                break
+                return
+
+
+def judge_shown(words: list[Word], command: Command, judge: Judge) -> None:
+    """Report a store of credentials among the words of a program that nobody here knows.
+
+    Hermes' own policy likewise, where the program says that it edits what it is given.
+    """
+    scope = command.scope
+    for word in words:
+        text = word.text
+        if not _could_be_hidden(text):
+            continue
+        if text[0] == "-":
+            text = text.partition("=")[2]
+        for path in paths.targets(word.part(text), scope) if text else ():
+            if paths.is_kept_secret(path, scope):
+                judge.blame("secrets.read", command)
+                return
+            if paths.is_policy(path, scope) and edits_in_place(command):
+                judge.blame("hermes.policy", command)
+                return
+
+
+def _could_be_hidden(text: str) -> bool:
+    """Whether a word may name what a home directory or the system keeps to itself."""
+    return text[:1] == "." or "/." in text or text.startswith(_KEPT)
 
 
 def judge_outputs(command: Command, judge: Judge) -> None:

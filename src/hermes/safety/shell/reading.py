@@ -29,7 +29,7 @@ from hermes.safety.shell.tables import names
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command, Redirect
     from hermes.safety.shell.scope import Scope
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.word_building import Word
 
 _PLACES = ("/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/", "/usr/local/bin/", "/opt/homebrew/bin/")
 _NOWHERE = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
     from hermes.safety.shell.judge import Judge
     from hermes.safety.shell.scope import Scope
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.word_building import Word
 
 _SSH_VALUED = names("-i -p -l -o -F -J -L -R -D -W -b -c -e -m -E -I -O -Q -S -w -B")
 _CONTAINER_VALUED = names(

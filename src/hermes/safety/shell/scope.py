@@ -63,6 +63,7 @@ class Scope:
         "elevated",
         "elsewhere",
         "fetched",
+        "follows",
         "functions",
         "home",
         "links",
@@ -85,6 +86,8 @@ class Scope:
         self.workspace = cwd
         self.home = home
         self.oldpwd = HOLE
+        # The next command of a pipeline, as written: what this one prints goes there.
+        self.follows: list[str] = []
         self.variables: dict[str, Value] = {}
         self.functions: dict[str, Function] = {}
         self.aliases: dict[str, str] = {}

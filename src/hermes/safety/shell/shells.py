@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes.safety.shell.bombs import starts_itself
 from hermes.safety.shell.opening import run_word
 from hermes.safety.shell.origin import Origin
 from hermes.safety.shell.script_files import run_file
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
     from hermes.safety.shell.judge import Judge
     from hermes.safety.shell.scope import Scope
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.word_building import Word
 
+_CHECKING = frozenset(("bash", "sh", "zsh", "dash", "ksh", "mksh", "ash", "fish", "yash"))
 _VALUED = frozenset(("-o", "+o", "-O", "+O", "--rcfile", "--init-file", "-C", "--init-command"))
 _SCRIPT_LANGUAGES = ("perl", "ruby", "node", "php", "lua")
 _INSTALLED = ("/usr/", "/bin/", "/sbin/", "/opt/")
@@ -35,6 +37,8 @@ _STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 def _shell(command: Command, judge: Judge) -> Stream:
     words = command.words
     index, inline, from_stdin = 1, False, False
+    if _only_reads_syntax(command):
+        return NOTHING
     while index < len(words):
         text = words[index].text
         if text in ("--", "-"):
@@ -72,6 +76,22 @@ def _shell(command: Command, judge: Judge) -> Stream:
     return run_stream(command.stdin, command, judge)
 
 
+def _only_reads_syntax(command: Command) -> bool:
+    """`bash -n`: nothing of what is read runs. An interactive shell does not know the option."""
+    if command.name not in _CHECKING:
+        return False
+    options: list[str] = []
+    for word in command.words[1:]:
+        text = word.text
+        if text[:1] not in ("-", "+") or len(text) < 2 or text[1] == "-":
+            break
+        options.append(text)
+        if "c" in text or text[-1] in "oO":
+            break
+    given = "".join(text[1:] for text in options if text[0] == "-")
+    return "n" in given and "i" not in given and not any(text[0] == "+" for text in options)
+
+
 def run_script(
     words: list[Word],
     command: Command,
@@ -91,7 +111,7 @@ def run_script(
         return run_stream(command.stdin, command, judge)
     known = fetched(word.text, command.scope)
     if known is not None:
-        return run_known(known, command, judge)
+        return run_known(known, word.text, command, judge)
     if command.scope.elevated:
         judge.blame("system.elevated-script", command)
     if word.known:
@@ -110,10 +130,13 @@ def fetched(path: str, scope: Scope) -> str | None:
     return known
 
 
-def run_known(known: str, command: Command, judge: Judge) -> Stream:
+def run_known(known: str, path: str, command: Command, judge: Judge) -> Stream:
     """Run a file that this text made: `known` is its text, or empty when it was downloaded."""
     if not known:
         judge.blame("remote-code.downloaded", command)
+        return ANYTHING
+    if starts_itself(known, path):
+        judge.blame("process.fork-bomb", command)
         return ANYTHING
     first = known.partition("\n")[0]
     if first.startswith("#!") and "python" in first:
@@ -140,7 +163,7 @@ def run_stream(stream: Stream | None, command: Command, judge: Judge) -> Stream:
             judge.blame("system.elevated-script", command)
         known = fetched(stream.path, command.scope) if stream.path else None
         if known is not None:
-            return run_known(known, command, judge)
+            return run_known(known, stream.path, command, judge)
         if stream.path:
             run_file(stream.path, command, judge, kind="shell", args=[])
         return ANYTHING

@@ -31,7 +31,7 @@ from hermes.safety.shell.trying import TRIED, only_asks, only_tries
 
 if TYPE_CHECKING:
     from hermes.safety.shell.judge import Judge
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.word_building import Word
 
 _MOST_CALLS = 6
 _LONGEST_NAME = 1024
@@ -128,7 +128,7 @@ def run_command(command: Command, judge: Judge) -> Stream:
     if "/" in path or path.endswith(_RUN_FROM_HERE):
         known = fetched(path, scope)
         if known is not None:
-            return run_known(known, command, judge)
+            return run_known(known, path, command, judge)
         run_file(path, command, judge, args=command.args)
     if first.text.startswith("/etc/init.d/") and command.args != ["status"]:
         judge.blame("services.changed", command)
@@ -179,7 +179,7 @@ def judge_rules(command: Command, judge: Judge) -> None:
     if name in PLAIN and not rules:
         return
     args = command.args
-    if args and name not in PLAIN and TELLING.search(" ".join([name, *args])):
+    if args and name not in PLAIN and TELLING.search(" ".join([name, *args]).lower()):
         rules = (*rules, *RULES_FOR_ANY)
     if not rules or not _HELPS.isdisjoint(args) or (args[-1:] in _HELP_LAST and _is_help(command)):
         return
@@ -220,6 +220,9 @@ def _unknown_program(command: Command, judge: Judge) -> Stream:
     """A program whose name is not certain: read what can be read, and ask about the rest."""
     judge.reads_only = False
     first, rest = command.words[0], command.words[1:]
+    if first.raw.startswith("$env:") and "=" in first.raw and first.text.startswith(UNSET):
+        # PowerShell sets a variable of the environment so; no other shell has a program there.
+        return NOTHING
     tail = first.text.rpartition("/")[2]
     if "/" in first.text and tail and HOLE not in tail and UNSET not in tail and not first.glob:
         return _again(command, [first.part(tail), *rest], judge)

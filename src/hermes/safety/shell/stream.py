@@ -10,6 +10,8 @@ FILE = "file"
 ARCHIVE = "archive"
 ENVIRONMENT = "environment"
 UNKNOWN = "unknown"
+# Not the secrets themselves, but the names of the files that hold them.
+SECRET_FILES = "secret files"
 # Stands among the files that a text fetched for whatever was in an archive.
 UNPACKED = "//unpacked"
 

@@ -7,36 +7,22 @@ pipeline works on a copy.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import hermes.safety.shell.bombs as bombs
-from hermes.safety.shell.command import Redirect
-from hermes.safety.shell.paths import is_credential, targets
 from hermes.safety.shell.scope import HOLE, Scope, Value
 from hermes.safety.shell.simple import run_simple
-from hermes.safety.shell.stream import (
-    ANYTHING,
-    ENVIRONMENT,
-    FILE,
-    FROM_FILE,
-    NOTHING,
-    SECRET,
-    Stream,
-    joined,
-    tagged,
-)
+from hermes.safety.shell.stream import ANYTHING, ENVIRONMENT, NOTHING, Stream, joined, tagged
 from hermes.safety.shell.tables import names
-from hermes.safety.shell.words import Word, expand, expand_document, expand_text
+from hermes.safety.shell.tree_text import TreeText, fed
+from hermes.safety.shell.word_building import Word
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tree_sitter import Node
 
-    from hermes.safety.shell.judge import Judge
-    from hermes.safety.shell.lexing import Here
-    from hermes.safety.shell.origin import Origin
+    from hermes.safety.shell.command import Redirect
 
 _DEEPEST_NODE = 40
 _MOST_ROUNDS = 6
@@ -44,19 +30,8 @@ _SKIPPED = names(
     "; ;; & && || | |& comment do done then fi else if elif while until for in case esac { } ( ) ! "
     "function select heredoc_body heredoc_end (( ))"
 ) | {"\n"}
-_QUOTING = re.compile(r"['\"\\$`()<>]")
 _TESTS = ("[[ ", "[[\t", "[[\n")
 _DECLARING = frozenset(("export", "declare", "local", "readonly", "typeset"))
-
-
-def read_file(raw: str, origin: Origin, scope: Scope, judge: Judge) -> Stream:
-    """What `$(<file)` prints."""
-    return _file(expand_text(raw, origin, scope, judge), scope, judge)
-
-
-def expand_inside(text: str, origin: Origin, scope: Scope, judge: Judge) -> None:
-    """Judge the substitutions in an arithmetic or test expression."""
-    expand_document(text, origin, scope, judge)
 
 
 class Function:
@@ -73,16 +48,8 @@ class Function:
         return self.walker.run(self.body, scope, stdin)
 
 
-class Walker:
-    def __init__(
-        self, text: str, origin: Origin, heres: dict[int, Here], judge: Judge, offset: int = 0
-    ) -> None:
-        self.text = text
-        self.offset = offset
-        self.origin = origin
-        self.heres = heres
-        self.judge = judge
-        self.depth = 0
+class Walker(TreeText):
+    """Follows the statements of one tree."""
 
     def run(
         self,
@@ -123,7 +90,7 @@ class Walker:
     def subshell(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
-        return self.block(node, scope.copy(), _fed(redirects, stdin), redirects)
+        return self.block(node, scope.copy(), fed(redirects, stdin), redirects)
 
     def chain(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
@@ -150,9 +117,12 @@ class Walker:
     ) -> Stream:
         parts = [child for child in node.children if child.type not in _SKIPPED]
         stream = stdin
-        for part in parts:
+        for index, part in enumerate(parts):
             last = part is parts[-1]
-            stream = self.run(part, scope.copy(), stream, redirects if last else ())
+            inner = scope.copy()
+            if not last:
+                inner.follows = self._plain_words(parts[index + 1])
+            stream = self.run(part, inner, stream, redirects if last else ())
         return stream or NOTHING
 
     def negated(
@@ -245,7 +215,7 @@ class Walker:
                 value = scope.variables.get(self._raw(child).partition("=")[0])
                 if value is not None:
                     value.refers = True
-        if len(node.children) == 1:
+        if all(self._raw(child) in ("-p", "-x", "-xp", "-px") for child in node.children[1:]):
             # A bare `export` or `declare` prints every variable.
             return tagged(ENVIRONMENT)
         for child in node.children:
@@ -265,51 +235,12 @@ class Walker:
             scope.functions.pop(name, None)
         return NOTHING
 
-    def _assignment(self, node: Node, scope: Scope) -> tuple[str, Value]:
-        target = node.child_by_field_name("name")
-        value = node.child_by_field_name("value")
-        if target is None:
-            return "", Value([HOLE])
-        name = self._raw(target)
-        if value is None:
-            # The grammar drops what it reads as part of the operator; look past the sign.
-            equals = self._raw(node).find("=")
-            raw = self._raw(node)[equals + 1 :]
-            result = Value([raw])
-        elif value.type == "array":
-            items = [
-                word.text
-                for child in value.children
-                if child.type not in ("(", ")", "comment")
-                for word in self._expand(child.start_byte, child.end_byte, scope)
-            ]
-            result = Value(items, array=True)
-        else:
-            word = expand_text(
-                self.text[value.start_byte : node.end_byte],
-                self.origin.at(value.start_byte, node.end_byte),
-                scope,
-                self.judge,
-            )
-            result = Value([word.text])
-            if word.stream is not None and word.stream.text is None:
-                scope.fetched["$" + name] = ",".join(sorted(word.stream.tags))
-        if target.type == "subscript":
-            self._inside(target, scope)
-            name = name.partition("[")[0]
-            old = scope.variables.get(name)
-            result = Value([*(old.items if old else []), *result.items], array=True)
-        return name, result
-
-    def _appends(self, node: Node) -> bool:
-        return "+=" in self._raw(node).partition("=")[0] + "="
-
     # Control flow
 
     def branches(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
-        return self.block(node, scope, _fed(redirects, stdin), redirects)
+        return self.block(node, scope, fed(redirects, stdin), redirects)
 
     def loop(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
@@ -318,7 +249,7 @@ class Walker:
             self.judge.report("process.fork-bomb", self._origin(node), self._raw(node), scope=scope)
         scope.loop += 1
         try:
-            return self.block(node, scope, _fed(redirects, stdin), redirects)
+            return self.block(node, scope, fed(redirects, stdin), redirects)
         finally:
             scope.loop -= 1
 
@@ -328,7 +259,7 @@ class Walker:
         variable = node.child_by_field_name("variable")
         body = node.child_by_field_name("body")
         name = self._raw(variable) if variable is not None else "_"
-        stdin = _fed(redirects, stdin)
+        stdin = fed(redirects, stdin)
         values = [
             word
             for child in node.children_by_field_name("value")
@@ -355,7 +286,7 @@ class Walker:
     def case(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
-        stdin = _fed(redirects, stdin)
+        stdin = fed(redirects, stdin)
         value = node.child_by_field_name("value")
         if value is not None:
             self._expand(value.start_byte, value.end_byte, scope)
@@ -400,95 +331,10 @@ class Walker:
         self._apply(redirects, scope, node)
         return NOTHING
 
-    # Pieces
-
-    def _inside(self, node: Node, scope: Scope) -> None:
-        raw = self._raw(node)
-        if "$(" in raw or "`" in raw or "<(" in raw or ">(" in raw:
-            expand(raw, self._origin(node), scope, self.judge)
-
-    def _expand(self, start: int, end: int, scope: Scope) -> list[Word]:
-        raw, origin = self.text[start:end], self.origin.at(start, end)
-        if " " in raw and not _QUOTING.search(raw):
-            # The grammar may take `{ {` for one word; to a shell a bare blank ends a word.
-            parts = [expand(part, origin.vague(), scope, self.judge) for part in raw.split()]
-            return [word for words in parts for word in words]
-        return expand(raw, origin, scope, self.judge)
-
-    def _raw(self, node: Node) -> str:
-        return self.text[node.start_byte : node.end_byte]
-
-    def _origin(self, node: Node) -> Origin:
-        return self.origin.at(node.start_byte, node.end_byte)
-
-    def _redirect(self, node: Node, scope: Scope) -> Redirect:
-        origin = self._origin(node)
-        descriptor = operator = ""
-        start = end = -1
-        for child in node.children:
-            if child.type in ("file_descriptor", "variable_name") and start < 0:
-                descriptor = self._raw(child)
-            elif not child.is_named and start < 0:
-                operator = self._raw(child).strip() or child.type
-                at = child.start_byte
-                if self.text.startswith("<>", at):
-                    operator = "<>"
-            elif start < 0:
-                start, end = child.start_byte, child.end_byte
-            elif child.start_byte == end:
-                end = child.end_byte
-        here = self.heres.get(at) if operator == "<" else None
-        if here is not None and here.document:
-            redirect = Redirect("<<", descriptor, None, origin)
-            redirect.stream = self._document(here, scope)
-            return redirect
-        if start < 0:
-            return Redirect(operator, descriptor, None, origin)
-        word = expand_text(self.text[start:end], self.origin.at(start, end), scope, self.judge)
-        if here is not None:
-            redirect = Redirect("<<<", descriptor, None, origin)
-            tags = word.stream.tags if word.stream else frozenset()
-            text = (
-                None if word.stream is not None and word.stream.text is None else word.text + "\n"
-            )
-            redirect.stream = Stream(text, tags)
-            return redirect
-        if operator in (">&", "<&") and (word.text.isdigit() or word.text == "-"):
-            return Redirect(operator, descriptor, None, origin)
-        redirect = Redirect(operator, descriptor, word, origin)
-        if operator in ("<", "<>"):
-            redirect.stream = word.process or _file(word, scope, self.judge)
-        return redirect
-
-    def _document(self, here: Here, scope: Scope) -> Stream:
-        start = here.start - self.offset
-        origin = self.origin.at(start, start + len(here.body))
-        if here.literal:
-            return Stream(here.body)
-        word = expand_document(here.body, origin, scope, self.judge)
-        tags = word.stream.tags if word.stream else frozenset()
-        return Stream(word.text, tags)
-
     def _apply(self, redirects: tuple[Redirect, ...], scope: Scope, _node: Node) -> None:
         if redirects:
             compound = [Word("compound", "", redirects[0].origin)]
             run_simple(compound, [], list(redirects), scope, None, self.judge)
-
-
-def _fed(redirects: tuple[Redirect, ...], stdin: Stream | None) -> Stream | None:
-    for redirect in redirects:
-        if redirect.stream is not None:
-            stdin = redirect.stream
-    return stdin
-
-
-def _file(word: Word, scope: Scope, judge: Judge) -> Stream:
-    """What reading a file gives; reading a credential is a finding of its own."""
-    for path in targets(word, scope):
-        if is_credential(path, scope):
-            judge.report("secrets.read", word.origin, word.text, scope=scope)
-            return tagged(FILE, SECRET)
-    return Stream(None, FROM_FILE.tags, word.text) if word.known else FROM_FILE
 
 
 _METHODS: dict[str, Callable[..., Stream]] = {

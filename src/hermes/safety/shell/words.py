@@ -14,15 +14,13 @@ from hermes.safety.shell.escapes import unescape
 from hermes.safety.shell.lexing import closing_backtick, matching_brace, matching_paren
 from hermes.safety.shell.parameters import cut, element
 from hermes.safety.shell.scope import HOLE, UNSET, Scope, Value
+from hermes.safety.shell.word_building import Builder, Word, both
 
 if TYPE_CHECKING:
     from hermes.safety.shell.origin import Origin
     from hermes.safety.shell.protocols import Substituter
-    from hermes.safety.shell.stream import Stream
 
 _DEEPEST = 12
-_LONGEST = 200_000
-_MOST_NAMES = 16
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9_./:=,+@%^-]+\Z")
 _PLAIN_RUN = re.compile(r"[^'\"\\$`*?\[~<>]+")
 _QUOTED_RUN = re.compile(r"[^\"\\$`]+")
@@ -30,39 +28,6 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!_-]")
 _PARAMETER = re.compile(r"(!?)(#?)([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])(\[[^\]]*\])?")
 _COMMAND_LIKE = re.compile(r"""[\w'"\\)}/]\s+--?[A-Za-z]|[\w'"\\)}]\s+(?:[\w~.$'"]|/\w)|;""")
 _INNER = re.compile(r"\$\([^()]*\)|\$\{[^{}]*\}|`[^`]*`")
-
-
-class Word:
-    """One argument: its resolved `text`, the `raw` spelling, and what it was made from."""
-
-    __slots__ = ("glob", "origin", "process", "quoted", "raw", "stream", "text", "variables")
-
-    text: str
-    variables: tuple[str, ...]
-
-    def __init__(self, text: str, raw: str, origin: Origin) -> None:
-        self.text = text
-        self.raw = raw
-        self.origin = origin
-        self.glob = False
-        self.quoted = False
-        self.variables = ()
-        self.stream: Stream | None = None
-        self.process: Stream | None = None
-
-    @property
-    def known(self) -> bool:
-        """Whether the whole text is certain."""
-        return HOLE not in self.text and UNSET not in self.text
-
-    def part(self, text: str) -> Word:
-        """A word made of a piece of this one, with the same provenance."""
-        word = Word(text, text, self.origin)
-        word.glob, word.variables, word.stream = self.glob, self.variables, self.stream
-        return word
-
-    def __repr__(self) -> str:
-        return f"Word({self.text!r})"
 
 
 def expand(raw: str, origin: Origin, scope: Scope, shell: Substituter) -> list[Word]:
@@ -96,28 +61,7 @@ def expand_document(raw: str, origin: Origin, scope: Scope, shell: Substituter) 
     return expander.finished()[0]
 
 
-class _Expander:
-    def __init__(
-        self,
-        raw: str,
-        origin: Origin,
-        scope: Scope,
-        shell: Substituter,
-        *,
-        split: bool = True,
-        depth: int = 0,
-    ) -> None:
-        self.raw = raw
-        self.origin = origin
-        self.scope = scope
-        self.shell = shell
-        self.split = split
-        self.depth = depth
-        self.size = 0
-        self.done: list[Word] = []
-        self.word: Word | None = None
-        self.parts: list[str] = []
-
+class _Expander(Builder):
     def words(self) -> list[Word]:
         raw, index, size = self.raw, 0, len(self.raw)
         if raw[0:1] == "~":
@@ -130,32 +74,6 @@ class _Expander:
                 continue
             index = self._special(index)
         return self.finished()
-
-    def finished(self) -> list[Word]:
-        self._close()
-        return self.done
-
-    def _current(self) -> Word:
-        if self.word is None:
-            self.word = Word("", self.raw, self.origin)
-        return self.word
-
-    def _put(self, text: str) -> None:
-        self._current()
-        self.size += len(text)
-        if self.size > _LONGEST:
-            if self.size - len(text) <= _LONGEST:
-                self.shell.too_large()
-                self.parts.append(HOLE)
-            return
-        self.parts.append(text)
-
-    def _close(self) -> None:
-        if self.word is not None:
-            self.word.text = "".join(self.parts)
-            self.done.append(self.word)
-            self.word = None
-            self.parts = []
 
     def _tilde(self) -> int:
         raw = self.raw
@@ -319,7 +237,7 @@ class _Expander:
         text = HOLE if stream.text is None else stream.text.rstrip("\n")
         self._text(text, quoted=quoted)
         word = self._current()
-        word.stream = stream if word.stream is None else _both(word.stream, stream)
+        word.stream = stream if word.stream is None else both(word.stream, stream)
 
     def _braced(self, inner: str, start: int, *, quoted: bool) -> None:
         found = _PARAMETER.match(inner)
@@ -380,47 +298,3 @@ class _Expander:
         if words and words[0].stream is not None:
             self._current().stream = words[0].stream
         return words[0].text if words else ""
-
-    def _insert(self, name: str, value: Value, *, quoted: bool, every: bool) -> None:
-        if self.word is not None or value.items:
-            word = self._current()
-            if name != "IFS" and name not in word.variables and len(word.variables) < _MOST_NAMES:
-                word.variables += (name,)
-            if value.glob:
-                word.glob = True
-        items = value.items if every else value.items[:1]
-        for position, item in enumerate(items):
-            if position and self.split:
-                self._close()
-                self._current().variables = (name,)
-            elif position:
-                self._put(" ")
-            self._text(item, quoted=quoted)
-
-    def _text(self, text: str, *, quoted: bool) -> None:
-        if quoted or not self.split:
-            self._put(text)
-            return
-        if "*" in text or "?" in text:
-            self._current().glob = True
-        blanks = self.scope.variables.get("IFS")
-        if blanks is not None and blanks.text.strip():
-            text = text.translate({ord(char): " " for char in blanks.text})
-        if not (" " in text or "\n" in text or "\t" in text):
-            self._put(text)
-            return
-        names = self.word.variables if self.word else ()
-        if text[0].isspace() and self.parts:
-            self._close()
-        pieces = text.split()
-        for position, piece in enumerate(pieces):
-            if position:
-                self._close()
-            self._put(piece)
-            self._current().variables = names
-        if text[-1].isspace():
-            self._close()
-
-
-def _both(one: Stream, other: Stream) -> Stream:
-    return type(one)(None, one.tags | other.tags)

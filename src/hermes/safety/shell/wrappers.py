@@ -1,7 +1,6 @@
 """Programs that start another program, and how to find that one among their words.
 
-`_PREFIXES` has those of the plain form: options, perhaps some operands, then a command. The rest
-have a function each. A new wrapper of the plain form is one line.
+Those of the plain form are lines of `wrapper_table`; the rest have a function each.
 """
 
 from __future__ import annotations
@@ -15,172 +14,16 @@ from hermes.safety.shell.remote_wrappers import REMOTE
 from hermes.safety.shell.scope import Value
 from hermes.safety.shell.stream import ANYTHING, ENVIRONMENT, NOTHING, Stream, tagged
 from hermes.safety.shell.tables import names
+from hermes.safety.shell.wrapper_table import PREFIXES, RUNNER_OPERANDS, RUNNERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hermes.safety.shell.command import Command
     from hermes.safety.shell.judge import Judge
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.word_building import Word
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
-
-
-class _Prefix:
-    """How a wrapper is written: options with values, operands before the command, assignments."""
-
-    __slots__ = ("assigns", "elevates", "skip", "valued")
-
-    def __init__(
-        self, valued: str = "", *, skip: int = 0, assigns: bool = False, elevates: bool = False
-    ) -> None:
-        self.valued = frozenset(valued.split())
-        self.skip = skip
-        self.assigns = assigns
-        self.elevates = elevates
-
-
-_PREFIXES = {
-    "nohup": _Prefix(),
-    "setsid": _Prefix(),
-    "nice": _Prefix("-n --adjustment"),
-    "ionice": _Prefix("-c --class -n --classdata -p -P -u"),
-    "chrt": _Prefix("-T -P -D -p", skip=1),
-    "taskset": _Prefix("", skip=1),
-    "timeout": _Prefix("-s --signal -k --kill-after", skip=1),
-    "gtimeout": _Prefix("-s --signal -k --kill-after", skip=1),
-    "time": _Prefix("-f --format -o --output"),
-    "stdbuf": _Prefix("-i --input -o --output -e --error"),
-    "unbuffer": _Prefix(),
-    "builtin": _Prefix(),
-    "coproc": _Prefix(),
-    "exec": _Prefix("-a"),
-    "chroot": _Prefix("--userspec --groups", skip=1),
-    "unshare": _Prefix("-R --root -w --wd -S --setuid -G --setgid --map-user --map-group"),
-    "nsenter": _Prefix("-t --target -S -G -r -w --setuid --setgid", elevates=True),
-    "strace": _Prefix("-e -o -p -s -u -E -a -I -O -S -P -X"),
-    "ltrace": _Prefix("-e -o -p -s -u -a -n -l"),
-    "fakeroot": _Prefix("-l -s -i -b"),
-    "proot": _Prefix("-r -b -w -q -k"),
-    "caffeinate": _Prefix("-t -w"),
-    "dbus-run-session": _Prefix("--config-file --dbus-daemon"),
-    "dbus-launch": _Prefix(),
-    "xvfb-run": _Prefix("-e -f -n -p -s -w --server-args --server-num"),
-    "rlwrap": _Prefix("-f -H -s -p -b -C"),
-    "torsocks": _Prefix(),
-    "proxychains": _Prefix("-f"),
-    "proxychains4": _Prefix("-f"),
-    "numactl": _Prefix("-N -m -C -i -p"),
-    "firejail": _Prefix(),
-    "bwrap": _Prefix(
-        "--bind --ro-bind --dev-bind --tmpfs --proc --dev --setenv --unsetenv --chdir --symlink "
-        "--uid --gid"
-    ),
-    "chronic": _Prefix(),
-    "prlimit": _Prefix("-p --pid"),
-    "setarch": _Prefix("", skip=1),
-    "linux32": _Prefix(),
-    "linux64": _Prefix(),
-    "setpriv": _Prefix("--reuid --regid --groups --inh-caps --bounding-set"),
-    "capsh": _Prefix(),
-    "valgrind": _Prefix(),
-    "doppler": _Prefix("-p -c --project --config"),
-    "dotenv": _Prefix("-f --file -e"),
-    "dotenvx": _Prefix("-f"),
-    "direnv": _Prefix(),
-    "catchsegv": _Prefix(),
-    "ts": _Prefix(),
-    "sudo": _Prefix(
-        "-u --user -g --group -h --host -p --prompt -C --close-from -r --role -t --type -T -U -D "
-        "--chdir -R "
-        "--chroot --other-user --command-timeout",
-        assigns=True,
-        elevates=True,
-    ),
-    "doas": _Prefix("-u -C -a", assigns=True, elevates=True),
-    "pkexec": _Prefix("--user", elevates=True),
-    "gosu": _Prefix("", skip=1),
-    "su-exec": _Prefix("", skip=1),
-    "run0": _Prefix("--user -u", elevates=True),
-    "please": _Prefix("-u", elevates=True),
-    "uvx": _Prefix("--from --with -p --python --index-url"),
-    "bunx": _Prefix(),
-    "npx": _Prefix("-p --package -w --workspace"),
-    "bundle-exec": _Prefix(),
-    "winpty": _Prefix(),
-    "arch": _Prefix(),
-    "noglob": _Prefix(),
-    "nocorrect": _Prefix(),
-    "cgexec": _Prefix("-g"),
-    "systemd-cat": _Prefix("-t --identifier -p --priority"),
-    "sshpass": _Prefix("-p -f -d -P"),
-    "cpulimit": _Prefix("-l --limit -p -e"),
-    "trickle": _Prefix("-d -u -w"),
-    "faketime": _Prefix("-f", skip=1),
-    "eatmydata": _Prefix(),
-    "dumb-init": _Prefix(),
-    "tini": _Prefix("-p"),
-    "setuidgid": _Prefix(skip=1),
-    "s6-setuidgid": _Prefix(skip=1),
-    "chpst": _Prefix("-u -U -e -/ -n -l -L -m -d -o -p -f -c -b"),
-    "envdir": _Prefix(skip=1),
-    "daemonize": _Prefix("-c -e -o -p -l -u -E"),
-    "tsp": _Prefix("-L -D -N -W"),
-    "nq": _Prefix(),
-    "ccache": _Prefix(),
-    "fakechroot": _Prefix(),
-    "schroot": _Prefix("-c --chroot -u --user -d --directory"),
-    "systemd-nspawn": _Prefix("-D --directory -M --machine -u --user --bind -i --image"),
-    "aa-exec": _Prefix("-p --profile -n"),
-    "runcon": _Prefix("-t -u -r -l", skip=0),
-    "pasta": _Prefix(),
-    "slirp4netns": _Prefix(),
-    "rr": _Prefix(),
-    "heaptrack": _Prefix("-o"),
-    "gtime": _Prefix("-f --format -o --output"),
-    "hyperfine": _Prefix("-w --warmup -r --runs -m -M -n --export-json --export-markdown"),
-}
-_PREFIXES["ld.so"] = _PREFIXES["ld-linux"] = _Prefix(
-    "--preload --audit --library-path --inhibit-rpath --argv0 --glibc-hwcaps-prepend"
-)
-_PREFIXES["busybox"] = _PREFIXES["toybox"] = _Prefix()
-
-# Tools with a subcommand that starts what follows it.
-_RUNNERS = {
-    "uv": (
-        ("run", "--with -p --python --extra --group --project --directory --env-file --package -m"),
-    ),
-    "poetry": (("run", ""),),
-    "pdm": (("run", ""),),
-    "pipenv": (("run", ""),),
-    "hatch": (("run", "-e --env"),),
-    "conda": (("run", "-n --name -p --prefix --cwd"),),
-    "mamba": (("run", "-n --name -p --prefix --cwd"),),
-    "micromamba": (("run", "-n --name -p --prefix --cwd"),),
-    "npm": (("exec", "-p --package -w --workspace"), ("x", "-p --package -w --workspace")),
-    "yarn": (("exec", ""), ("dlx", "-p --package")),
-    "pnpm": (("exec", ""), ("dlx", "--package")),
-    "bun": (("x", ""),),
-    "bundle": (("exec", ""),),
-    "rbenv": (("exec", ""),),
-    "pyenv": (("exec", ""),),
-    "asdf": (("exec", ""),),
-    "mise": (("exec", ""), ("x", "")),
-    "op": (("run", "--env-file --account"),),
-    "doppler": (("run", "-p -c --project --config"),),
-    "aws-vault": (("exec", ""),),
-    "perf": (("stat", "-e -r -o -p"), ("record", "-e -o -F -p -g")),
-    "systemd-inhibit": (("", "--what --who --why --mode"),),
-    "rustup": (("run", ""),),
-    "nix": (("shell", ""), ("develop", "")),
-    "cargo": (("watch", ""),),
-    "watchexec": (("", "-w --watch -e --exts -f --filter -i --ignore"),),
-    "entr": (("", ""),),
-    "lxc": (("exec", ""),),
-    "incus": (("exec", ""),),
-    "multipass": (("exec", ""),),
-}
-_RUNNER_OPERANDS = {"aws-vault": 1, "lxc": 1, "incus": 1, "multipass": 1, "direnv": 1, "rustup": 1}
 _PACKAGE_RUNNERS = frozenset(("npm", "yarn", "pnpm", "bun"))
 _COMMAND_OPTIONS = ("-c", "--command", "--call", "--run")
 
@@ -220,7 +63,7 @@ def rest_after(
 
 
 def _prefix(command: Command, judge: Judge) -> Stream | None:
-    how = _PREFIXES[command.name]
+    how = PREFIXES[command.name]
     options, assignments, rest = rest_after(
         command.words[1:], how.valued, skip=how.skip, assigns=how.assigns
     )
@@ -356,7 +199,7 @@ def _runner(command: Command, judge: Judge) -> Stream | None:
         from hermes.safety.shell.interpreters.recipes import judge_npm_scripts
 
         judge_npm_scripts(command, judge)
-    for sub, valued in _RUNNERS[command.name]:
+    for sub, valued in RUNNERS[command.name]:
         if sub and not (operands and operands[0].text == sub):
             continue
         start = 1
@@ -365,7 +208,7 @@ def _runner(command: Command, judge: Judge) -> Stream | None:
         options, _, rest = rest_after(
             command.words[start:],
             frozenset(valued.split()),
-            skip=_RUNNER_OPERANDS.get(command.name, 0),
+            skip=RUNNER_OPERANDS.get(command.name, 0),
         )
         while rest and rest[0].text == "--":
             rest = rest[1:]
@@ -398,7 +241,7 @@ def _coreutils(command: Command, judge: Judge) -> Stream:
 
 
 def _hyperfine(command: Command, judge: Judge) -> Stream:
-    _, _, rest = rest_after(command.words[1:], _PREFIXES["hyperfine"].valued)
+    _, _, rest = rest_after(command.words[1:], PREFIXES["hyperfine"].valued)
     for word in rest:
         run_word(word, command, judge)
     return NOTHING
@@ -412,8 +255,8 @@ def _nix_shell(command: Command, judge: Judge) -> Stream | None:
 
 
 WRAPPERS: dict[str, Callable[[Command, Judge], Stream | None]] = {
-    **dict.fromkeys(_PREFIXES, _prefix),
-    **dict.fromkeys(_RUNNERS, _runner),
+    **dict.fromkeys(PREFIXES, _prefix),
+    **dict.fromkeys(RUNNERS, _runner),
     "env": _env,
     "command": _command,
     "watch": _watch,

@@ -1,13 +1,17 @@
 """Programs that carry code of another language in their words or read it from a pipe.
 
-python.py       inline Python, read with `ast`
+python.py, python_*.py
+                inline Python, read with `ast`
 script_programs.py, scripts.py, code_*.py, tcl.py
                 Perl, Ruby, JavaScript, PHP, Lua and compiled languages: tokens, not a grammar
+application_shells.py
+                rails console, manage.py shell, tinker: code inside an application
 service_calls.py  calls of any language that destroy what a service keeps
 strings.py      other languages: the strings in them, as commands
 sql.py, database_shells.py
                 SQL by statement, and the programs that run it
-text_tools.py   awk, sed, vim, ed: editors and filters that can start a shell
+text_tools.py, editors.py
+                awk, sed, pagers; vim, ed, emacs: what can start a shell or write
 powershell.py   PowerShell and cmd
 tools.py        tools with a command among their options: git, tar, rsync, crontab
 recipes.py      make, just, task: recipes that the text itself writes
@@ -18,7 +22,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes.safety.shell.interpreters.application_shells import APPLICATIONS
 from hermes.safety.shell.interpreters.database_shells import DATABASES
+from hermes.safety.shell.interpreters.editors import EDITORS
 from hermes.safety.shell.interpreters.powershell import POWERSHELLS
 from hermes.safety.shell.interpreters.python import run_python
 from hermes.safety.shell.interpreters.recipes import RECIPES
@@ -43,8 +49,10 @@ INTERPRETERS: dict[str, Callable[[Command, Judge], Stream | None]] = {
     **SCRIPTS,
     **DATABASES,
     **TEXT_TOOLS,
+    **EDITORS,
     **POWERSHELLS,
     **TOOLS,
     **RECIPES,
     **TRANSFERS,
+    **APPLICATIONS,
 }

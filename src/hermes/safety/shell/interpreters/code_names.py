@@ -69,7 +69,8 @@ CHMOD = names("chmod chmodSync Chmod fchmod lchmod chmod_R set_permissions from_
 # They call the function whose name they are given.
 CALLERS = names("array_map array_walk call_user_func call_user_func_array public_send send method")
 READ = names(
-    "readFileSync readFile file_get_contents read slurp readlines readTextFile binread ReadFile "
+    "readFileSync readFile file_get_contents readfile fpassthru show_source createReadStream file "
+    "lines read slurp readlines readTextFile binread ReadFile "
     "read_to_string readAllBytes readAllLines readString readLines"
 )
 CONNECT = names(

@@ -10,18 +10,19 @@ HOME_MARK = "\ue0ff"
 PART = re.compile(r"::|\?\.|\.|->")
 
 _TOKEN = re.compile(
-    r"(?P<comment>//[^\n]*|/\*.*?\*/|(?<![\w$@%&])\#(?![{!])[^\n]*)"
+    # What begins with none of these is a name, a number or a sign, and most of it is.
+    r"[ \t]*(?:(?=[/\#'\"`%qmsty])(?:(?P<comment>//[^\n]*|/\*.*?\*/|(?<![\w$@%&])\#(?![{!])[^\n]*)"
     r"|(?P<string>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
     r"|(?P<tick>`(?:[^`\\]|\\.)*`|(?:\bqx|%x)(?:\{[^}]*\}|\([^)]*\)|/[^/]*/|\[[^\]]*\]|![^!]*!))"
     r"|(?P<quote>\bq[qw]?(?:\{[^}]*\}|\([^)]*\)|/[^/]*/)|%[wqQ](?:\{[^}]*\}|\([^)]*\)|\[[^\]]*\]))"
     # A pattern, not a division: nothing that has a value stands before it.
     r"|(?P<pattern>(?<![\w)\]$@%&.>])(?:m|qr)?/(?![/*\s])(?:[^/\\\n]|\\.)+/[gimsxou]*(?![\w/])"
     r"|(?<![\w$@%&.>-])(?:s|tr|y)/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/[gimsxor]*(?![\w/])"
-    r"|%r\{[^}]*\}|(?<![\w$@%&.>])(?:m|qr)\{[^}]*\}[gimsxo]*)"
+    r"|%r\{[^}]*\}|(?<![\w$@%&.>])(?:m|qr)\{[^}]*\}[gimsxo]*))"
     r"|(?P<name>[$@%&]?[A-Za-z_\ue000\ue001][\w\ue000\ue001]*[!?]?(?![=\w])"
     r"(?:(?:::|\.|->|\?\.)[A-Za-z_]\w*!?)*"
     r"|[$@%&]?[A-Za-z_\ue000\ue001][\w\ue000\ue001]*(?:(?:::|\.|->|\?\.)[A-Za-z_]\w*)*)"
-    r"|(?P<number>\d[\w.]*)|(?P<line>\n)|(?P<other>\S)",
+    r"|(?P<number>\d[\w.]*)|(?P<line>\n)|(?P<other>\S))",
     re.S,
 )
 _HOME = re.compile(
@@ -38,6 +39,14 @@ _LUA_COMMENT = re.compile(r"--\[\[.*?\]\]|--[^\n]*", re.S)
 
 def marked(text: str) -> str:
     """The text with every spelling of the home directory as one string."""
+    if (
+        "'~" not in text
+        and '"~' not in text
+        and "home" not in text
+        and "HOME" not in text
+        and "Home" not in text
+    ):
+        return text
     return _HOME.sub(f"'{HOME_MARK}'", text)
 
 
@@ -46,7 +55,7 @@ def tokens_of(text: str, language: str) -> list[Token]:
     if language in ("lua", "luajit"):
         text = _LUA_COMMENT.sub("", text)
     return [
-        (found.lastgroup or "", found.group())
+        (kind, found[kind])
         for found in _TOKEN.finditer(text)
-        if found.lastgroup != "comment"
+        if (kind := found.lastgroup or "other") != "comment"
     ]

@@ -20,6 +20,7 @@ _ENDS = frozenset(("if", "unless", "for", "foreach", "while", "or", "and", "do")
 _OPENING = frozenset("([{")
 _CLOSING = frozenset(")]}")
 _DEEPEST = 12
+_EQUALS = ("other", "=")
 _LONGEST_ARGUMENT = 200
 _MOST_TOKENS = 60_000
 _NO_INTERPOLATION = frozenset(("lua", "luajit", "go", "java", "c", "rust", "rscript", "r"))
@@ -43,27 +44,41 @@ class CodeValues:
         self.tokens = tokens
         self.scope = scope
         self.language = language
-        self.names: dict[str, str] = {}
+        # Where each name is set, and what it was found to stand for.
+        self._set_at: dict[str, list[int]] = {}
+        self._known: dict[str, str | None] = {}
         # Tokens that may still be looked at; hostile sources would have each read over and over.
         self.budget = _MOST_TOKENS
 
     def read_constants(self) -> None:
-        """Find what the names of the source stand for; only where a call asks for it."""
+        """Find where the names of the source are set; their values are worked out when asked."""
         tokens = self.tokens
         for index in range(1, len(tokens) - 1):
-            if tokens[index] != ("other", "=") or tokens[index - 1][0] != "name":
+            if tokens[index] != _EQUALS or tokens[index - 1][0] != "name":
                 continue
-            if tokens[index + 1] == ("other", "="):
+            if tokens[index + 1] == _EQUALS or tokens[index + 1] == ("other", ">"):
                 continue
-            before = tokens[index - 1][1]
-            if tokens[index + 1 : index + 2] == [("other", ">")]:
-                continue
-            value = self.value(self._statement(index + 1))
-            name = before.lstrip("$@%&") if self.language == "perl" else before
-            if before in self.names and self.names[before] != value:
-                value = HOLE
-            self.names[before] = value
-            self.names.setdefault(name, value)
+            name = tokens[index - 1][1]
+            self._set_at.setdefault(name, []).append(index + 1)
+            if self.language == "perl" and name[0] in "$@%&":
+                self._set_at.setdefault(name.lstrip("$@%&"), []).append(index + 1)
+
+    def statements(self, name: str) -> list[Token]:
+        """The tokens that set a name, for whoever asks where its text comes from."""
+        return [token for at in self._set_at.get(name, ()) for token in self._statement(at)]
+
+    def named(self, name: str) -> str | None:
+        """What a name stands for; None when the source never sets it."""
+        if name in self._known:
+            return self._known[name]
+        places = self._set_at.get(name)
+        if places is None:
+            return None
+        # A name that is made from itself is not known while it is being worked out.
+        self._known[name] = HOLE
+        values = {self.value(self._statement(at)) for at in places}
+        self._known[name] = values.pop() if len(values) == 1 else HOLE
+        return self._known[name]
 
     def _statement(self, index: int) -> list[Token]:
         """The tokens from here to the end of an assignment."""
@@ -126,8 +141,8 @@ class CodeValues:
                 if called and depth < _DEEPEST:
                     inner, index = _inside(tokens, index)
                     out.append(self._called(token, inner, depth + 1, "".join(out)))
-                elif token in self.names:
-                    out.append(self.names[token])
+                elif (known := self.named(token)) is not None:
+                    out.append(known)
                 elif token in LISTING:
                     out.append("*")
                 elif PART.split(token)[-1] in THROUGH or PART.split(token)[-1] in JOIN:
@@ -159,7 +174,7 @@ class CodeValues:
         tokens = self.tokens
         owner = PART.split(tokens[index][1])
         if len(owner) > 1:
-            return self.names.get(".".join(owner[:-1]), HOLE)
+            return self.named(".".join(owner[:-1])) or HOLE
         if index < 2 or self.budget < 0 or tokens[index - 1][1] not in (".", "->", "?"):
             return HOLE
         at = index - 2
@@ -194,7 +209,9 @@ class CodeValues:
 
     def _interpolated(self, found: re.Match[str]) -> str:
         name = found.group(1) or found.group(2) or ""
-        return self.names.get(name, self.names.get("$" + name, HOLE))
+        known = self.named(name)
+        known = self.named("$" + name) if known is None else known
+        return HOLE if known is None else known
 
 
 def _inside(tokens: list[Token], index: int) -> tuple[list[Token], int]:

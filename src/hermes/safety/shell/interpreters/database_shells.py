@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from hermes.safety.shell.command import Command
     from hermes.safety.shell.judge import Judge
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.word_building import Word
 
 _READ = re.compile(r"^\s*(?:\.read|\\i|source)\s+(\S+)", re.M)
 
@@ -78,7 +78,7 @@ _MONGO = re.compile(
 _REDIS = re.compile(
     r"^\s*(?:FLUSHALL|FLUSHDB|SHUTDOWN|CONFIG\s+SET|SLAVEOF|REPLICAOF|MODULE\s+LOAD|DEBUG|"
     r"UNLINK\s+\S*\*|SCRIPT\s+FLUSH)"
-    r"\b",
+    r"\b|redis\.p?call\(\s*[\"'](?:flushall|flushdb|shutdown|config)\b",
     re.I | re.M,
 )
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hermes.safety.shell.judge import Judge
     from hermes.safety.shell.scope import Scope
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.word_building import Word
 
 _TOKEN = re.compile(
     r"'((?:[^']|'')*)'|\"((?:[^\"`]|`.)*)\"|(\|\||&&|[;|\n&{}()])|((?:[^\s;|&(){}'\"]|`.)+)"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.shell.interpreters.source import find_source
 from hermes.safety.shell.opening import run_words
+from hermes.safety.shell.places import judge_shown
 from hermes.safety.shell.script_files import run_file
 from hermes.safety.shell.stream import ANYTHING, Stream
 
@@ -27,6 +28,7 @@ def run_python(command: Command, judge: Judge) -> Stream | None:
             near = any(text.endswith(("127.0.0.1", "localhost", "::1")) for text in given)
             if not near and not {"-h", "--help"} & set(given):
                 judge.blame("network.listener", command)
+        judge_shown(words[1:], command, judge)
         if command.scope.elevated:
             judge.blame("system.elevated-script", command)
         if words[0].known:
@@ -34,23 +36,16 @@ def run_python(command: Command, judge: Judge) -> Stream | None:
             for path in (f"{place}.py", f"{place}/__main__.py"):
                 run_file(path, command, judge, kind="python", args=args)
         return ANYTHING
-    _shell_of_an_application(command, judge)
+    front = next((word for word in command.operands[:1] if word.text.endswith("manage.py")), None)
+    if front is not None:
+        inner = [front.part("manage.py"), *command.after(front)]
+        return run_words(inner, command, judge)
     source = find_source(command, judge, inline="c", valued="WXQ")
     if source is not None:
         from hermes.safety.shell.interpreters.python_source import judge_source
 
         judge_source(source.text, command, judge)
     return None
-
-
-def _shell_of_an_application(command: Command, judge: Judge) -> None:
-    """`python manage.py shell -c CODE`."""
-    words = command.words
-    for index, word in enumerate(words[2:-1], 2):
-        if word.text in ("-c", "--command") and words[index - 1].text.startswith("shell"):
-            from hermes.safety.shell.interpreters.python_source import judge_source
-
-            judge_source(words[index + 1].text, command, judge)
 
 
 def _module(command: Command) -> int | None:

@@ -33,13 +33,24 @@ COPIES = names(
 )
 NETWORK = names(
     "urllib.request.urlopen urllib.urlopen urllib2.urlopen requests.get requests.post requests.put "
-    "requests.request httpx.get httpx.post httpx.put aiohttp.request http.client.HTTPSConnection "
+    "requests.request requests.patch httpx.get httpx.post httpx.put httpx.patch httpx.request "
+    "aiohttp.request http.client.HTTPSConnection "
     "http.client.HTTPConnection urllib3.request"
 )
 BUILTINS = names("open exec eval compile")
+# Functions that take in the file whose name they are given.
+READERS = names(
+    "read readlines load fromfile loadtxt genfromtxt read_csv read_table read_json dotenv_values "
+    "netrc getlines upload_file upload_from_filename add_file make_archive"
+)
+# Methods of connections and clients that carry what they are given away.
+SENDERS = names("send sendall sendto request post put patch sendmail send_message putrequest")
+PRINTED = names("keyring.get_password keyring.get_credential netrc.netrc")
+UNPICKLES = names("pickle.loads pickle.load marshal.loads dill.loads cloudpickle.loads")
 METHODS = names(
     "unlink write_text write_bytes touch mkdir read_text read_bytes open rename replace execute "
-    "executescript executemany rmtree"
+    "executescript executemany rmtree write get_password get_credential loads run_path netrc glob "
+    "iglob"
 )
 WATCHED = names(
     "exec eval open connect connect_ex create_connection bind listen dup2 chdir fork kill killpg "
@@ -47,6 +58,8 @@ WATCHED = names(
 )
 TELLING_NAMES = (
     METHODS
+    | READERS
+    | SENDERS
     | WATCHED
     | frozenset(
         name.rpartition(".")[2]

@@ -6,7 +6,12 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.interpreters.service_calls import STARTS, request_rule, service_rule
+from hermes.safety.shell.interpreters.service_calls import (
+    STARTS,
+    deletes_all,
+    request_rule,
+    service_rule,
+)
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
@@ -22,6 +27,8 @@ _SET_ID = re.compile(r"S_IS[UG]ID")
 
 def judge_services(calls: list[ast.Call], text: str, command: Command, judge: Judge) -> None:
     """Report calls that destroy what a service keeps, kill by name or set the user on running."""
+    if ".objects" in text and deletes_all(text):
+        judge.blame("database.empty", command)
     if not _TELLING.search(text):
         return
     by_name = "process_iter" in text or "pids()" in text

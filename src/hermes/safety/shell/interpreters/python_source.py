@@ -8,29 +8,39 @@ from typing import TYPE_CHECKING
 
 import hermes.safety.shell.interpreters.sql as sql
 from hermes.safety.shell.deleting import kind_of_delete
+from hermes.safety.shell.interpreters.python_listening import opens_port
 from hermes.safety.shell.interpreters.python_names import (
     BUILTINS,
     COPIES,
     DELETE_ONE,
     DELETE_TREE,
     NETWORK,
+    PRINTED,
+    READERS,
     RUN_ARGUMENTS,
     RUN_LIST,
     RUN_TEXT,
+    SENDERS,
     TELLING_NAMES,
     TELLING_STARTS,
+    UNPICKLES,
     WRITE_FIRST,
     WRITE_SECOND,
 )
+from hermes.safety.shell.interpreters.python_origins import Origins
 from hermes.safety.shell.interpreters.python_purity import is_pure, may_be_pure
 from hermes.safety.shell.interpreters.python_services import judge_services
 from hermes.safety.shell.interpreters.python_tree import by_kind, parsed
 from hermes.safety.shell.interpreters.python_values import Values
+from hermes.safety.shell.interpreters.service_calls import is_near
 from hermes.safety.shell.opening import literal, run_words
 from hermes.safety.shell.paths import is_credential, targets
 from hermes.safety.shell.places import judge_write
 from hermes.safety.shell.scope import HOLE, UNSET
 from hermes.safety.shell.script_files import run_file
+from hermes.safety.shell.shells import fetched
+from hermes.safety.shell.stream import DECODED, ENVIRONMENT
+from hermes.safety.shell.stream import NETWORK as NETWORK_TAG
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +48,7 @@ if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
     from hermes.safety.shell.interpreters.python_tree import Tree
     from hermes.safety.shell.judge import Judge
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.word_building import Word
 
 _STEPS_OF_A_SOURCE = 10
 _LONGEST = 50_000
@@ -46,8 +56,14 @@ _MOST_NODES = 20_000
 _MOST_NODES_OF_A_FILE = 150_000
 _TELLING_WORD = re.compile(r"\b(?:os|subprocess|shutil|socket|exec|eval|__import__|ctypes|pty)\b")
 _READ_SOURCE = re.compile(r"(?:open|Path)\('([^']+)'[^)]*\)\.read(?:_text)?\(")
+_OWN_FILE = re.compile(r"__file__|sys\.argv\[0\]")
 _LISTING = re.compile(r"\b(?:listdir|scandir|walk|i?glob|rglob|iterdir)\b")
+# Words without which nothing in a source comes from elsewhere.
+_FROM_ELSEWHERE = re.compile(
+    r"url|requests|httpx|aiohttp|http\.client|recv|decode|decompress|hex|rot|loads|environ|wget"
+)
 _HOLE_NAME = "hole_in_source"
+_UNREAD = frozenset((NETWORK_TAG, DECODED))
 _NAMED = frozenset((ast.Attribute, ast.Name))
 
 
@@ -85,6 +101,7 @@ class _Reader:
         self.scope = command.scope
         self.values = Values(tree, command.scope)
         self.reads: set[str] = set()
+        self.origins = Origins(tree, self.values) if _FROM_ELSEWHERE.search(text) else None
 
     def read(self) -> None:
         calls = self.tree.of(ast.Call)
@@ -100,18 +117,9 @@ class _Reader:
         )
         if connects and (names & (RUN_LIST | RUN_TEXT) or "os.dup2" in names):
             self.judge.blame("network.reverse-shell", self.command)
-        elif (
-            any(name.endswith((".bind", ".listen")) for name in names)
-            and "socket" in self.text
-            and not self.scope.script
-        ):
+        elif not self.scope.script and opens_port(called, self.text, self.values):
             self.judge.blame("network.listener", self.command)
-        if (
-            any(name.endswith(("HTTPServer", "TCPServer", "http.server.test")) for name in names)
-            and not self.scope.script
-        ):
-            self.judge.blame("network.listener", self.command)
-        if "fork" in self.text:
+        if "fork" in self.text or "__file__" in self.text or "sys.argv[0]" in self.text:
             self._forks()
         for call, name in called:
             self._call(call, name)
@@ -154,10 +162,44 @@ class _Reader:
         for kind in (ast.While, ast.For, ast.ListComp, ast.GeneratorExp):
             for node in self.tree.of(kind):
                 if any(
-                    isinstance(inner, ast.Call) and self.values.dotted(inner.func) == "os.fork"
+                    isinstance(inner, ast.Call) and self._copies_itself(inner)
                     for inner in ast.walk(node)
                 ):
                     self.judge.blame("process.fork-bomb", self.command)
+
+    def _copies_itself(self, call: ast.Call) -> bool:
+        name = self.values.dotted(call.func)
+        if name == "os.fork":
+            return True
+        return name in ("subprocess.Popen", "os.system", "os.spawnl", "os.popen") and bool(
+            _OWN_FILE.search(ast.unparse(call))
+        )
+
+    def _sends(self, call: ast.Call) -> None:
+        """Report the whole environment on its way to another machine."""
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        if (
+            not self.scope.script
+            and any(ENVIRONMENT in self._origins(part) for part in given)
+            and not is_near("", self.text)
+        ):
+            self.judge.blame("secrets.sent", self.command)
+
+    def _keeps(self, file: ast.expr) -> None:
+        """Note what was fetched into a file, in case the text runs it afterwards."""
+        for opened in (file, *self.origins.bound(file)) if self.origins is not None else ():
+            if isinstance(opened, ast.Call) and opened.args:
+                path = self.values.text(opened.args[0])
+                if HOLE not in path:
+                    self.scope.fetched[self.scope.absolute(path)] = ""
+
+    def _origins(self, node: ast.expr) -> set[str]:
+        return self.origins.of(node) if self.origins is not None else set()
+
+    def _unread(self, nodes: list[ast.expr]) -> None:
+        """Report what is started with text that nobody has read."""
+        if self.origins is not None and any(self.origins.of(node) & _UNREAD for node in nodes):
+            self.judge.blame("remote-code.pipe", self.command)
 
     def _word(self, node: ast.expr) -> Word:
         text = self.values.text(node).replace(_HOLE_NAME, HOLE)
@@ -169,17 +211,17 @@ class _Reader:
             args = [ast.Constant(HOLE)]
         handler = self._named(name)
         if handler is not None:
+            if name in RUN_LIST:
+                self._unread([word.value for word in call.keywords if word.arg == "input"])
+            elif name == "urllib.request.urlretrieve" and len(args) > 1:
+                self.scope.fetched[self.scope.absolute(self.values.text(args[1]))] = ""
             if args:
                 handler(args)
             return
         if name in ("exec", "eval", "compile", "builtins.exec", "builtins.eval"):
             self._code(args)
         elif name in NETWORK:
-            if not self.scope.script and any(
-                "os.environ" in ast.unparse(part)
-                for part in [*args, *(k.value for k in call.keywords)]
-            ):
-                self.judge.blame("secrets.sent", self.command)
+            self._sends(call)
         elif name in ("open", "io.open", "codecs.open") and args:
             self._open(call, args)
         elif (
@@ -187,8 +229,22 @@ class _Reader:
         ):
             if not isinstance(args[0], ast.Call):
                 self.judge.blame("process.kill-all", self.command)
+        elif name in UNPICKLES and args:
+            if NETWORK_TAG in self._origins(args[0]):
+                self.judge.blame("remote-code.pipe", self.command)
+        elif name == "runpy.run_path" and args:
+            if fetched(self.values.text(args[0]), self.scope) == "":
+                self.judge.blame("remote-code.downloaded", self.command)
+        elif name in ("glob.glob", "glob.iglob") and args:
+            # The names alone are no secret.
+            if "open(" in self.text or "read" in self.text:
+                self._read(args[0])
+        elif name in PRINTED and (args or name != "netrc.netrc" or "print" in self.text):
+            self.judge.blame("secrets.printed", self.command)
         elif isinstance(call.func, ast.Attribute):
             self._method(call, call.func, args)
+        elif args and name.rpartition(".")[2] in READERS:
+            self._read(args[0])
 
     def _named(self, name: str) -> Callable[[list[ast.expr]], None] | None:
         if name in DELETE_ONE:
@@ -232,6 +288,7 @@ class _Reader:
         )
 
     def _shell(self, node: ast.expr) -> None:
+        self._unread([node])
         word = self._word(node)
         self.judge.run_text(word.text, self.command.origin.vague(), self.scope.copy())
 
@@ -319,14 +376,11 @@ class _Reader:
         source = ast.unparse(args[0])
         text = self.values.text(args[0])
         named = _READ_SOURCE.search(source)
-        if named:
+        if named and fetched(named.group(1), self.scope) == "":
+            self.judge.blame("remote-code.downloaded", self.command)
+        elif named:
             run_file(named.group(1), self.command, self.judge, kind="python", args=[])
-        if any(
-            word in source for word in ("urlopen", "requests.", "httpx.", "recv(", "http.client")
-        ) or any(
-            word in source
-            for word in ("b64decode", "fromhex", "unhexlify", "decompress", "rot13", "loads")
-        ):
+        if self._origins(args[0]) & _UNREAD:
             self.judge.blame("remote-code.pipe", self.command)
         if HOLE not in text and _HOLE_NAME not in text and text != self.text:
             self.judge.depth += 1
@@ -340,11 +394,19 @@ class _Reader:
             self._delete(func.value, recursive=False)
         elif attr in ("write_text", "write_bytes", "touch", "mkdir"):
             self._write(func.value)
+            if args and NETWORK_TAG in self._origins(args[0]):
+                self.scope.fetched[self.scope.absolute(self.values.text(func.value))] = ""
             empty = [isinstance(arg, ast.Constant) and not arg.value for arg in args]
             if empty == [True] and not self.scope.script:
                 self.judge.blame("delete.emptied", self.command)
         elif attr in ("read_text", "read_bytes"):
             self._read(func.value)
+        elif attr in READERS and args:
+            self._read(args[0])
+        elif attr in SENDERS:
+            self._sends(call)
+        elif attr == "write" and args and NETWORK_TAG in self._origins(args[0]):
+            self._keeps(func.value)
         elif attr == "open" and self.values.text(func.value) != HOLE:
             self._open(call, [func.value, *args])
         elif attr in ("rename", "replace") and len(args) == 1:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from hermes.safety.shell.command import program_name
+from hermes.safety.shell.interpreters.application_shells import FRONTS
 from hermes.safety.shell.interpreters.scripts import judge_script
 from hermes.safety.shell.interpreters.source import find_source
 from hermes.safety.shell.interpreters.strings import STRINGS
 from hermes.safety.shell.interpreters.tcl import judge_tcl
+from hermes.safety.shell.opening import run_words
 from hermes.safety.shell.shells import fetched, note_stream
 from hermes.safety.shell.stream import ANYTHING, Stream
 from hermes.safety.shell.tables import names
@@ -30,11 +34,29 @@ def _script(
 ) -> Callable[[Command, Judge], Stream | None]:
     def run(command: Command, judge: Judge) -> Stream | None:
         source = find_source(command, judge, inline=inline, valued=valued, long=long)
-        if source is not None:
+        if source is not None and not _only_checks(command, source.text):
             judge_script(source.text, command, judge)
         return None
 
     return run
+
+
+_CHECKS = {"ruby": "-c", "perl": "-c", "php": "-l", "node": "-c --check", "lua": ""}
+_AT_ONCE = re.compile(r"\b(?:BEGIN|CHECK|INIT|UNITCHECK|use)\b")
+
+
+def _only_checks(command: Command, text: str) -> bool:
+    """`ruby -c`: a look at the syntax, after which only what runs at once has run."""
+    options = _CHECKS.get(command.name, "").split()
+    return any(option in command.args for option in options) and not _AT_ONCE.search(text)
+
+
+def _ruby(command: Command, judge: Judge) -> Stream | None:
+    if "-run" in command.args and "httpd" in command.args:
+        near = any(arg.endswith(("127.0.0.1", "localhost")) for arg in command.args)
+        if not near:
+            judge.blame("network.listener", command)
+    return _script("e", "IrEKC")(command, judge)
 
 
 def _tcl(command: Command, judge: Judge) -> Stream | None:
@@ -51,6 +73,9 @@ def _files(command: Command, judge: Judge) -> Stream | None:
         for word in words[1:]:
             judge_script(word.text, command, judge, "node")
         return ANYTHING
+    for word, following in pairwise(command.words):
+        if word.text in ("-e", "--eval", "-e=") and not command.name.startswith(("g", "c")):
+            judge_script(following.text, command, judge, _language(command.name))
     for word in words:
         text = fetched(word.text, command.scope) if _SOURCE.search(word.text) else None
         if text:
@@ -69,14 +94,10 @@ def _language(name: str) -> str:
     return {"rb": "ruby", "pl": "perl", "php": "php", "jl": "julia", "go": "go"}.get(suffix, "c")
 
 
-def _runner(option: tuple[str, ...], language: str, *subs: str) -> Callable[..., Stream | None]:
-    """A framework's tool that runs code in the application: `rails runner CODE`."""
+def _runner(option: tuple[str, ...], language: str) -> Callable[..., Stream | None]:
+    """A build tool that runs code in the project: `mix run -e CODE`."""
 
     def run(command: Command, judge: Judge) -> Stream | None:
-        operands = command.operands
-        if subs and operands and operands[0].text in subs:
-            for word in operands[1:2]:
-                judge_script(word.text, command, judge, language)
         words = command.words
         for index, word in enumerate(words):
             name, equals, value = word.text.partition("=")
@@ -89,15 +110,15 @@ def _runner(option: tuple[str, ...], language: str, *subs: str) -> Callable[...,
 
 
 def _php(command: Command, judge: Judge) -> Stream | None:
-    for word in command.words:
-        if word.text.startswith("--execute="):
-            judge_script(word.text[10:], command, judge)
+    operands = command.operands
+    if operands and program_name(operands[0].text) in FRONTS:
+        return run_words(command.words[command.words.index(operands[0]) :], command, judge)
     return _script("rBR", "cdfz", ("--run",))(command, judge)
 
 
 SCRIPTS: dict[str, Callable[[Command, Judge], Stream | None]] = {
     "perl": _script("eE", "IMmxCDVF0"),
-    "ruby": _script("e", "IrEKC"),
+    "ruby": _ruby,
     "node": _script("ep", "rC", ("--eval", "--print")),
     "nodejs": _script("ep", "rC", ("--eval", "--print")),
     "tsx": _script("ep", "", ("--eval",)),
@@ -113,9 +134,7 @@ SCRIPTS: dict[str, Callable[[Command, Judge], Stream | None]] = {
     "julia": _script("eE", "pLt", ("--eval",)),
     "groovy": _script("e", ""),
     "crystal": _script("e", ""),
-    "rails": _runner((), "ruby", "runner", "r"),
     "mix": _runner(("-e", "--eval"), "elixir"),
-    "artisan": _runner(("--execute",), "php"),
     **dict.fromkeys(
         names(
             "go gcc cc clang tcc g++ c++ clang++ rustc rust-script javac java "

@@ -14,10 +14,21 @@ from typing import TYPE_CHECKING
 import hermes.safety.shell.interpreters.code_names as known
 import hermes.safety.shell.interpreters.sql as sql
 from hermes.safety.shell.deleting import kind_of_delete
+from hermes.safety.shell.interpreters.code_origins import (
+    EVALUATES,
+    INCLUDES,
+    CodeOrigins,
+    sends_environment,
+)
 from hermes.safety.shell.interpreters.code_tokens import PART, marked, tokens_of
 from hermes.safety.shell.interpreters.code_values import Argument, CodeValues
 from hermes.safety.shell.interpreters.python_values import expand_home
-from hermes.safety.shell.interpreters.service_calls import STARTS, request_rule, service_rule
+from hermes.safety.shell.interpreters.service_calls import (
+    STARTS,
+    deletes_all,
+    request_rule,
+    service_rule,
+)
 from hermes.safety.shell.opening import literal, run_words
 from hermes.safety.shell.paths import is_credential, targets
 from hermes.safety.shell.places import judge_write
@@ -30,15 +41,18 @@ if TYPE_CHECKING:
 
 _STEPS_OF_A_SOURCE = 4
 _SHELL_TICKS = frozenset(("perl", "ruby", "php", "julia", "crystal"))
+# Of those that run text, the ones whose name hardly anything else has.
+_EVALUATES = EVALUATES - {"setTimeout", "assert", "evaluate"}
+_WATCHED = known.ALL | EVALUATES | INCLUDES
 _EACH = ([("name", "for")], [("name", "foreach")])
 _FORKS = re.compile(
     r"\bfork\s+while\s+fork|while\s*\(?\s*(?:1|true)\s*\)?\s*(?:\{|do)?[^}]*\bfork\b|"
-    r"fork\s+while\s+1|\bloop\s*(?:\{|do)\s*fork"
+    r"fork\s+while\s+1|\bloop\s*(?:\{|do)\s*fork|"
+    r"(?:while\s*\(\s*(?:1|true)\s*\)|for\s*\(\s*;\s*;\s*\))[^}]*\b(?:fork|spawn)\w*\("
 )
-_UNREAD = re.compile(
-    r"file_get_contents|curl_exec|base64|unpack|decode|atob|gzinflate|pack\(|get\(|open-uri|"
-    r"fetch\(|URI\.open|LWP|fromCharCode|hex"
-)
+_LOOPBACK = re.compile(r"[\"'](?:127\.\d+\.\d+\.\d+|localhost|\[?::1\]?)(?::\d+)?[\"']")
+_ALL_ADDRESSES = re.compile(r"[\"'](?:0\.0\.0\.0|\[?::\]?|\*)(?::\d+)?[\"']")
+_ADDRESS = re.compile(r"https?://|//")
 _PATH = re.compile(r"[/.]")
 _MODE = re.compile(r"[rwabxt+]+\Z")
 _WRITES = re.compile(r"O_WRONLY|O_RDWR|O_CREATE|O_TRUNC|O_APPEND")
@@ -58,21 +72,35 @@ class _Reader:
         self.judge = judge
         self.language = language
         self.values = CodeValues(self.tokens, command.scope, language)
+        # Files whose reading was looked at.
+        self.seen: set[str] = set()
 
     def read(self) -> None:
-        names = {
-            part for kind, token in self.tokens if kind == "name" for part in PART.split(token)
+        parts: dict[str, list[str]] = {}
+        named: list[tuple[int, str]] = []
+        ticks: list[str] = []
+        for index, (kind, token) in enumerate(self.tokens):
+            if kind == "name":
+                named.append((index, token))
+                if token not in parts:
+                    parts[token] = PART.split(token)
+            elif kind == "tick":
+                ticks.append(token)
+        self._whole({part for pieces in parts.values() for part in pieces})
+        # Most names are the source's own, and nobody asks what stands behind them.
+        telling = {
+            token
+            for token, pieces in parts.items()
+            if pieces[-1] in _WATCHED or pieces[-1].startswith(STARTS)
         }
-        self._whole(names)
-        ticks = any(kind == "tick" for kind, _ in self.tokens)
-        if not ticks and not names & known.ALL and not any(n.startswith(STARTS) for n in names):
+        if not ticks and not telling:
             return
         self.values.read_constants()
-        for index, (kind, token) in enumerate(self.tokens):
-            if kind == "tick":
-                self._tick(token)
-            elif kind == "name":
-                self._name(index, token)
+        for token in ticks:
+            self._tick(token)
+        for index, token in named:
+            if token in telling:
+                self._name(index, token, parts[token])
         if self.values.budget < 0:
             self._blame("text.too-complex")
 
@@ -84,17 +112,27 @@ class _Reader:
         )
         if connects and (runs or "Command::new" in text):
             self._blame("network.reverse-shell")
-        if _FORKS.search(text):
+        if ("fork" in text or "spawn" in text) and _FORKS.search(text):
             self._blame("process.fork-bomb")
-        if connects and re.search(r"\b(?:instance_)?eval\b", text):
+        self.origins = CodeOrigins(text, self.values.statements)
+        if names & _EVALUATES and (connects or self.origins.any):
             self._blame("remote-code.pipe")
-        if re.search(r"\beval\b", text) and _UNREAD.search(text):
-            self._blame("remote-code.pipe")
-        if names & known.LISTEN:
+        if names & known.LISTEN and self._listens(names):
             self._blame("network.listener")
-        rule = request_rule(text)
+        lowered = text.lower()
+        if "env" in lowered and sends_environment(text):
+            self._blame("secrets.sent")
+        if ("delete" in lowered or "destroy" in lowered) and deletes_all(text):
+            self._blame("database.empty")
+        rule = request_rule(text) if "delete" in lowered else None
         if rule:
             self._blame(rule)
+
+    def _listens(self, names: set[str]) -> bool:
+        """Whether others can reach what is listened on; a server alone listens to nobody."""
+        if "createServer" in names and "listen" not in names:
+            return False
+        return not _LOOPBACK.search(self.text) or _ALL_ADDRESSES.search(self.text) is not None
 
     def _blame(self, rule: str) -> None:
         self.judge.blame(rule, self.command)
@@ -105,11 +143,12 @@ class _Reader:
         inner = token[1:-1] if token[0] == "`" else re.sub(r"^(qx|%x)", "", token)[1:-1]
         self._shell(self.values.fill(inner))
 
-    def _name(self, index: int, token: str) -> None:
-        parts = PART.split(token)
+    def _name(self, index: int, token: str, parts: list[str]) -> None:
         owner, last = (parts[-2] if len(parts) > 1 else ""), parts[-1]
         if last.startswith(STARTS):
             self._service(index, last)
+        if last in EVALUATES or last in INCLUDES:
+            self._includes(index, owner, last)
         if last in known.DELETE_TREE:
             args = self.values.arguments(index + 1)
             paths = [arg.text for arg in args if arg.text] or [self.values.receiver(index)]
@@ -152,6 +191,18 @@ class _Reader:
             args = [arg.text for arg in self.values.arguments(index + 1)]
             if any(arg.startswith("-1") for arg in args[:2]):
                 self._blame("process.kill-all")
+
+    def _includes(self, index: int, owner: str, last: str) -> None:
+        """Code that is run from an address, or out of what was fetched or decoded."""
+        if last in INCLUDES and owner:
+            return
+        args = self.values.arguments(index + 1)[:2]
+        if (last in INCLUDES and any(_ADDRESS.match(arg.text) for arg in args[:1])) or any(
+            self.origins.unread(arg.tokens) for arg in args
+        ):
+            self._blame("remote-code.pipe")
+        elif last in INCLUDES:
+            self._read([arg.text for arg in args[:1]])
 
     def _service(self, index: int, last: str) -> None:
         args = self.values.arguments(index + 1)
@@ -196,6 +247,8 @@ class _Reader:
         elif last == "run" and self.language in _SHELL_TICKS:
             return
         elif args:
+            if any(self.origins.unread(arg.tokens) for arg in args):
+                self._blame("remote-code.pipe")
             self._run([item for arg in args for item in arg.items])
 
     def _chain(self, index: int) -> None:
@@ -269,6 +322,9 @@ class _Reader:
     def _read(self, args: list[str]) -> None:
         scope = self.command.scope
         for arg in args:
+            if arg in self.seen:
+                continue
+            self.seen.add(arg)
             word = literal(expand_home(arg, scope), self.command)
             if any(is_credential(path, scope) for path in targets(word, scope)):
                 self._blame("secrets.read")

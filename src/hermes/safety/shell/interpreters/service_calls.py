@@ -43,11 +43,19 @@ _HTTP_DELETE = re.compile(
 )
 _CLIENT = re.compile(
     r"\b(?:fetch|axios|got|request|requests|httpx|aiohttp|urllib|urllib3|Net::HTTP|HTTParty|Faraday|"
-    r"RestClient|LWP|HTTP::|curl_|Guzzle\w*|XMLHttpRequest|http|https|undici|superagent|ky|reqwest|"
+    r"RestClient|LWP|HTTP::|curl_|Guzzle\w*|XMLHttpRequest|https?(?!:)|undici|superagent|ky|reqwest|"
     r"HttpClient|OkHttp\w*|HTTPoison|Req|httr)\b"
 )
 _URL = re.compile(r"https?://([^/\s'\"`?]+)")
-_ALL_OBJECTS = re.compile(r"\.objects\.(?:all\(\)|filter\(\))\s*\.delete\(\)")
+_ALL_OBJECTS = re.compile(
+    r"\.objects(?:\(\)|\.(?:all|filter)\(\))?\s*\.(?:_raw_)?delete\(|"
+    r"\.query(?:\(\s*\w*\s*\))?\s*\.delete\(|(?:::|->)query\(\)\s*->delete\(\)|"
+    r"\btable\([^)]*\)\s*(?:->|\.)delete\(\)|::all\(\)\s*->(?:each->|map->)?delete\(|"
+    r"::whereNotNull\([^)]*\)->delete\(\)|\.all\.each\s*(?:\(&:|\{[^}]*\.)(?:destroy|delete)|"
+    r"\.objects(?:\.all\(\))?\s*\.update\(|\.delete\(\)\s*\.from\(|\.all\(\)\.delete\("
+)
+_PATH_ARGUMENT = re.compile(r"\s*[\"'`]/\w[\w/.$#{}-]*[\"'`]")
+_LOCALHOST = re.compile(r"localhost|127\.0\.0\.1")
 _NEAR = re.compile(
     r"(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::1\]|[\w-]+\.(?:local|localhost|test))(?::\d+)?\Z"
 )
@@ -84,7 +92,7 @@ def service_rule(name: str, arguments: str, source: str) -> str | None:
         source: The whole source, which says what it works with.
     """
     if name in _EMPTIES:
-        return "database.empty"
+        return None if _is_filtered(name, arguments, source) else "database.empty"
     if name in _DROPS:
         return "database.drop"
     if name == "truncate":
@@ -96,8 +104,10 @@ def service_rule(name: str, arguments: str, source: str) -> str | None:
         return "service.destroyed"
     if name == "delete":
         if _URL.search(arguments) or (_asks_others(source)):
-            return None if _is_near(arguments, source) else "service.deleted-by-request"
-        if _deletes_all(source):
+            return None if is_near(arguments, source) else "service.deleted-by-request"
+        if _PATH_ARGUMENT.match(arguments) and _CLIENT.search(source):
+            return None if _LOCALHOST.search(source) else "service.deleted-by-request"
+        if deletes_all(source):
             return "database.empty"
     if name == "remove":
         whole = not arguments.strip() or arguments.startswith(("force", "v="))
@@ -109,18 +119,27 @@ def service_rule(name: str, arguments: str, source: str) -> str | None:
     return None
 
 
+def _is_filtered(name: str, arguments: str, source: str) -> bool:
+    """Whether every call by this name takes what a condition has chosen."""
+    if "where" in arguments:
+        return True
+    called = len(re.findall(rf"\b{name}\b", source))
+    return called == len(re.findall(rf"\bwhere\([^)]+\)(?:\.\w+(?:\([^)]*\))?)*\.{name}\b", source))
+
+
 def request_rule(source: str) -> str | None:
     """The rule that a request spelled out in a source meets: `fetch(url, {method: "DELETE"})`."""
     if not _HTTP_DELETE.search(source) or not _CLIENT.search(source):
         return None
-    return None if _is_near("", source) else "service.deleted-by-request"
+    return None if is_near("", source) else "service.deleted-by-request"
 
 
 def _stores(name: str, source: str) -> bool:
     return name != "destroy" or "truncate" in source or "where" in source
 
 
-def _is_near(arguments: str, source: str) -> bool:
+def is_near(arguments: str, source: str) -> bool:
+    """Whether every address that a call or its source names is of this machine."""
     hosts = tuple(_URL.findall(arguments)) or _hosts(source)
     return bool(hosts) and all(_NEAR.match(host) for host in hosts)
 
@@ -139,7 +158,8 @@ def _asks_others(source: str) -> bool:
 
 
 @lru_cache(maxsize=4)
-def _deletes_all(source: str) -> bool:
+def deletes_all(source: str) -> bool:
+    """Whether a source deletes or changes each of the things that an application keeps."""
     return _ALL_OBJECTS.search(source) is not None
 
 

@@ -11,7 +11,7 @@ from hermes.safety.shell.shells import fetched, note_stream, run_known
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
     from hermes.safety.shell.judge import Judge
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.word_building import Word
 
 _PYTHONS = frozenset(("python", "pypy", "ipython", "pythonw", "py"))
 _STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0"))
@@ -84,7 +84,7 @@ def _file_or_pipe(rest: list[Word], command: Command, judge: Judge) -> Source | 
         if known:
             return Source(known, None)
         if known is not None:
-            run_known(known, command, judge)
+            run_known(known, rest[0].text, command, judge)
         else:
             if command.scope.elevated:
                 judge.blame("system.elevated-script", command)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
     from hermes.safety.shell.judge import Judge
     from hermes.safety.shell.stream import Stream
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.word_building import Word
 
 _STRING = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'|`([^`]*)`")
 _CODE = names("-e -x -r -E -c -eval -run --eval --execute --run --expression -batch -code eval")

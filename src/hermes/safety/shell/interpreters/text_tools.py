@@ -1,4 +1,4 @@
-"""Filters and editors that can start a shell or write files: awk, sed, vim, ed."""
+"""Filters that can start a shell or write files: awk, sed, pagers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hermes.safety.shell.interpreters.python_values import expand_home
 from hermes.safety.shell.opening import literal
 from hermes.safety.shell.places import judge_write
 from hermes.safety.shell.scope import HOLE
-from hermes.safety.shell.stream import ANYTHING, DECODED, NETWORK, UNKNOWN, Stream
+from hermes.safety.shell.stream import ANYTHING, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,18 +34,6 @@ _SED_COMMAND = re.compile(
 _SED_NOTHING = re.compile(r"\s*(?:1,\$)?\s*d\s*;?\s*\Z")
 # What was matched, in the text that replaces it.
 _SED_FILLED = re.compile(r"(?<!\\)&|\\\d")
-_EX_SHELL = re.compile(
-    r"^[\s:%\d,.$']*(?:silent!?\s+|exe(?:cute)?\s+[\"']?|norm\w*\s+:?)*(?:r(?:ead)?\s*|"
-    r"w(?:rite)?\s*|terminal\s+|term\s+)?!\s*(.+)$"
-)
-# Every line deleted, none left.
-_EX_NOTHING = re.compile(
-    r"^[\s:]*(?:silent!?\s+)?(?:(?:%|,|1,\$|0,\$)\s*d(?:e(?:l(?:e(?:te?)?)?)?)?[\s_\"a-z]*|"
-    r"(?:norm(?:al)?!?\s+)?ggdG\s*|g/\^/d\s*|v/\\n/d\s*)$"
-)
-_EX_SYSTEM = re.compile(r"\bsystem(?:list)?\s*\(\s*['\"]([^'\"]*)['\"]")
-_EX_WRITE = re.compile(r"^[\s:%\d,.$]*(?:w(?:rite)?|sav(?:eas)?)!?\s+([^!\s]\S*)")
-_EX_LANGUAGE = re.compile(r"^\s*:?(py(?:thon)?3?|pyx?|lua|ruby|perl)\s+(.+)$", re.S)
 
 
 def _awk(command: Command, judge: Judge) -> Stream | None:
@@ -98,67 +86,10 @@ def _sed(command: Command, judge: Judge) -> Stream | None:
     return None
 
 
-def _editor(command: Command, judge: Judge) -> Stream | None:
-    words = command.words
-    for index, word in enumerate(words):
-        text = word.text
-        if text in ("-c", "--cmd", "-S", "-sc", "-esc", "-Esc") and index + 1 < len(words):
-            _ex(words[index + 1].text, command, judge)
-        elif text.startswith("+") and len(text) > 1:
-            _ex(text[1:], command, judge)
-    if command.stdin is not None and (command.name in ("ed", "ex") or command.has("-s", "-es")):
-        if command.stdin.text is not None:
-            for line in command.stdin.text.splitlines():
-                _ex(line, command, judge)
-        elif command.stdin.tags & {NETWORK, DECODED, UNKNOWN}:
-            judge.blame("remote-code.unknown-input", command)
-    return None
-
-
-def _ex(text: str, command: Command, judge: Judge) -> None:
-    for line in text.split("|") if "!" not in text else [text]:
-        if _EX_NOTHING.match(line):
-            judge.blame("delete.emptied", command)
-        found = _EX_SHELL.match(line)
-        if found:
-            _shell(found.group(1).rstrip("\"'"), command, judge)
-        for call in _EX_SYSTEM.finditer(line):
-            _shell(call.group(1), command, judge)
-        written = _EX_WRITE.match(line)
-        if written:
-            _write(written.group(1), command, judge)
-        language = _EX_LANGUAGE.match(line)
-        if language:
-            _language(language.group(1), language.group(2), command, judge)
-
-
-def _language(name: str, text: str, command: Command, judge: Judge) -> None:
-    if name.startswith("py"):
-        from hermes.safety.shell.interpreters.python_source import judge_source
-
-        judge_source(text, command, judge)
-    else:
-        from hermes.safety.shell.interpreters.scripts import judge_script
-
-        judge_script(text, command, judge, name)
-
-
 def _pager(command: Command, judge: Judge) -> Stream | None:
     for word in command.words[1:]:
         if word.text.startswith("+!"):
             _shell(word.text[2:], command, judge)
-    return None
-
-
-def _emacs(command: Command, judge: Judge) -> Stream | None:
-    for word in command.words[1:]:
-        for found in re.finditer(
-            r"\((?:shell-command(?:-to-string)?|call-process-shell-command)\s+\"([^\"]*)\"",
-            word.text,
-        ):
-            _shell(found.group(1), command, judge)
-        if re.search(r"\(delete-(?:directory|file)\b", word.text):
-            judge.blame("delete.unknown", command)
     return None
 
 
@@ -178,13 +109,5 @@ TEXT_TOOLS: dict[str, Callable[[Command, Judge], Stream | None]] = {
     "nawk": _awk,
     "sed": _sed,
     "gsed": _sed,
-    "vim": _editor,
-    "vi": _editor,
-    "nvim": _editor,
-    "view": _editor,
-    "gvim": _editor,
-    "ex": _editor,
-    "ed": _editor,
-    "emacs": _emacs,
     **dict.fromkeys(("less", "more", "most"), _pager),
 }

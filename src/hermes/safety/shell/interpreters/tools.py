@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from hermes.safety.shell.command import Command
     from hermes.safety.shell.judge import Judge
+    from hermes.safety.shell.word_building import Word
 
 _GIT_COMMANDS = re.compile(
     r"(?:core\.(?:editor|pager|sshcommand|fsmonitor|askpass|gitproxy)|diff\.external|"
@@ -177,7 +178,18 @@ def _osascript(command: Command, judge: Judge) -> Stream | None:
 
 def _tmux(command: Command, judge: Judge) -> Stream | None:
     """A terminal multiplexer types or starts what its last words say."""
-    words = [word for word in command.words[1:] if word.text not in ("Enter", "C-m")]
+    part: list[Word] = []
+    for word in command.words[1:]:
+        if word.text == ";":
+            _tmux_command(part, command, judge)
+            part = []
+        elif word.text not in ("Enter", "C-m"):
+            part.append(word)
+    _tmux_command(part, command, judge)
+    return ANYTHING
+
+
+def _tmux_command(words: list[Word], command: Command, judge: Judge) -> None:
     names = ("new", "split", "respawn", "run", "send", "if", "popup", "display-popup", "pipe")
     if words and words[0].text.startswith(names):
         for index, word in enumerate(words[1:], 1):
@@ -186,7 +198,6 @@ def _tmux(command: Command, judge: Judge) -> Stream | None:
             elif not word.text.startswith("-") and not words[index - 1].text.startswith("-"):
                 run_line(words[index:], command, judge)
                 break
-    return ANYTHING
 
 
 def _screen(command: Command, judge: Judge) -> Stream | None:

@@ -73,4 +73,4 @@ RULES_BY_PROGRAM: dict[str, tuple[Rule, ...]] = {}
 for _rule in RULES.values():
     for _program in _rule.programs:
         RULES_BY_PROGRAM[_program] = (*RULES_BY_PROGRAM.get(_program, ()), _rule)
-RULES_FOR_ANY: tuple[Rule, ...] = any_program.RULES
+RULES_FOR_ANY = tuple(rule for rule in any_program.RULES if not rule.programs)

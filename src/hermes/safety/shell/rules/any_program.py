@@ -17,11 +17,15 @@ if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
 
 # Looked for before anything else: a command without one of these meets none of the rules here.
+# The text is in small letters, and each way begins with a letter of its own: a pattern that minds
+# no case, or begins with a condition, is several times as slow.
 TELLING = re.compile(
     r"delet|destro|purge|terminat|wip|nuke|drop|deprov|decomm|unpub|yank|forget|obliter|erase|"
-    r"expunge|tear|undepl|undef|regist|flush|trunc|rm|remov|del|reset|prune|revok|disabl|clear|"
-    r"clean|gc|rollback|downgrad|down|expire|fresh|0\.0\.0\.0|\*|::|all|force|mode|-m|/dev/|stop|retire|deactiv|mutation",
-    re.I,
+    r"expunge|teardown|undepl|undef|deregist|unregist|flush|trunc|rm(?<=\brm)|remov(?<=\bremov)|"
+    r"del(?<=\bdel)(?:\b|prefix)|reset|prune|revok|disabl|clear|clean|gc(?<=\bgc)\b|rollback|"
+    r"down(?:\b|grad)|expire|fresh|0\.0\.0\.0|\*(?<=[ =]\*)(?:[ :]|\Z)|::(?<=[ =\[]::)|"
+    r"-all\b|_all\b|force|/dev/|stop|retire|deactiv|mutation|unlink|shred|uninstall|dismount|"
+    r"suspend|public-access|unprov"
 )
 
 _EVERYONE = re.compile(r"(?:\w+://)?(?:0\.0\.0\.0|\[?::\]?|\*|0)(?::\d+)?\Z")
@@ -59,8 +63,6 @@ _SET_ID = re.compile(r"(?:^|,)[ugoa]*[+=][rwxXt]*s|^0?[2467][0-7]{3}\Z")
 
 
 def _sets_id(command: Command) -> bool:
-    if command.name not in ("install", "ginstall", "mkdir", "rsync", "cp"):
-        return False
     values = command.values("-m", "--mode", "--chmod")
     return any(_SET_ID.search(value.text) for value in values)
 
@@ -160,6 +162,7 @@ RULES = (
     Rule(
         "permissions.set-uid-made",
         "It makes a program that runs with its owner's rights.",
+        programs="install ginstall mkdir rsync cp",
         when=_sets_id,
         matches=(
             "install -m 4755 x bin/x",

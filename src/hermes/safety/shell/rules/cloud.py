@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
 
 _CLOUD_VERB = re.compile(
-    r"^(?:delete|destroy|terminate|remove|purge|deregister|disable|detach|revoke|reset|stop|"
+    r"^(?:delete|destroy|terminate|remove|purge|deregister|disable|detach|revoke|reset|stop|deallocate|"
     r"deprovision|rb|rm|mv|"
     r"batch-delete|del|drop|schedule-key-deletion|modify-db|put-bucket-policy|put-bucket-acl|"
     r"create-access-key|create-user|"

@@ -51,13 +51,16 @@ def _framework(command: Command) -> bool:
             and "sqlflush" not in args
         )
     if name in ("manage", "django-admin", "manage.py"):
-        return texts[:1] in (["flush"], ["reset_db"])
+        undone = texts[:1] == ["migrate"] and texts[-1:] == ["zero"]
+        return undone or texts[:1] in (["flush"], ["reset_db"])
     if name == "prisma":
         return texts[:2] == ["migrate", "reset"] or (
             texts[:2] == ["db", "push"] and command.has("--force-reset", "--accept-data-loss")
         )
     if name == "alembic":
         return texts[:2] == ["downgrade", "base"]
+    if name == "console":
+        return "doctrine:fixtures:load" in args and "--append" not in args
     if name in ("php", "artisan", "sail"):
         return any(re.match(r"(?:migrate:(?:fresh|reset|refresh)|db:wipe)", arg) for arg in args)
     if name in ("sequelize", "sequelize-cli", "knex", "typeorm", "drizzle-kit"):
@@ -131,8 +134,7 @@ RULES = (
         "It drops or resets a whole application database.",
         programs=(
             "rails rake python manage manage.py django-admin prisma alembic php artisan sail "
-            "sequelize sequelize-cli knex "
-            "typeorm mix dotnet flask"
+            "console sequelize sequelize-cli knex typeorm mix dotnet flask"
         ),
         when=_framework,
         matches=(

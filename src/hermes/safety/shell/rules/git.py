@@ -11,7 +11,7 @@ from hermes.safety.shell.verdict import REFUSE
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.word_building import Word
 
 
 # A single name is a branch or a file; with a usual suffix it is a file.

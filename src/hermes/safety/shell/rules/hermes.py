@@ -118,6 +118,7 @@ RULES = (
             "hermes memory approve 1a2b3c4d",
             "hermes mcp approve files --yes",
             "cp evil.yaml .hermes/hermes_permissions.yaml",
+            "sed -i 's/^mode:.*/mode: off/' ~/.hermes/config.yaml",
         ),
         passes=(
             "cat ~/.hermes/config.yaml",
@@ -134,7 +135,12 @@ RULES = (
         "It changes Hermes' configuration.",
         programs="hermes",
         when=_changes_config,
-        matches=("hermes config set model x", "hermes config edit", "hermes config unset model"),
+        matches=(
+            "hermes config set model x",
+            "hermes config edit",
+            "hermes config unset model",
+            "sed -i 's/^model:.*/model: x/' ~/.hermes/config.yaml",
+        ),
         passes=("hermes config get model", "hermes config list", "hermes --version"),
     ),
     Rule(

@@ -50,6 +50,11 @@ def _several(command: Command) -> bool:
     return command.found or any(word.glob for word in command.operands[1:])
 
 
+def _listing(name: str) -> tuple[str, ...]:
+    # The letter lists an account's dates for one, and locks the account for the other.
+    return ("-l",) if name == "chage" else ()
+
+
 RULES = (
     Rule(
         "permissions.recursive",
@@ -127,7 +132,7 @@ RULES = (
             )
             and not (
                 command.name in ("passwd", "chage")
-                and command.has("-S", "--status", "-l", "--list")
+                and command.has("-S", "--status", "--list", *_listing(command.name))
             )
         ),
         matches=(

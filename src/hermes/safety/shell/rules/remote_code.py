@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _ADDRESS = re.compile(
     r"(?:[\w.-]+\s*@\s*)?(?:git\+|https?://|git://|(?:github|gitlab|bitbucket|gist):)"
 )
+_RUNNING = frozenset(("npx", "uvx", "bunx"))
 _INSTALLING = frozenset(("install", "i", "add", "run", "exec", "x", "dlx", "eval", "cache"))
 
 
@@ -27,6 +28,9 @@ def _runs_package(command: Command) -> bool:
         return texts[0] == "install" and command.has("--git")
     if command.name == "uv" and texts[0] in ("pip", "tool"):
         texts = texts[1:]
+    if command.name in _RUNNING or texts[:1] in (["exec"], ["x"], ["dlx"]):
+        # The first word is what runs; the others are for it to read.
+        texts = texts[:1] if command.name in _RUNNING else texts[1:2]
     given = [
         *texts,
         *(word.text for word in command.values("-e", "--editable", "--from", "-p", "--package")),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from hermes.safety.shell.naming import keeps_fields
 from hermes.safety.shell.paths import is_credential, targets
 from hermes.safety.shell.rules.model import Rule
 from hermes.safety.shell.stream import ARCHIVE, ENVIRONMENT, SECRET
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
+    from hermes.safety.shell.word_building import Word
 
 _LOCAL = re.compile(
     r"(?:https?://)?(?:[^/@]*@)?(?:localhost|127\.|\[::1\]|0\.0\.0\.0|host\.docker\.internal)"
@@ -89,6 +91,26 @@ _PRINTING: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 
 
+_SECRETS = re.compile(r"(?:\w+,)*secrets?(?:[/,.]|\Z)")
+_LABELS = re.compile(r"(?:name|wide)\Z")
+_VALUES = re.compile(r"\.(?:data|stringData)\b|\bindex\b|base64decode")
+_KEYS_OF_DATA = re.compile(r"range\s+(\$\w+)\s*,\s*(\$\w+)\s*:?=\s*\.data\s*\}\}(.*)", re.S)
+
+
+def _shows_values(word: Word) -> bool:
+    """Whether a form of output holds what is in a secret, not its name, type or keys alone."""
+    text = word.text
+    if _LABELS.match(text):
+        return False
+    form, sign, template = text.partition("=")
+    if not sign or form.endswith("-file"):
+        return True
+    found = _KEYS_OF_DATA.search(template)
+    if found:
+        return found.group(2) in found.group(3) or ".data" in found.group(3)
+    return bool(_VALUES.search(template)) or template.strip("{}") in (".", "@", "$", ".items")
+
+
 def _sends_secret(command: Command) -> bool:
     urls = [word for word in command.operands if word.text]
     if urls and all(_LOCAL.match(word.text) for word in urls):
@@ -144,7 +166,7 @@ def _prints_keys(command: Command) -> bool:
     texts = [word.text for word in command.operands]
     name = command.name
     if name == "gpg":
-        return command.has("--export-secret-keys", "--export-secret-subkeys", "--export-secret-key")
+        return any(flag.startswith("--export-secret") for flag in command.flags)
     if name == "security":
         return texts[:1] and texts[0] in (  # type: ignore[return-value]
             "find-generic-password",
@@ -182,8 +204,9 @@ def _prints_keys(command: Command) -> bool:
             return True
         return (
             texts[:1] == ["get"]
-            and any(t.startswith("secret") for t in texts[1:2])
-            and command.has("-o", "--output")
+            and any(_SECRETS.match(text) for text in texts[1:2])
+            and any(map(_shows_values, command.values("-o", "--output")))
+            and not keeps_fields(command)
         )
     if name == "vault":
         return texts[:1] == ["read"] or texts[:2] == ["kv", "get"]
@@ -306,6 +329,8 @@ RULES = (
             "gpg --list-keys",
             "gh auth status",
             "kubectl get secrets",
+            "kubectl get secret -o name",
+            "gpg --armor --export me@example.com",
             "git config --get user.name",
         ),
     ),

@@ -43,8 +43,8 @@ _STRONG = (
     "truncate shred rmi delprefix unprovision deleteall mdelete dropall removeall revoke"
 )
 _WEAK = (
-    "rm remove del reset prune disable clear clean gc rollback expire down rmr unlink stop retire "
-    "deactivate"
+    "rm remove del reset prune flush disable clear clean gc rollback expire down rmr unlink stop "
+    "retire deactivate"
 )
 # Weak verbs that need no noun after them.
 _TAKING = names("rm remove del rmr")
@@ -63,6 +63,7 @@ _FIRST_VERB = names(
     "search find history help version add create new set update apply edit import export copy cp "
     "install build test push pull sync login logout init plan preview diff validate check lint "
     "start open watch tail logs log render convert generate upgrade publish upload download fetch "
+    "routes about tree graph trace profile bench serve "
     "clone commit worker beat shell compile format fmt g generate migration scaffold make:migration"
 )
 _HARMLESS = re.compile(
@@ -78,11 +79,20 @@ _NOUN_WORDS = frozenset(
 _PLAIN_WORD = re.compile(r"[A-Za-z][\w:.-]*\Z")
 _PARTS = re.compile(r"[-_:.]|(?<=[a-z])(?=[A-Z])")
 _OPTION = re.compile(
-    r"--?(?:delete|destroy|purge|drop|wipe|nuke|erase)"
+    r"--?(?:delete|destroy|purge|drop|wipe|nuke|erase|unregister|obliterate)"
     r"(?:-(?:all|everything|data|database|db|cluster|volumes?|topics?|groups?|records?))?\Z"
+)
+_PATTERN = re.compile(
+    r"-[gkqtm]\Z|--?(?:grep|filter|pattern|match|query|search|name|names|tag|label|title|message|"
+    r"include|exclude|select|run|only|test|reason|description|comment|format|columns?|sort|type)\Z"
 )
 _DESTROYER = re.compile(r"(?:^|[-_])(?:nuke|wipe|destroy|purge|teardown)(?:$|[-_.])|\w{3}flush\Z")
 _MOST_WORDS = 5
+# Commands of PowerShell say in their first part what they do.
+_CMDLET = re.compile(
+    r"(?:Disable|Uninstall|Unregister|Dismount|Revoke|Reset|Suspend)-[A-Z]\w+\Z|"
+    r"Clear-(?!Host|Variable|History|Screen)[A-Z]\w+\Z"
+)
 # What these keep is worth keeping: any verb that takes away needs no noun.
 _KEEPERS = names(
     "borg borgmatic restic rustic duplicacy duplicity kopia tarsnap rdiff-backup bup zbackup attic "
@@ -102,14 +112,26 @@ def destroys(command: Command) -> bool:
     if (name in _EXEMPT and name not in _MANAGERS) or name.startswith(_LOOKING):
         return False
     args = command.args
+    if _CMDLET.match(command.words[0].text):
+        return True
     if _DESTROYER.search(name) and args not in ([], ["--version"], ["--help"], ["list"]):
         return not any(_HARMLESS.search(arg) for arg in args)
-    words = [word.text for word in command.operands[:_MOST_WORDS]]
-    options = not any(word in _FIRST_VERB for word in words[:2])
+    words = _words(command)
+    options = args[0] not in _FIRST_VERB and not any(word in _FIRST_VERB for word in words[1:2])
     found = _verb(words, alone=name in _KEEPERS) or (
         options and any(_OPTION.match(arg) for arg in args)
     )
     return found and not _HARMLESS.search(" ".join(words))
+
+
+def _words(command: Command) -> list[str]:
+    """The first operands, without those that an option takes for a pattern or a text."""
+    args = command.args
+    words = [word.text for word in command.operands[:_MOST_WORDS]]
+    for index, arg in enumerate(args[1:], 1):
+        if arg in words and _PATTERN.match(args[index - 1]):
+            words.remove(arg)
+    return words
 
 
 def _verb(words: list[str], *, alone: bool) -> bool:
@@ -119,7 +141,7 @@ def _verb(words: list[str], *, alone: bool) -> bool:
             before = ""
             continue
         lowered = text.lower()
-        if lowered in _FIRST_VERB:
+        if lowered in _FIRST_VERB or lowered.startswith("make:"):
             return False
         # A name that starts with a capital is a name: `generate migration DropTokens`.
         named = text[0].isupper() and not index

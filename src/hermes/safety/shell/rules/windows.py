@@ -12,7 +12,7 @@ from hermes.safety.shell.verdict import REFUSE
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.word_building import Word
 
 
 _PROFILE = re.compile(r"\$\{?PROFILE\b|Microsoft\.(?:PowerShell|VSCode)_profile\.ps1", re.I)
@@ -156,9 +156,12 @@ RULES = (
         "windows.mirrored",
         "It deletes at the target whatever the source does not have.",
         programs="robocopy",
-        when=lambda command: bool(_switches(command) & {"/mir", "/purge", "/mov", "/move"}),
+        when=lambda command: (
+            bool(_switches(command) & {"/mir", "/purge", "/mov", "/move"})
+            and "/l" not in _switches(command)
+        ),
         matches=("robocopy a b /MIR", "cmd /c robocopy a b /purge", "robocopy a b /MOVE"),
-        passes=("robocopy a b", "robocopy a b /E", "cmd /c copy a b"),
+        passes=("robocopy a b", "robocopy a b /E", "robocopy a b /L /MIR", "cmd /c copy a b"),
     ),
     Rule(
         "windows.disk",
