@@ -182,6 +182,86 @@ def test_at_a_timeout_everything_it_started_is_gone(place: Environment) -> None:
     assert eventually(lambda: count(place, "sleep 301") == 0)
 
 
+def test_the_end_of_one_command_is_not_the_end_of_the_next(place: Environment) -> None:
+    stopped = run(place, "trap '' TERM; sleep 0.4; sleep 3021", timeout=0.3)
+    after = run(place, "sleep 1.2; echo whole")
+    deaf = run(place, "sleep 3022", timeout=0.3)
+    again = run(place, "sleep 1.2; echo whole")
+
+    assert (stopped.ended, deaf.ended) == ("timeout", "timeout")
+    assert (after.exit_code, after.stdout) == (0, "whole\n")
+    assert (again.exit_code, again.stdout) == (0, "whole\n")
+
+
+def test_a_process_that_leaves_its_session_is_named_at_once(place: Environment) -> None:
+    for command in (
+        "setsid sleep 3101 >/dev/null 2>&1 &",
+        "setsid -f sleep 3102 >/dev/null 2>&1 || setsid sleep 3102 >/dev/null 2>&1 &",
+        "(setsid sleep 3103 & ) >/dev/null 2>&1",
+    ):
+        result = run(place, command)
+        assert result.background is not None, command
+        assert result.background_pids, command
+        result.background.kill("the test")
+        assert result.background.wait(10)
+
+    assert eventually(lambda: count(place, "sleep 310") == 0)
+
+
+def test_a_process_that_cleared_its_variables_is_known_all_the_same(place: Environment) -> None:
+    for command in (
+        "env -i sleep 3104 >/dev/null 2>&1 &",
+        "export HERMES_COMMAND=another; sleep 3105 >/dev/null 2>&1 &",
+    ):
+        left = run(place, command).background
+        assert left is not None, command
+        assert not left.wait(1.5), command
+        assert len(left.pids()) == 1, command
+        left.kill("the test")
+        assert left.wait(10)
+
+    assert eventually(lambda: count(place, "sleep 310") == 0)
+
+
+def test_what_is_left_running_began_when_its_command_did(place: Environment) -> None:
+    left = run(place, "sleep 3106 >/dev/null 2>&1 & sleep 1").background
+    ended = time.time()
+    assert left is not None
+    left.kill("the test")
+    assert left.wait(10)
+
+    assert left.started_at <= ended - 1
+
+
+def test_everything_can_be_said_in_order(place: Environment) -> None:
+    result = place.execute("cat; echo $A; pwd", 20, "/", {"A": "b"}, "in\n")
+
+    assert result.stdout == "in\nb\n/\n"
+
+
+def test_a_shell_can_be_opened_and_typed_into(place: Environment) -> None:
+    shell = place.open_shell()
+    shell.write(b"echo $((40 + 2))\n")
+    answered = shell.wait(20, until=lambda: "\n42" in shell.recent().replace("\r", ""))
+    shell.write(b"exit\n")
+
+    assert answered, shell.recent()
+    assert shell.wait(20)
+
+
+def test_folders_travel_there_and_back(place: Environment, tmp_path: Path) -> None:
+    (tmp_path / "sent/sub").mkdir(parents=True)
+    (tmp_path / "sent/sub/file").write_bytes(b"\xff\0")
+
+    first = place.upload(str(tmp_path / "sent"), "/tmp/hermes-there")
+    again = place.upload(str(tmp_path / "sent"), "/tmp/hermes-there")
+    place.download("/tmp/hermes-there", str(tmp_path / "back"))
+    run(place, "rm -r /tmp/hermes-there")
+
+    assert (first.files, again.files, again.unchanged) == (1, 0, 1)
+    assert (tmp_path / "back/hermes-there/sub/file").read_bytes() == b"\xff\0"
+
+
 def test_a_cancelled_command_ends(place: Environment) -> None:
     cancellation = Cancellation()
     threading.Timer(0.5, cancellation.cancel).start()

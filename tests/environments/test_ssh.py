@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -75,6 +76,37 @@ def test_folder_variables_and_functions_carry_over(ssh: SshEnvironment, tmp_path
 
     assert result.stdout == f"{tmp_path}\nit's 2\nlines\nhello\n"
     assert result.cwd == str(tmp_path)
+
+
+def test_a_process_that_nobody_owns_any_more_is_named_by_the_command_that_started_it(
+    ssh: SshEnvironment,
+) -> None:
+    ssh.execute("true", timeout=20)
+    for command in ("nohup setsid {} &", "nohup setsid {} >/dev/null 2>&1 </dev/null & disown",
+                    "env -i {} &"):  # fmt: skip
+        length = sleeping()
+        result = ssh.execute(command.format(f"sleep {length}"), timeout=20)
+
+        assert result.background is not None, command
+        assert len(result.background_pids) == 1, command
+        result.background.kill("the test")
+        assert eventually(lambda length=length: not running(f"sleep {length}"))  # type: ignore[misc]
+
+
+def test_nothing_escapes_the_end_of_the_task(ssh_host: SshHost) -> None:
+    if shutil.which("prlimit") is None:
+        pytest.skip("prlimit is not installed")
+    ssh = SshEnvironment(ssh_host.settings())
+    length = sleeping()
+    ssh.execute(f"env -i setsid -f sleep {length}", timeout=20)
+    other = sleeping()
+    ssh.start(f"env -i setsid -f sleep {other}")
+    there = eventually(lambda: bool(running(f"sleep {length}") and running(f"sleep {other}")))
+
+    ssh.cleanup()
+
+    assert there
+    assert eventually(lambda: not running(f"sleep {length}") and not running(f"sleep {other}"))
 
 
 def test_a_folder_for_one_command_does_not_stick(ssh: SshEnvironment, ssh_host: SshHost) -> None:

@@ -30,6 +30,35 @@ class TestWithAndWithoutRipgrep:
             "files_scanned": 2,
         }
 
+    def test_a_word_is_found_in_whatever_encoding(self, bench: Bench) -> None:
+        line = "Die Größe der Tür wird hier gemessen.\n"
+        make(bench.work, {name: line.encode(name) for name in ("latin-1", "utf-8", "utf-16-le")})
+
+        answer = bench("search_files", pattern="Größe")
+
+        shown = line.strip()
+        assert answer == {
+            "matches": f"latin-1:1: {shown}\nutf-16-le:1: {shown}\nutf-8:1: {shown}",
+            "total_matches": 3,
+            "files_matched": 3,
+            "files_scanned": 3,
+        }
+
+    def test_a_file_is_called_as_it_was_asked_for(self, bench: Bench) -> None:
+        make(bench.work, {"sub/real.txt": "needle\n"})
+        (bench.work / "link").symlink_to("sub/real.txt")
+
+        assert bench("search_files", pattern="needle", path="link")["matches"] == "link:1: needle"
+
+    @pytest.mark.parametrize("pattern", ["a\0b", "\ud800", "\\x00", "[\\x00]"])
+    def test_what_no_text_has_is_no_pattern(self, bench: Bench, pattern: str) -> None:
+        make(bench.work, {"a": "needle\n"})
+
+        answer = bench("search_files", pattern=pattern)
+
+        assert "error" in answer or answer["total_matches"] == 0
+        assert "failed" not in answer.get("error", "")
+
     def test_lines_around_are_marked(self, bench: Bench) -> None:
         make(bench.work, {"a": "1\n2\nneedle\n4\n5\n6\n7\nneedle\n"})
 

@@ -22,11 +22,11 @@ def judged(
     earlier commands left, with those of this call, and with what it is given to read."""
     from hermes.environments.tasks import environment_so_far
 
-    lines: list[str] = []
     so_far = environment_so_far(ctx)
-    definitions = getattr(so_far, "definitions", "")
-    if definitions:
-        lines.append(definitions)
+    definitions = so_far.definitions if so_far is not None else ""
+    if not (definitions or env or stdin or ctx.task.env):
+        return command
+    lines = [definitions] if definitions else []
     used = {
         name: value
         for name, value in ctx.task.env.items()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hermes.core.context import ToolContext
-    from hermes.environments.protocol import CommandResult
+    from hermes.environments.results import CommandResult
 
 # How many characters of each stream the model sees; more of the end, where the outcome is.
 SHOWN = 30_000

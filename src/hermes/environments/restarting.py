@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from hermes.core.context import Cancellation
 from hermes.core.errors import HermesError
-from hermes.environments.protocol import OUTSIDE
+from hermes.environments.beside import OUTSIDE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from hermes.environments.protocol import Background
+    from hermes.environments.beside import Background
 
 FIRST_SECONDS = 1.0
 LONGEST_SECONDS = 30.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,6 +43,10 @@ class Shared:
         self.spill_folder = spill_folder
         self.ansi = ansi
         self.idle_seconds = idle_seconds
+
+    def passed_on(self) -> dict[str, str]:
+        """Those of our own variables that are named, as they are now."""
+        return {name: os.environ[name] for name in self.passed if name in os.environ}
 
     def named(self, place: str, begin: str) -> str:
         """A place where commands begin in `begin`, by the workspace's name where it lies in that.

@@ -12,6 +12,8 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from hermes.environments.variables import MARK
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -21,8 +23,8 @@ TEXT_FILE = 8
 # The system takes no longer argument than 128 KB.
 LONGEST_ARGUMENT = 100_000
 
-# Not the task's: the shell makes them for each command.
-_VOLATILE = frozenset({"_", "SHLVL", "PWD", "BASHOPTS", "SHELLOPTS", "BASH_EXECUTION_STRING"})
+# Not the task's: they are made for each command.
+_VOLATILE = frozenset({"_", "SHLVL", "PWD", "BASHOPTS", "SHELLOPTS", "BASH_EXECUTION_STRING", MARK})
 _PRIVATE = "__hermes"
 
 _DECLARED = re.compile(

@@ -6,8 +6,6 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from hermes.core.context import ToolContext
     from hermes.environments.backends import Setting
     from hermes.environments.protocol import Environment
@@ -32,9 +30,7 @@ def environment_so_far(ctx: ToolContext) -> Environment | None:
 
 def note_folder(ctx: ToolContext, environment: Environment) -> None:
     """Let the rest of Hermes know where the next command runs, by the name that it has here."""
-    here: Callable[[str], str] | None = getattr(environment, "here", None)
-    folder = environment.cwd
-    ctx.task.state["cwd"] = folder if here is None else here(folder)
+    ctx.task.state["cwd"] = environment.here(environment.cwd)
 
 
 def restarts_of(ctx: ToolContext) -> Restarts:

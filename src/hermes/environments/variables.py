@@ -10,6 +10,8 @@ from hermes.runtime.child_environment import child_environment
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+# All processes of a command have it, and are found by it.
+MARK = "HERMES_COMMAND"
 # Where tools and libraries are, and how text and time are shown: places, no secrets.
 _PLACES = (
     "TZ", "COLUMNS", "LINES", "HOSTNAME",
@@ -77,10 +79,17 @@ def command_environment(
         env["TERM"] = "xterm-256color"
     else:
         env.update(UNATTENDED)
-    for name, setting in task_env.items():
-        if setting is None:
+    env = settled(env, task_env)
+    env.update(extra or {})
+    return env
+
+
+def settled(given: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
+    """Variables with some changes, of which None takes one away."""
+    env = dict(given)
+    for name, value in changes.items():
+        if value is None:
             env.pop(name, None)
         else:
-            env[name] = setting
-    env.update(extra or {})
+            env[name] = value
     return env

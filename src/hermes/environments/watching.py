@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hermes.environments.protocol import Background
+    from hermes.environments.beside import Background
 
 _LITTLE = 200 * 1024 * 1024
 _PERCENT = 0.01

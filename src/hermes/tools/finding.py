@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from hermes.core import ToolContext, ToolError, tool
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from hermes.files.search import Found
     from hermes.runtime.disk import Disk, Status
 
 
@@ -102,11 +104,9 @@ def search_files(
         by_file=output != "content",
         watch=watch,
     )
-    notes = list(reports.nothing_found(found, pattern, glob, literal=literal))
-    if not pattern.isascii():
-        notes.append(
-            "beyond ASCII only UTF-8 files, and those with a byte-order mark, were searched"
-        )
+    if status.kind == "file":
+        _rename(found, os.path.basename(path.rstrip("/")))
+    notes = reports.nothing_found(found, pattern, glob, literal=literal)
     return reports.content_report(
         found, output, lead, offset=offset, limit=limit, watch=watch, notes=notes
     )
@@ -194,6 +194,12 @@ def _readable(ctx: ToolContext, disk: Disk) -> Callable[[str], bool]:
         return True
 
     return readable
+
+
+def _rename(found: Found, name: str) -> None:
+    """Call the one file that was searched by the name that it was asked for by, be it a link's."""
+    found.counts = dict(zip([name], found.counts.values(), strict=False))
+    found.lines = dict(zip([name], found.lines.values(), strict=False))
 
 
 def _lead(path: str, *, folder: bool) -> str:

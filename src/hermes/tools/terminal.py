@@ -69,9 +69,10 @@ def _typed(ctx: ToolContext, name: str, more: str = "") -> str:
 def _folder(arguments: Mapping[str, Any], ctx: ToolContext) -> str:
     import os
 
-    return os.path.normpath(
-        os.path.join(ctx.cwd, os.path.expanduser(arguments.get("workdir") or ""))
-    )
+    workdir = arguments.get("workdir")
+    if not workdir:
+        return os.path.normpath(ctx.cwd)
+    return os.path.normpath(os.path.join(ctx.cwd, os.path.expanduser(workdir)))
 
 
 @tool(

@@ -35,6 +35,7 @@ class Folders:
         self.broken = ""
         self.labels: dict[str, dict[str, str]] = {}
         self.home: Path | None = None
+        self.path = os.environ["PATH"]
 
     def create(
         self, *, image: str, snapshot: str, seconds: float, labels: Mapping[str, str]
@@ -49,7 +50,7 @@ class Folders:
 
     def run(self, command: str, *, seconds: float) -> str:
         assert self.home is not None
-        env = {"PATH": os.environ["PATH"], "HOME": str(self.home)}
+        env = {"PATH": self.path, "HOME": str(self.home)}
         done = subprocess.run(
             ["sh", "-c", command], env=env, cwd=self.home, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds,
@@ -207,13 +208,76 @@ def test_another_image_means_a_new_sandbox_and_a_note(service: Folders) -> None:
     assert service.made[-1] == ("two", "")
 
 
-def test_there_are_no_terminals_and_that_is_said(service: Folders) -> None:
+def test_a_question_on_a_terminal_can_be_answered(service: Folders) -> None:
     place = made(service)
 
-    with pytest.raises(ToolError, match="no terminals"):
-        place.execute("true", timeout=5, pty=True)
-    with pytest.raises(ToolError, match="no terminals"):
+    asked = place.execute("printf 'Your name? '; read x; test -t 0 && echo hi $x", 30, pty=True)
+    assert asked.background is not None
+    asked.background.write(b"word\n")
+    ended = asked.background.wait(20)
+    said = asked.background.recent()
+    plain = place.execute("test -t 1 && exit 7", timeout=20, pty=True)
+    typed = place.execute("read x; echo got $x", timeout=20, stdin="early\n", pty=True)
+    place.cleanup()
+
+    assert (asked.ended, asked.prompt) == ("needs input", "Your name?")
+    assert ended
+    assert "hi word" in said
+    assert (plain.ended, plain.exit_code) == ("exited", 7)
+    assert "got early" in typed.stdout
+
+
+def test_where_no_terminal_can_be_had_one_line_says_so(service: Folders, tmp_path: Path) -> None:
+    place = made(service)
+    tools = tmp_path / "few"
+    tools.mkdir()
+    for name in (
+        "sh",
+        "bash",
+        "cat",
+        "grep",
+        "mkdir",
+        "mkfifo",
+        "rm",
+        "head",
+        "wc",
+        "tr",
+        "base64",
+    ):
+        found = shutil.which(name)
+        assert found is not None
+        (tools / name).symlink_to(found)
+    service.path = str(tools)
+
+    with pytest.raises(ToolError, match="neither script nor python3"):
         place.start("true", pty=True)
+
+
+def test_what_is_printed_is_shown_meanwhile_and_nothing_twice(service: Folders) -> None:
+    place = made(service)
+    shown: list[tuple[float, str]] = []
+    command = "echo one; echo two >&2; while [ ! -e go ]; do sleep 0.1; done; echo three"
+
+    def show(text: str) -> None:
+        shown.append((time.monotonic(), text))
+        assert service.home is not None
+        (service.home / "go").touch()
+
+    result = place.execute(command, timeout=30, on_output=show)
+
+    assert result.exit_code == 0
+    assert sorted("".join(text for _, text in shown).split()) == ["one", "three", "two"]
+    assert "three" not in shown[0][1]
+
+
+def test_of_a_flood_the_end_is_shown(service: Folders) -> None:
+    shown: list[str] = []
+
+    result = made(service).execute("seq 20000", timeout=30, on_output=shown.append)
+
+    assert result.output.total > 100_000
+    assert shown[-1].endswith("20000\n")
+    assert len("".join(shown)) < 20_000
 
 
 def test_a_command_runs_beside_others(service: Folders) -> None:

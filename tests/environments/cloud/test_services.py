@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -38,6 +39,11 @@ def tried(provider: Provider, image: str = "some/image") -> None:
     beside.write(b"word\n")
     ended = beside.wait(30)
     log = beside.log(0)[0]
+    shown = _shown(place)
+    asked = place.execute("printf 'Go on? '; read x; test -t 0 && echo got $x", 30, pty=True)
+    assert asked.background is not None
+    asked.background.write(b"yes\n")
+    answered = asked.background.wait(30) and asked.background.recent()
     place.cleanup()
 
     assert (first.exit_code, first.stdout, first.stderr) == (3, "out\n", "err\n")
@@ -45,8 +51,29 @@ def tried(provider: Provider, image: str = "some/image") -> None:
     assert first.notes == second.notes == []
     assert (long.output.total, long.stdout[-7:]) == (4_788_895, "700000\n")
     assert (ended, beside.exit_code, log) == (True, 4, "1\ngot word\n")
+    assert "".join(shown).split() == ["begun", "over"]
+    assert "over" not in shown[0]
+    assert asked.prompt == "Go on?"
+    assert answered
+    assert "got yes" in answered
     if long.spill is not None:
         os.unlink(long.spill)
+
+
+def _shown(place: CloudEnvironment) -> list[str]:
+    """What is shown of a command that ends when something of it was."""
+    shown: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        go = os.path.join(folder, "go")
+
+        def show(text: str) -> None:
+            shown.append(text)
+            with open(go, "w", encoding="ascii"):
+                pass
+
+        command = f"echo begun; while [ ! -e {go} ]; do sleep 0.1; done; echo over"
+        place.execute(command, timeout=60, on_output=show)
+    return shown
 
 
 def test_vercel_makes_runs_saves_and_deletes() -> None:

@@ -4,8 +4,10 @@
     deadline.py        how much of a sandbox's life is left
     life.py            one sandbox after the other, saved before its end
     saved.py           the last snapshot of a task, remembered on disk
-    background.py      a command beside others, whose log is a file there
+    shell.py           what the shell there is asked
     wrapping.py        commands and what comes of them, as one text there and one back
+    live.py            what a command prints, shown while it runs
+    starting.py        a command beside others; background.py: whose log is a file there
     environment.py     `CloudEnvironment`, the same for all services
 
     modal.py, daytona.py, vercel.py     the services, by their own libraries (extras)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hermes.core.context import Cancellation
-    from hermes.environments.protocol import State
+    from hermes.environments.beside import State
 
     # Runs a short script there and gives what it prints.
     Ask = Callable[[str], str]
@@ -34,26 +34,6 @@ p=$({marked} | tr '\\n' ,)
 printf '%s|%s|%s|' "$(cat code 2>/dev/null)" "$p" "$(wc -c <log)"
 tail -c +{start} log | head -c {limit} | base64
 """
-
-
-def beginning(folder: str, words: str, before: str, given: str) -> str:
-    """The script that starts `words`, with a folder of its own for log, input and exit code.
-
-    It prints the process id, or that the folder to start in is not there. `before` enters that and
-    sets the variables; `given` is a file to read, or empty for a pipe that can be written to.
-    """
-    inner = (
-        f"{words} <{given or 'in'} >log 2>&1; echo $? >code.new; mv code.new code; "
-        "[ ! -e hold ] || kill $(cat hold) 2>/dev/null"
-    )
-    # Whoever holds the pipe open keeps its reader from the end of its input.
-    hold = "" if given else "mkfifo in; (exec 3<>in; exec sleep 2147483647) & echo $! >hold\n"
-    return (
-        f"D={quoted(folder)}; export D; X=$(command -v setsid)\n{before}"
-        f'mkdir -p "$D" && cd "$D" && : >log || exit 97\n'
-        f"exec </dev/null >pid 2>/dev/null\n{hold}"
-        f"$X sh -c {quoted(inner)} >/dev/null 2>&1 & echo $!; exec >&-\n"
-    )
 
 
 class CloudBackground:
@@ -197,6 +177,9 @@ class CloudBackground:
         if self.state == "running":
             self.look()
         return self._pids if self.state == "running" else []
+
+    def discard(self) -> None:
+        """Its log is in the sandbox, and goes with it."""
 
     def ports(self) -> list[str]:
         """Where they listen there, as `address:port`."""

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from hermes.environments.owning import is_stale
-from hermes.environments.protocol import PlaceError
+from hermes.environments.results import PlaceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

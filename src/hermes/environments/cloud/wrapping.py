@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import hermes.environments.shell_state as shell_state
 from hermes.environments.far.scripts import quoted, settings
-from hermes.environments.protocol import PlaceError
+from hermes.environments.results import PlaceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,7 @@ MOST_WHOLE = 32_000_000
 MOST_SENT = 60_000
 
 _BEFORE = """
-d=$(mktemp -d) || exit 97
+mkdir -m 700 "$d" || exit 97
 trap 'rm -rf "$d"' EXIT
 : >"$d/s"
 """
@@ -84,13 +84,18 @@ def asked(
     script = shell_state.wrapped(bash=bash, keep=keep)
     limit = max(1, round(seconds))
     return (
-        f"M={mark}; K={quoted(counted)}{_BEFORE}"
+        f"M={mark}; K={quoted(counted)}; d={working_folder(mark)}{_BEFORE}"
         f"f={quoted(folder)}; x={'1' if strict else ''}{_ENTER}(\n"
         f"{settings(variables)}export PWD\n"
         f'exec timeout -k 2 {limit} "$B" -c {quoted(script)} sh {quoted(command)} '
         f'{quoted(definitions)} <{quoted(given)} >"$d/o" 2>"$d/e" 9>"$d/s"\n)'
         f"{_AFTER}"
     )
+
+
+def working_folder(mark: str) -> str:
+    """Where a command's output is kept there, in the files `o` and `e`, until it comes back."""
+    return f"/tmp/hermes-{mark}"
 
 
 def answered(text: str, mark: str) -> Answer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.environments.protocol import PlaceError
+from hermes.environments.results import PlaceError
 
 _GONE = ("no such container", "is not running", "container state improper")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
 from hermes.environments.docker.complaints import ContainerGoneError
@@ -17,10 +16,8 @@ from hermes.environments.shared_folder import SharedFolderDisk
 from hermes.environments.sharing import Shared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from hermes.core.context import Cancellation
-    from hermes.environments.protocol import CommandResult
+    from hermes.environments.order import Order
+    from hermes.environments.results import CommandResult
     from hermes.environments.shell_disk import ShellDisk
 
 _KILLED = 137
@@ -76,35 +73,12 @@ class DockerEnvironment(FarEnvironment):
                 )
         return notes
 
-    def execute(
-        self,
-        command: str,
-        *,
-        timeout: float | None,
-        cwd: str | None = None,
-        env: Mapping[str, str] | None = None,
-        stdin: str | bytes | None = None,
-        on_output: Callable[[str], None] | None = None,
-        cancellation: Cancellation | None = None,
-        pty: bool = False,
-    ) -> CommandResult:
-        """Run a command to its end, or stop it and everything it started."""
-        run = partial(
-            super().execute,
-            command,
-            timeout=timeout,
-            cwd=cwd,
-            env=env,
-            stdin=stdin,
-            on_output=on_output,
-            cancellation=cancellation,
-            pty=pty,
-        )
+    def _run(self, order: Order) -> CommandResult:
         try:
-            result = run()
+            result = super()._run(order)
         except ContainerGoneError:
             self._connection.drop()
-            result = run()
+            result = super()._run(order)
             result.notes.append(self._anew)
         if result.exit_code == _KILLED:
             killed = self._out_of_memory()
@@ -114,13 +88,13 @@ class DockerEnvironment(FarEnvironment):
             self._killed = max(killed, self._killed)
         return result
 
-    def run_script(self, script: str, data: bytes = b"") -> tuple[int, bytes, bytes]:
+    def run_script(self, text: str, data: bytes = b"") -> tuple[int, bytes, bytes]:
         """Run a script of ours there: its exit code, standard output and standard error."""
         try:
-            return super().run_script(script, data)
+            return super().run_script(text, data)
         except ContainerGoneError:
             self._connection.drop()
-            return super().run_script(script, data)
+            return super().run_script(text, data)
 
     def _probe(self) -> None:
         """Find out whether the workspace inside is the one out here."""

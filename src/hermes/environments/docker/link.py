@@ -15,7 +15,7 @@ from hermes.environments.docker.complaints import explained
 from hermes.environments.docker.granting import AGENT, withdraw
 from hermes.environments.docker.pruning import containers, prune
 from hermes.environments.owning import labels
-from hermes.environments.protocol import Isolation, PlaceError
+from hermes.environments.results import Isolation, PlaceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hermes.environments.local.answering import answer
 from hermes.environments.local.owner import guardian
 from hermes.environments.owning import MACHINE, PID, STARTED, TASK, is_stale
-from hermes.environments.protocol import PlaceError
+from hermes.environments.results import PlaceError
 from hermes.environments.variables import passed_variables
 
 if TYPE_CHECKING:

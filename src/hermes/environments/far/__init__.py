@@ -5,10 +5,10 @@
     marks.py        messages from the far end, between what commands print
     channel.py      one open shell there
     connection.py   all open shells to one place, and the one that ends what we leave behind
-    following.py    one command until it is over
-    background.py   what runs beside
+    requests.py     the text for one command
+    running.py      one command from a worker to what it leaves; following.py: until it is over
+    starting.py     one command beside others; background.py: what is known of it then
     environment.py  `FarEnvironment`, which puts it together
-    sync.py         folders sent there by hash, so that only what changed travels
 
 At the far end there is one shell that watches over the rest (the guard): when we go, in whatever
 way, its input ends and it stops everything that carries the task's mark. Commands run in other
@@ -25,15 +25,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hermes.environments.far.environment import FarEnvironment
     from hermes.environments.far.link import Link
-    from hermes.environments.far.sync import Synced
 
-__all__ = ["FarEnvironment", "Link", "Synced"]
+__all__ = ["FarEnvironment", "Link"]
 
 __getattr__ = names_from(
     __name__,
     {
         "FarEnvironment": "environment",
         "Link": "link",
-        "Synced": "sync",
     },
 )

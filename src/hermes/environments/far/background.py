@@ -116,7 +116,8 @@ class FarBackground(LocalBackground):
 
     def pids(self) -> list[int]:
         """Its processes that are alive, by their numbers there."""
-        return self._connection.members(self._number)
+        found = self._connection.members(self._number)
+        return found or self._connection.group(self._worker, self._number)
 
     def ports(self) -> list[str]:
         """Where they listen there, as `address:port`."""

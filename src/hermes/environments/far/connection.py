@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import hermes.environments.far.scripts as scripts
 from hermes.environments.far.channel import BrokenChannelError, Channel
 from hermes.environments.local.owner import guardian
-from hermes.environments.protocol import PlaceError
+from hermes.environments.results import PlaceError
 from hermes.environments.shell_state import read_exports
 
 if TYPE_CHECKING:
@@ -40,13 +40,14 @@ class Connection:
 
     def __init__(self, link: Link, *, task: str) -> None:
         self.link = link
-        self._task = task
+        self.task = task
         self._guard: Channel | None = None
         self._idle: list[Channel] = []
         self._slots = threading.BoundedSemaphore(MOST_WORKERS)
         self._lock = threading.RLock()
         self._numbers = 0
         self.token = ""
+        # What is known of the other end.
         self.far: Far | None = None
 
     def open(self) -> bool:
@@ -61,10 +62,10 @@ class Connection:
             return guard is not None
 
     def _connect(self) -> None:
-        self.link.prepare(self._task)
+        self.link.prepare(self.task)
         self.token = os.urandom(8).hex()
         mark = os.urandom(8).hex()
-        guard = Channel(self.link.argv(["/bin/sh"], first=True), task=self._task, mark=mark)
+        guard = Channel(self.link.argv(["/bin/sh"], first=True), task=self.task, mark=mark)
         try:
             answer = self._greeting(guard, scripts.guard(mark, self.token))
         except BaseException:
@@ -103,6 +104,12 @@ class Connection:
             said = f"{failure.filename}: {failure.strerror}"
         raise self.link.explain(said, channel.process.exit_code)
 
+    @property
+    def known(self) -> Far:
+        """The same, once it is open."""
+        assert self.far is not None
+        return self.far
+
     def number(self) -> int:
         """A number that no worker and no command had before."""
         with self._lock:
@@ -140,11 +147,17 @@ class Connection:
 
     def members(self, command: int) -> list[int]:
         """The processes of a command that are alive."""
+        return self._pids(f"marked {command}.")
+
+    def group(self, worker: int, command: int) -> list[int]:
+        """The processes of a command's process group that are alive."""
+        return self._pids(f"grouped {worker} {command}")
+
+    def _pids(self, text: str) -> list[int]:
         try:
-            answer = self.ask(f"marked {command}.")
+            return [int(word) for word in self.ask(text).split()]
         except BrokenChannelError:
             return []
-        return [int(word) for word in answer.split()]
 
     def idle(self, command: int) -> bool:
         """Whether all processes of a command sleep."""
@@ -180,12 +193,11 @@ class Connection:
             raise
 
     def _worker(self) -> Channel:
-        assert self.far is not None
         number = self.number()
         mark = os.urandom(8).hex()
-        channel = Channel(self.link.argv(["/bin/sh"]), task=self._task, mark=mark, number=number)
+        channel = Channel(self.link.argv(["/bin/sh"]), task=self.task, mark=mark, number=number)
         try:
-            self._greeting(channel, scripts.worker(mark, self.far.folder, number))
+            self._greeting(channel, scripts.worker(mark, self.token, self.known.folder, number))
         except BaseException:
             channel.close()
             raise
@@ -225,5 +237,5 @@ class Connection:
             while not guard.gone and (left := until - time.monotonic()) > 0:
                 guard.listen(left)
             guard.close()
-        guardian.stop_task(self._task)
+        guardian.stop_task(self.task)
         self.link.close()

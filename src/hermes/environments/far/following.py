@@ -19,10 +19,10 @@ from hermes.environments.prompts import last_line, looks_like_prompt
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hermes.core.context import Cancellation
     from hermes.environments.far.channel import Channel
+    from hermes.environments.order import Order
     from hermes.environments.output import Collector
-    from hermes.environments.protocol import Ended
+    from hermes.environments.results import Ended
 
 # A dead connection is noticed by the program that holds it; this is for a host that stalls.
 _PATIENCE = 5.0
@@ -35,8 +35,10 @@ class Run:
         self.begun = False
         self.code: int | None = None
         self.pid = 0
-        # Whether something of its process group is left.
+        # Whether something of its process group is left; and whether there are processes that
+        # have been started since it was, be they its own or not.
         self.left = False
+        self.others = False
         self.state = b""
         self.no_folder = False
         self.moved_to = ""
@@ -60,7 +62,8 @@ class Run:
             self.moved_to = rest.decode("utf-8", "surrogateescape")
         elif kind == b"E":
             code, pid, left = rest.split()
-            self.code, self.pid, self.left = int(code), int(pid), left == b"1"
+            self.code, self.pid = int(code), int(pid)
+            self.left, self.others = left == b"2", left != b"0"
         elif kind == b"e":
             self._errors_ended = True
 
@@ -69,11 +72,9 @@ def follow(
     channel: Channel,
     run: Run,
     collector: Collector,
+    order: Order,
     text: str,
     *,
-    timeout: float | None,
-    cancellation: Cancellation | None,
-    on_output: Callable[[str], None] | None,
     stop: Callable[[], None],
     idle: Callable[[], bool],
 ) -> End:
@@ -81,7 +82,7 @@ def follow(
 
     `stop` has everything of it ended. Raises `BrokenChannelError` when it did not even begin.
     """
-    show = Show(on_output, collector.feed) if on_output is not None else None
+    show = Show(order.on_output, collector.feed) if order.on_output is not None else None
     feed = collector.feed if show is None else show.feed
     channel.printed = lambda stream, data: feed(stream, memoryview(data))
     channel.told = run.hear
@@ -94,9 +95,9 @@ def follow(
         cancelled = not run.over
         stop()
 
-    forget = cancellation.on_cancel(cancel) if cancellation is not None else None
+    forget = order.cancellation.on_cancel(cancel) if order.cancellation is not None else None
     try:
-        end = _followed(channel, run, collector, timeout, cancellation, show, stop, idle)
+        end = _followed(channel, run, collector, order, show, stop, idle)
         if end.why == "lost" and not run.begun:
             raise BrokenChannelError
         return End("cancelled", notes=end.notes) if cancelled and end.why == "exited" else end
@@ -131,17 +132,16 @@ def _followed(
     channel: Channel,
     run: Run,
     collector: Collector,
-    timeout: float | None,
-    cancellation: Cancellation | None,
+    order: Order,
     show: Show | None,
     stop: Callable[[], None],
     idle: Callable[[], bool],
 ) -> End:
     now = silent_since = time.monotonic()
-    deadline = None if timeout is None else now + timeout
+    deadline = None if order.timeout is None else now + order.timeout
     while not run.over and not channel.gone:
         now = time.monotonic()
-        if cancellation is not None and cancellation.cancelled:
+        if order.cancelled:
             stop()
             return _stopped(channel, run, "cancelled")
         if deadline is not None and now >= deadline:

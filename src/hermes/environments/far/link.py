@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hermes.environments.protocol import Isolation, PlaceError
+    from hermes.environments.results import Isolation, PlaceError
 
 
 class Link(Protocol):

@@ -6,8 +6,8 @@ command inherit) and everything in the process groups of commands. The worker is
 one command after the other, each in a session of its own.
 
 Both answer between marks (`marks.py`). In the guard's folder there are, for each worker `N`: `pN`
-the process id of its command, `sN` the state that it left, `iN` what it reads, `tN` a long text;
-`dK` says that command `K` may live on.
+the process id and the number of its command, `sN` the state that it left, `iN` what it reads, `tN`
+a long text; `dK` says that command `K` may live on.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from hermes.environments.variables import UNATTENDED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-VARIABLE = "HERMES_COMMAND"
 
 _TOLD = r"""
 tell() { printf '\036%s<' "$M"; cat; printf '\036%s>' "$M"; }
@@ -47,20 +45,35 @@ marked() {
     done <"$f"
   done
 } 2>/dev/null
-# The process group of worker $1, unless its number has become somebody else's.
+# The process group of worker $1 while it runs command $2, or any; it may be on to the next one, and
+# the number of its process may have become somebody else's.
 group() {
-  p=; [ -r "$D/p$1" ] && read -r p <"$D/p$1"
-  [ -n "$p" ] || return 1
+  p=; k=; [ -r "$D/p$1" ] && read -r p k <"$D/p$1"
+  [ -n "$p" ] && [ "$k" = "${2:-$k}" ] || return 1
   [ ! -e "/proc/$p/environ" ] ||
     { tr '\0' '\n' <"/proc/$p/environ" | grep -qF "HERMES_COMMAND=$T."; } 2>/dev/null
 }
+# Its members, which need not have the mark any more.
+grouped() {
+  group "$1" "$2" || return
+  for f in /proc/[0-9]*/stat; do
+    read -r l <"$f" || continue
+    # The name of the program, in parentheses, may hold anything.
+    set -- ${l##*) }
+    [ "$3" != "$p" ] || [ "$1" = Z ] || { f=${f#/proc/}; echo "${f%/*}"; }
+  done
+} 2>/dev/null
+# What has neither mark nor group any more has the limit of the shell that started it.
+limited() {
+  grep -ls "^Max realtime timeout  *$R " /proc/[0-9]*/limits 2>/dev/null | tr -dc '0-9\n'
+}
 hit() {
-  group "$2" && kill "-$1" "-$p"
+  group "$2" "$3" && kill "-$1" "-$p"
   for q in $(marked "$3."); do kill "-$1" "$q"; done
 } 2>/dev/null
 alive() {
   [ -n "$(marked "$2.")" ] && return
-  group "$1" && kill -0 "-$p" 2>/dev/null
+  group "$1" "$2" && kill -0 "-$p" 2>/dev/null
 }
 stop() {
   hit TERM "$1" "$2"; hit CONT "$1" "$2"
@@ -85,9 +98,12 @@ finish() {
     for q in $(marked ''); do
       spared "$q" || { kill "-$s" "$q" 2>/dev/null && left=1; }
     done
-    for f in "$D"/p*; do
-      if [ -z "$S" ] && group "${f##*/p}"; then kill "-$s" "-$p" 2>/dev/null && left=1; fi
-    done
+    if [ -z "$S" ]; then
+      for f in "$D"/p*; do
+        if group "${f##*/p}"; then kill "-$s" "-$p" 2>/dev/null && left=1; fi
+      done
+      for q in $(limited); do kill "-$s" "$q" 2>/dev/null && left=1; done
+    fi
     [ -n "$left" ] || break
     i=$((i + 1)); [ "$i" -lt 5 ] || s=KILL
     sleep 0.1
@@ -104,20 +120,36 @@ X=$(command -v setsid)
 # `go` enters a folder; where it is gone, the nearest above it, unless exactly that one is wanted.
 _WORKER = r"""
 export PWD
+@limit@
 # What this shell itself has to say of commands ("Killed") is not theirs.
 exec 3>&2 2>/dev/null
+# The number of the newest process of all.
+newest() { l=; read -r l l l l l </proc/loadavg; }
+# Whether one of those that are newer than number $1 is alive and may be ours, as far as is known.
+younger() {
+  [ -n "$l" ] && [ "$l" -gt "$1" ] && [ "$((l - $1))" -lt 300 ] || return 0
+  q=$1
+  while [ "$q" -lt "$l" ]; do
+    q=$((q + 1))
+    [ ! -r "/proc/$q/environ" ] || return 0
+  done
+  return 1
+}
 end() {
-  p=; a=0
-  if [ -r "$D/p$N" ]; then read -r p <"$D/p$N"; fi
+  b=$l; newest
+  p=; k=; a=0
+  if [ -r "$D/p$N" ]; then read -r p k <"$D/p$N"; fi
   if [ -n "$p" ]; then
-    if kill -0 "-$p" 2>/dev/null; then a=1; else : >"$D/p$N"; fi
+    if kill -0 "-$p" 2>/dev/null; then a=2; else : >"$D/p$N"; fi
   fi
+  [ "$a" = 2 ] || ! younger "${b:-0}" || a=1
   if [ -n "$2" ]; then printf '\036%s<S' "$M"; cat "$D/s$N"; printf '\036%s>' "$M"; fi
   printf '\036%s<E %s %s %s\036%s>' "$M" "$1" "${p:-0}" "$a" "$M"
   printf '\036%s<e\036%s>' "$M" "$M" >&3
 }
 go() {
   printf '\036%s<B\036%s>' "$M" "$M"
+  newest
   cd "$1" 2>/dev/null && return
   [ -z "$2" ] || { printf '\036%s<F\036%s>' "$M" "$M"; return 1; }
   d=$1
@@ -150,12 +182,23 @@ def quoted(text: str) -> str:
 
 def guard(mark: str, token: str) -> str:
     """What the guard is given to read first."""
-    return f"{{ M={mark}; T={token}; {_TOLD}{_GUARD}}}\n"
+    return f"{{ M={mark}; T={token}; R={_limit(token)}; {_TOLD}{_GUARD}}}\n"
 
 
-def worker(mark: str, folder: str, number: int) -> str:
+def worker(mark: str, token: str, folder: str, number: int) -> str:
     """What a worker is given to read first."""
-    return f"{{ M={mark}; D={quoted(folder)}; N={number}; {settings(UNATTENDED)}{_WORKER}}}\n"
+    text = _WORKER.replace("@limit@", limited(token))
+    return f"{{ M={mark}; D={quoted(folder)}; N={number}; {settings(UNATTENDED)}{text}}}\n"
+
+
+def limited(token: str) -> str:
+    """The command by which a shell, and all that it starts, is known to be of a task."""
+    return f"prlimit --pid $$ --rttime={_limit(token)}: 2>/dev/null"
+
+
+def _limit(token: str) -> int:
+    """Microseconds of real time on end that nobody uses: it is at least a century."""
+    return (1 << 58) + int(token[:14], 16)
 
 
 def settings(variables: Mapping[str, str | None]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hermes.environments.local.process import Process
 from hermes.environments.local.ready import Ready
 from hermes.environments.local.stdin import readable
-from hermes.environments.protocol import PlaceError
+from hermes.environments.results import PlaceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,19 +8,19 @@ import time
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
+from hermes.environments.beside import OUTSIDE
 from hermes.environments.local.pump import pump
 from hermes.environments.output.cleaning import clean
 from hermes.environments.output.decoding import decode
 from hermes.environments.output.rolling import Rolling
-from hermes.environments.protocol import OUTSIDE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hermes.core.context import Cancellation
+    from hermes.environments.beside import State
     from hermes.environments.local.process import Process
     from hermes.environments.output.spill import Spill
-    from hermes.environments.protocol import State
 
 
 class LocalBackground:

@@ -12,11 +12,11 @@ from hermes.environments.prompts import last_line, looks_like_prompt
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hermes.core.context import Cancellation
     from hermes.environments.local.process import Process
     from hermes.environments.local.ready import Ready
+    from hermes.environments.order import Order
     from hermes.environments.output import Collector
-    from hermes.environments.protocol import Ended
+    from hermes.environments.results import Ended
 
 # After so long without output we look whether somebody is being asked.
 SILENCE_SECONDS = 1.5
@@ -39,24 +39,14 @@ class End(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def follow(
-    process: Process,
-    collector: Collector,
-    *,
-    timeout: float | None,
-    cancellation: Cancellation | None,
-    on_output: Callable[[str], None] | None,
-    answerable: bool,
-    task: str,
-    ready: Ready,
-) -> End:
+def follow(process: Process, collector: Collector, order: Order, *, task: str, ready: Ready) -> End:
     """Read what a command prints until it is over, one way or another."""
-    follower = _Follower(process, collector, on_output, answerable, task, ready)
+    follower = _Follower(process, collector, order, task, ready)
     forget = None
-    if cancellation is not None:
-        forget = cancellation.on_cancel(lambda: process.owner.stop(process.id))
+    if order.cancellation is not None:
+        forget = order.cancellation.on_cancel(lambda: process.owner.stop(process.id))
     try:
-        return follower.run(timeout, cancellation)
+        return follower.run()
     finally:
         if forget is not None:
             forget()
@@ -64,30 +54,24 @@ def follow(
 
 class _Follower:
     def __init__(
-        self,
-        process: Process,
-        collector: Collector,
-        on_output: Callable[[str], None] | None,
-        answerable: bool,
-        task: str,
-        ready: Ready,
+        self, process: Process, collector: Collector, order: Order, task: str, ready: Ready
     ) -> None:
         self._task = task
         self._process = process
         self._collector = collector
-        self._answerable = answerable
+        self._order = order
         self._ready = ready
-        self._show = Show(on_output, process.feed) if on_output is not None else None
+        self._show = Show(order.on_output, process.feed) if order.on_output is not None else None
         if self._show is not None:
             process.feed = self._show.feed
 
-    def run(self, timeout: float | None, cancellation: Cancellation | None) -> End:
-        process = self._process
-        deadline = None if timeout is None else time.monotonic() + timeout
+    def run(self) -> End:
+        process, order = self._process, self._order
         silent_since = time.monotonic()
+        deadline = None if order.timeout is None else silent_since + order.timeout
         while process.exit_code is None and not process.gone:
             now = time.monotonic()
-            if cancellation is not None and cancellation.cancelled:
+            if order.cancelled:
                 return self._stopped("cancelled")
             if deadline is not None and now >= deadline:
                 process.owner.stop(process.id)
@@ -107,7 +91,7 @@ class _Follower:
             self._listen(patience)
             if self._collector.total != before:
                 silent_since = time.monotonic()
-        if cancellation is not None and cancellation.cancelled:
+        if order.cancelled:
             return self._stopped("cancelled")
         return self._ended()
 
@@ -153,7 +137,7 @@ class _Follower:
     def _question(self, silence: float) -> str | None:
         """The question that the command waits at; None when it waits for something else."""
         recent = self._collector.recent(2000)
-        if self._answerable:
+        if self._order.pty:
             pids = self._pids()
             waits = waits_for_input(pids, ("/dev/pts/", "/dev/tty"))
             if waits:
@@ -175,7 +159,7 @@ class _Follower:
         return self._process.owner.members(self._task).get(self._process.id, [])
 
     def _asked(self, prompt: str) -> End:
-        if self._answerable:
+        if self._order.pty:
             self._process.drain()
             return End("needs input", alive=True, prompt=prompt)
         # Nobody will ever answer it.

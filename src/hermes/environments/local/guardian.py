@@ -28,31 +28,15 @@ from _socket import CMSG_SPACE, SCM_RIGHTS, SOL_SOCKET, socket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from typing import Any
 
-    from hermes.environments.local.process_table import (
-        LINUX,
-        Marks,
-        become_subreaper,
-        children,
-        group,
-        kill,
-        parent_of_each,
-        sweep,
-    )
+    import hermes.environments.local.process_table as table
+    from hermes.environments.local.family import Command, Family
 else:
-    # Its neighbour, by its short name: nothing of Hermes is imported in this process.
-    from process_table import (
-        LINUX,
-        Marks,
-        become_subreaper,
-        children,
-        group,
-        kill,
-        parent_of_each,
-        sweep,
-    )
+    # Its neighbours, by their short names: nothing of Hermes is imported in this process.
+    import process_table as table
+    from family import Command, Family
 
 # Files that Hermes hands over are numbered above this, so that none is in another's way.
 FIRST_FILE = 16
@@ -72,32 +56,6 @@ _RESET = tuple(
 )  # fmt: skip
 
 
-class Command:
-    """One command: its first process, and what it left running."""
-
-    __slots__ = ("adopted", "detached", "ended", "id", "kill_at", "mark", "pid", "status", "task")
-
-    def __init__(self, id: int, task: str, pid: int, mark: int, status: int) -> None:  # noqa: A002
-        self.id = id
-        self.task = task
-        self.pid = pid
-        self.mark = mark
-        self.status = status
-        self.ended = False
-        self.detached = False
-        # Processes of it that are our children now, since those that started them have ended.
-        self.adopted: set[int] = set()
-        # When to stop asking and kill; None while it may run.
-        self.kill_at: float | None = None
-
-    def tell(self, line: str) -> None:
-        """Write one line into the status pipe; nobody may be reading any more."""
-        try:
-            os.write(self.status, f"{line}\n".encode())
-        except OSError:
-            return
-
-
 class Guardian:
     """Starts, watches and stops commands until Hermes is gone."""
 
@@ -106,13 +64,9 @@ class Guardian:
         self._parent = parent
         # When to look for what a guardian that was killed has left.
         self._sweep_at: float | None = time.monotonic() + SWEEP_SECONDS if parent else None
-        self._commands: dict[int, Command] = {}
-        self._leaders: dict[int, Command] = {}
-        self._adopted: dict[int, Command] = {}
+        self._family = Family(os.getpid() if parent else 0)
         # Reply pipes of those who wait until a task has nothing left.
         self._waiting: list[tuple[str, int]] = []
-        # In a sandbox nothing outlives us in any case.
-        self._marks = Marks(os.getpid() if parent else 0) if LINUX else None
         self._closing_until: float | None = None
         self._wake, told = os.pipe()
         os.set_blocking(self._wake, False)
@@ -129,7 +83,7 @@ class Guardian:
             self._sweep()
         finally:
             # Whatever went wrong here, nothing may be left without an owner.
-            self._kill([c for c in self._commands.values() if not c.detached])
+            self._family.kill([c for c in self._commands() if not c.detached])
 
     def _serve(self) -> None:
         poll = select.poll()
@@ -142,7 +96,8 @@ class Guardian:
             for file, _ in poll.poll(self._patience()):
                 if file == self._wake:
                     os.read(file, 4096)
-                    self._reap()
+                    self._family.reap()
+                    self._answer_waiting()
                 elif file == watched or not self._request():
                     poll.unregister(file)
                     self._close()
@@ -150,7 +105,7 @@ class Guardian:
             if self._sweep_at is not None and time.monotonic() >= self._sweep_at:
                 self._sweep()
             if self._closing_until is not None and (
-                all(command.detached for command in self._commands.values())
+                all(command.detached for command in self._commands())
                 or time.monotonic() > self._closing_until
             ):
                 return
@@ -158,14 +113,17 @@ class Guardian:
     def _patience(self) -> int | None:
         """How long to sleep, in milliseconds."""
         busy = self._closing_until is not None or any(
-            command.kill_at is not None for command in self._commands.values()
+            command.kill_at is not None for command in self._commands()
         )
         if busy:
             return int(TICK_SECONDS * 1000)
         if self._sweep_at is not None:
             return int(SWEEP_SECONDS * 1000)
         # Elsewhere nobody says when an orphan ends.
-        return None if LINUX or not self._commands else 500
+        return None if table.LINUX or not self._commands() else 500
+
+    def _commands(self) -> list[Command]:
+        return list(self._family.commands.values())
 
     # -- requests -----------------------------------------------------------------------------
 
@@ -207,6 +165,7 @@ class Guardian:
         files: list[int],
         id: int,  # noqa: A002
         task: str,
+        program: bytes,
         argv: list[bytes],
         env: dict[bytes, bytes],
         cwd: bytes,
@@ -231,14 +190,13 @@ class Guardian:
         actions += [
             (os.POSIX_SPAWN_DUP2, file, place) for file, place in zip(given, places, strict=True)
         ]
-        mark = self._marks.next(self._commands.values()) if self._marks is not None else 0
-        command = Command(id, task, 0, mark, status)
+        command = Command(id, task, self._family.next_mark(), status)
         what = cwd
         try:
             os.chdir(cwd)
-            what = argv[0]
+            what = program
             command.pid = os.posix_spawn(
-                argv[0], argv, env, file_actions=actions, setsid=True,
+                program, argv, env, file_actions=actions, setsid=True,
                 setsigdef=_RESET, setsigmask=(),
             )  # fmt: skip
         except (OSError, ValueError) as error:
@@ -246,141 +204,59 @@ class Guardian:
             command.tell(f"failed {number} {os.fsdecode(what)}")
             os.close(status)
         else:
-            self._commands[id] = self._leaders[command.pid] = command
+            self._family.add(command)
             if announce:
                 command.tell(f"started {command.pid}")
+            else:
+                command.held = [
+                    file for file, place in zip(given, places, strict=True) if place in (1, 2)
+                ]
         finally:
-            if self._marks is not None:
-                self._marks.done()
+            if self._family.marks is not None:
+                self._family.marks.done()
             os.chdir("/")
             for file in given:
-                os.close(file)
+                if file not in command.held:
+                    os.close(file)
 
     def _do_signal(self, files: list[int], id: int, number: int) -> None:  # noqa: A002, ARG002
         """Signal everything that belongs to a command."""
-        command = self._commands.get(id)
+        command = self._family.commands.get(id)
         if command is not None:
-            for pid in self._members([command]):
-                kill(pid, number)
+            for pid in self._family.members([command]):
+                table.kill(pid, number)
 
     def _do_stop(self, files: list[int], id: int, grace: float) -> None:  # noqa: A002, ARG002
         """End a command and everything it started: asked first, then killed."""
-        command = self._commands.get(id)
+        command = self._family.commands.get(id)
         if command is not None:
             self._ask_to_end([command], grace)
 
     def _do_stop_task(self, files: list[int], task: str, grace: float) -> None:
         """End all that belongs to a task; the reply pipe is closed when nothing is left."""
-        self._ask_to_end(
-            [c for c in self._commands.values() if c.task == task and not c.detached], grace
-        )
+        self._ask_to_end([c for c in self._commands() if c.task == task and not c.detached], grace)
         self._waiting.append((task, files[0]))
         self._answer_waiting()
 
     def _do_detach(self, files: list[int], id: int) -> None:  # noqa: A002, ARG002
         """Let a command live on when its task ends."""
-        command = self._commands.get(id)
+        command = self._family.commands.get(id)
         if command is not None:
-            command.detached = True
-            if self._marks is not None:
-                command.mark = self._marks.free(command.mark, self._members([command]))
+            self._family.detach(command)
 
     def _do_members(self, files: list[int], task: str) -> None:
         """Reply with the processes of each command of a task."""
-        parents = parent_of_each()
+        parents = table.parent_of_each()
         found = {
-            command.id: sorted(self._members([command], parents))
-            for command in self._commands.values()
+            command.id: sorted(self._family.members([command], parents))
+            for command in self._commands()
             if command.task == task
         }
         _reply(files[0], marshal.dumps(found))
 
-    # -- what happens to processes ------------------------------------------------------------
-
-    def _reap(self) -> None:
-        ended: list[tuple[Command, int, float]] = []
-        touched: list[Command] = []
-        alone = False
-        while True:
-            try:
-                pid, status, used = os.wait4(-1, os.WNOHANG)
-            except ChildProcessError:
-                alone = True
-                break
-            if not pid:
-                break
-            leader = self._leaders.pop(pid, None)
-            if leader is not None:
-                leader.ended = True
-                ended.append((leader, status, used.ru_utime + used.ru_stime))
-            elif (owner := self._adopted.pop(pid, None)) is not None:
-                owner.adopted.discard(pid)
-                touched.append(owner)
-        if not ended and not touched:
-            return
-        if not alone:
-            self._adopt(ended[0][0] if ended else touched[0])
-        for command, status, seconds in ended:
-            left = ",".join(map(str, sorted(self._left_by(command))))
-            line = f"exited {command.pid} {status} {seconds:.4f} {left}".rstrip()
-            if command.adopted or not LINUX:
-                command.tell(line)
-            else:
-                self._gone(command, f"{line}\n")
-        for command in set(touched):
-            if command.ended and not command.adopted and command.id in self._commands:
-                self._gone(command)
-
-    def _adopt(self, likely: Command) -> None:
-        """Find what became our child since we last looked, and whose it is."""
-        if not LINUX:
-            return
-        assert self._marks is not None
-        for pid in children():
-            if pid in self._leaders or pid in self._adopted:
-                continue
-            owner = self._marks.owner(pid, self._commands.values()) or likely
-            owner.adopted.add(pid)
-            self._adopted[pid] = owner
-
-    def _left_by(self, command: Command) -> set[int]:
-        if LINUX:
-            return self._members([command]) if command.adopted else set()
-        return group(command.pid)
-
-    def _members(
-        self, commands: Iterable[Command], parents: dict[int, int] | None = None
-    ) -> set[int]:
-        """Every process that belongs to some commands."""
-        parents = parent_of_each() if parents is None else parents
-        roots: set[int] = set()
-        for command in commands:
-            roots |= command.adopted
-            if not command.ended:
-                roots.add(command.pid)
-            if not LINUX:
-                roots |= group(command.pid)
-        found = set(roots)
-        below: dict[int, list[int]] = {}
-        for pid, parent in parents.items():
-            below.setdefault(parent, []).append(pid)
-        queue = list(roots)
-        while queue:
-            for pid in below.get(queue.pop(), ()):
-                if pid not in found:
-                    found.add(pid)
-                    queue.append(pid)
-        return found
-
-    def _gone(self, command: Command, before: str = "") -> None:
-        self._commands.pop(command.id, None)
-        command.tell(f"{before}gone")
-        os.close(command.status)
-        self._answer_waiting()
-
     def _answer_waiting(self) -> None:
         for task, reply in list(self._waiting):
-            if not any(c.task == task and not c.detached for c in self._commands.values()):
+            if not any(c.task == task and not c.detached for c in self._commands()):
                 self._waiting.remove((task, reply))
                 os.close(reply)
 
@@ -391,52 +267,35 @@ class Guardian:
         for command in commands:
             if command.kill_at is None or command.kill_at > now + grace:
                 command.kill_at = now + grace
-        for pid in self._members(commands) if commands else ():
-            kill(pid, signal.SIGTERM)
-            # One that was stopped can't do as it is asked.
-            kill(pid, signal.SIGCONT)
+        self._family.ask_to_end(commands)
 
     def _press(self) -> None:
         """Kill what was asked to end and has had its time."""
         now = time.monotonic()
         late = [
             command
-            for command in self._commands.values()
+            for command in self._commands()
             if command.kill_at is not None and command.kill_at <= now
         ]
         if late:
-            self._kill(late)
+            self._family.kill(late)
             for command in late:
                 command.kill_at = now + KILL_AGAIN_SECONDS
-        if not LINUX:
-            for command in [c for c in self._commands.values() if c.ended]:
-                if not group(command.pid):
-                    self._gone(command)
-
-    def _kill(self, commands: list[Command]) -> None:
-        # Halted first, so that none can start another while the others are killed.
-        halted: set[int] = set()
-        for _ in range(20):
-            members = self._members(commands) - halted if commands else set()
-            if not members:
-                break
-            for pid in members:
-                kill(pid, signal.SIGSTOP)
-            halted |= members
-        for pid in halted:
-            kill(pid, signal.SIGKILL)
+        if not table.LINUX:
+            self._family.look()
+            self._answer_waiting()
 
     def _sweep(self) -> None:
         """End what a guardian that was killed together with its Hermes has left; once."""
         if self._sweep_at is not None:
             self._sweep_at = None
-            sweep()
+            table.sweep()
 
     def _close(self) -> None:
         """Hermes is gone, or somebody wants us to go: end everything that is not detached."""
         if self._closing_until is None:
             self._closing_until = time.monotonic() + LAST_SECONDS
-            self._ask_to_end([c for c in self._commands.values() if not c.detached], 1.0)
+            self._ask_to_end([c for c in self._commands() if not c.detached], 1.0)
 
 
 def _watch(parent: int) -> int | None:
@@ -469,7 +328,7 @@ def main() -> None:
     while os.open(os.devnull, os.O_RDWR) < control - 1:
         continue
     os.closerange(FIRST_FILE, 65_536)
-    if LINUX:
-        become_subreaper()
+    if table.LINUX:
+        table.become_subreaper()
     os.chdir("/")
     Guardian(socket(fileno=control), parent).serve()

@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING
 
 import hermes.environments.local.process_table as process_table
 from hermes.core.errors import UnavailableError
+from hermes.environments.variables import MARK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+__all__ = ["GRACE_SECONDS", "MARK", "Guardian", "guardian"]
+
 # How long a command may take to end when asked, before it is killed.
 GRACE_SECONDS = 0.8
-MARK = "HERMES_COMMAND"
 # The guardian is imported and not run by its file, so that it need not be compiled each time.
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 _BEGIN = "import sys; sys.path.insert(0, sys.argv[1]); import guardian; guardian.main()"
@@ -41,6 +43,7 @@ class Guardian:
         self,
         argv: Sequence[bytes],
         *,
+        program: bytes = b"",
         task: str,
         env: Mapping[bytes, bytes],
         cwd: str,
@@ -50,8 +53,9 @@ class Guardian:
     ) -> tuple[int, int]:
         """Start a command; its id, and the pipe that says what becomes of it.
 
-        `files` maps the numbers the command knows to files of ours; they stay ours to close. With
-        `announce` the pipe says so when it has started, and not only how it ended.
+        The program is its first word, or where `program` says. `files` maps the numbers the command
+        knows to files of ours; they stay ours to close. With `announce` the pipe says when it has
+        started, and not only how it ended.
         """
         id_ = next(_ids)
         told, status = os.pipe()
@@ -60,6 +64,7 @@ class Guardian:
                 "run",
                 id_,
                 task,
+                program or argv[0],
                 list(argv),
                 dict(env),
                 os.fsencode(cwd),

@@ -6,11 +6,12 @@ import os
 from typing import TYPE_CHECKING, Protocol
 
 from hermes.environments.local.owner import guardian
+from hermes.environments.local.plain import plain_words
 from hermes.environments.local.shell import shell
 from hermes.environments.variables import passed_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from hermes.environments.local.owner import Guardian
 
@@ -35,6 +36,10 @@ class Place(Protocol):
         """Those of our own variables that commands may see."""
         ...
 
+    def plain(self, command: str, variables: Mapping[str, str]) -> tuple[bytes, list[bytes]] | None:
+        """Program and words of a command that needs no shell; None where that is not sure."""
+        ...
+
 
 class ThisMachine:
     """Commands run here as we do."""
@@ -53,3 +58,7 @@ class ThisMachine:
     def variables(self, named: Sequence[str]) -> dict[str, str]:
         """The allow-list, and what is named."""
         return passed_variables(named)
+
+    def plain(self, command: str, variables: Mapping[str, str]) -> tuple[bytes, list[bytes]] | None:
+        """The program as a shell would find it."""
+        return plain_words(command, variables)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hermes.environments.local.owner import Guardian
     from hermes.environments.local.ready import Ready
 
+_PIECE = 1 << 16
 _CHUNK = 1 << 20
 OUT, ERR = 1, 2
 
@@ -68,6 +69,7 @@ class Process:
         self,
         argv: Sequence[bytes],
         *,
+        program: bytes = b"",
         task: str,
         env: Mapping[bytes, bytes],
         cwd: str,
@@ -77,9 +79,10 @@ class Process:
         announce: bool = False,
         ready: Ready | None = None,
     ) -> None:
-        """Have it started; `given` are files of ours by the number it knows them by.
+        """Have it started: its first word, or `program` under that name.
 
-        What is to wait for its output can begin before there is any: `ready`.
+        `given` are files of ours by the number it knows them by. What is to wait for its output can
+        begin before there is any: `ready`.
         """
         theirs: dict[int, int] = dict(given)
         made: list[int] = []
@@ -103,7 +106,14 @@ class Process:
             if ready is not None:
                 ready.add(self.files)
             self.id, self.status = self.owner.run(
-                argv, task=task, env=env, cwd=cwd, files=theirs, tty=tty, announce=announce or pty
+                argv,
+                program=program,
+                task=task,
+                env=env,
+                cwd=cwd,
+                files=theirs,
+                tty=tty,
+                announce=announce or pty,
             )
             os.set_blocking(self.status, False)
         except BaseException:
@@ -125,7 +135,7 @@ class Process:
         if file in self.files:
             return self._take_output(file)
         try:
-            data = os.read(file, 65_536)
+            data = os.read(file, _PIECE)
         except BlockingIOError:
             return False
         if file == self.state_file:
@@ -188,23 +198,24 @@ class Process:
             self.left = ()
 
     def _take_output(self, file: int) -> bool:
-        if self._buffer is None:
-            self._buffer = bytearray(65_536)
         try:
-            size = os.readv(file, [self._buffer])
+            if self._buffer is None:
+                data = memoryview(os.read(file, _PIECE))
+            else:
+                data = memoryview(self._buffer)[: os.readv(file, [self._buffer])]
         except BlockingIOError:
             return False
         except OSError:
             # The other end of a terminal is gone.
-            size = 0
-        if not size:
+            data = memoryview(b"")
+        if not data:
             os.close(file)
             del self.files[file]
             if file == self.master:
                 self.master = -1
             return False
-        self.feed(self.files[file], memoryview(self._buffer)[:size])
-        if size == len(self._buffer) < _CHUNK:
+        self.feed(self.files[file], data)
+        if len(data) == _PIECE and self._buffer is None:
             # It has a lot to say: fewer and larger pieces from now on.
             self._buffer = bytearray(_CHUNK)
             _widen(file)

@@ -6,22 +6,22 @@ import os
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
-from hermes.environments.idling import Idle
-from hermes.environments.local.environment import LocalEnvironment
+from hermes.environments.beside import MOST_LEFT
+from hermes.environments.local.hosted import HostedEnvironment
 from hermes.environments.local.shell import shell
-from hermes.environments.protocol import Isolation
+from hermes.environments.results import Isolation
 from hermes.environments.sandbox.owner import SandboxOwner
 from hermes.environments.sandbox.walls import HOME, checked_workspace, parsed_binds
+from hermes.environments.shared_folder import SharedFolderDisk
 from hermes.environments.sharing import Shared
+from hermes.environments.shell_disk import ShellDisk
 from hermes.environments.variables import passed_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Mapping, Sequence
 
-    from hermes.core.context import Cancellation
-    from hermes.environments.protocol import Background, CommandResult
-    from hermes.runtime.disk import Disk
+    from hermes.environments.order import Order
+    from hermes.environments.results import CommandResult
 
 MEMORY = 2 * 1024**3
 PIDS = 256
@@ -30,12 +30,14 @@ START_SECONDS = 10.0
 SETTLE_SECONDS = 5.0
 
 
-class SandboxEnvironment:
+class SandboxEnvironment(HostedEnvironment):
     """Runs commands behind walls: system folders read-only, the workspace, a `/tmp` of its own.
 
     The sandbox begins with the first command and ends with `cleanup`. `binds` are more folders to
     see, as `SOURCE[:TARGET][:ro|rw]`. Raises `ConfigError` at once for what can't be.
     """
+
+    label = "the sandbox"
 
     def __init__(
         self,
@@ -63,117 +65,15 @@ class SandboxEnvironment:
             tmp_bytes=tmp_bytes,
             start_seconds=start_seconds,
         )
-        self._inner = LocalEnvironment(self.workspace, shared=shared, place=_Inside(self._owner))
-        self._disk: Disk | None = None
-        self._idle = Idle(shared.idle_seconds, busy=self._goes_on, rest=self._owner.close)
-
-    @property
-    def cwd(self) -> str:
-        """The folder that the next command starts in."""
-        return self._inner.cwd
-
-    @cwd.setter
-    def cwd(self, folder: str) -> None:
-        self._inner.cwd = folder
-
-    @property
-    def env(self) -> dict[str, str | None]:
-        """The variables that the task has set."""
-        return self._inner.env
-
-    @env.setter
-    def env(self, variables: dict[str, str | None]) -> None:
-        self._inner.env = variables
-
-    @property
-    def definitions(self) -> str:
-        """Functions and aliases that earlier commands defined, as shell text."""
-        return self._inner.definitions
-
-    @property
-    def disk(self) -> Disk:
-        """The files inside; those of the workspace are reached from out here."""
-        if self._disk is None:
-            from hermes.environments.shared_folder import SharedFolderDisk
-            from hermes.environments.shell_disk import ShellDisk
-
-            inside = ShellDisk(self._answer, label="sandbox")
-            self._disk = SharedFolderDisk(self.workspace, self.workspace, inside)
-        return self._disk
-
-    def execute(
-        self,
-        command: str,
-        *,
-        timeout: float | None,
-        cwd: str | None = None,
-        env: Mapping[str, str] | None = None,
-        stdin: str | bytes | None = None,
-        on_output: Callable[[str], None] | None = None,
-        cancellation: Cancellation | None = None,
-        pty: bool = False,
-    ) -> CommandResult:
-        """Run a command to its end, or stop it and everything it started."""
-        with self._idle:
-            return self._execute(
-                command,
-                timeout=timeout,
-                cwd=cwd,
-                env=env,
-                stdin=stdin,
-                on_output=on_output,
-                cancellation=cancellation,
-                pty=pty,
-            )
-
-    def _execute(self, command: str, **options: Any) -> CommandResult:
-        limits = self._owner.limits
-        before = limits.out_of_memory() if limits is not None else 0
-        notes: list[str] = []
-        if self._idle.rested():
-            notes.append(
-                f"the sandbox was ended after {self._idle.seconds / 60:.3g} minutes without use, "
-                "and a new one was started; its /tmp and home are empty"
-            )
-        for again in (True, False):
-            try:
-                result = self._inner.execute(command, **options)
-                break
-            except ToolError:
-                if not again or not self._full() or not self._stop_left():
-                    raise
-                notes.append("what earlier commands had left running was stopped: it held every "
-                             "process that there can be")  # fmt: skip
-        limits = self._owner.limits
-        if limits is not None and limits.out_of_memory() > before:
-            notes.append(f"something was killed: out of memory (limit: {limits.memory})")
-        left = result.background
-        if left is not None and len(result.background_pids) > self._pids // 2:
-            left.kill(f"a limit: no more than {self._pids} processes may run")
-            notes.append(f"{len(result.background_pids)} processes were left running and stopped")
-        if left is not None and left.killed_by:
-            # It may hold every process that there can be.
-            left.wait(SETTLE_SECONDS)
-        result.notes += notes
-        return result
-
-    def start(
-        self,
-        command: str,
-        *,
-        name: str = "",
-        cwd: str | None = None,
-        env: Mapping[str, str] | None = None,
-        stdin: str | bytes | None = None,
-        pty: bool = False,
-    ) -> Background:
-        """Start a command that runs while others do; it ends with the task at the latest."""
-        with self._idle:
-            return self._inner.start(command, name=name, cwd=cwd, env=env, stdin=stdin, pty=pty)
-
-    def processes(self) -> Sequence[Background]:
-        """What runs or ran beside: started so, or left behind by commands."""
-        return self._inner.processes()
+        super().__init__(self.workspace, _Inside(self._owner), shared, rest=self._owner.close)
+        self._most_left = min(MOST_LEFT, pids // 2)
+        inside = ShellDisk(self.run_script, label="sandbox")
+        # Those of the workspace are reached from out here.
+        self._files = SharedFolderDisk(self.workspace, self.workspace, inside)
+        self.woken = (
+            f"the sandbox was ended after {shared.idle_seconds / 60:.3g} minutes without use, "
+            "and a new one was started; its /tmp and home are empty"
+        )
 
     def info(self) -> Isolation:
         """What is really enforced; the sandbox is started to find out, if need be."""
@@ -198,12 +98,37 @@ class SandboxEnvironment:
 
     def cleanup(self) -> None:
         """End everything that was started here, and the sandbox."""
-        self._idle.close()
-        self._inner.cleanup()
+        super().cleanup()
         self._owner.close()
 
-    def _goes_on(self) -> bool:
-        return any(one.state == "running" for one in self._inner.processes())
+    def _run(self, order: Order) -> CommandResult:
+        before = self._killed()
+        result = self._run_with_room(order)
+        limits = self._owner.limits
+        if limits is not None and self._killed() > before:
+            result.notes.append(f"something was killed: out of memory (limit: {limits.memory})")
+        left = result.background
+        if left is not None and left.killed_by:
+            # It may hold every process that there can be.
+            left.wait(SETTLE_SECONDS)
+        return result
+
+    def _run_with_room(self, order: Order) -> CommandResult:
+        """Run a command; what keeps it from being started, as earlier ones left it, is stopped."""
+        try:
+            return super()._run(order)
+        except ToolError:
+            if not self._full() or not self._stop_left():
+                raise
+        result = super()._run(order)
+        result.notes.append("what earlier commands had left running was stopped: it held every "
+                            "process that there can be")  # fmt: skip
+        return result
+
+    def _killed(self) -> int:
+        """How often something inside was killed for want of memory."""
+        limits = self._owner.limits
+        return limits.out_of_memory() if limits is not None else 0
 
     def _full(self) -> bool:
         """Whether no more processes can be started inside."""
@@ -212,22 +137,12 @@ class SandboxEnvironment:
 
     def _stop_left(self) -> bool:
         """End what commands have left running; whether there was any."""
-        left = [one for one in self._inner.processes() if one.left_behind]
-        left = [one for one in left if one.state == "running"]
+        left = [one for one in self._beside.running() if one.left_behind]
         for one in left:
             one.kill("a limit: it held every process that there can be")
         for one in left:
             one.wait(SETTLE_SECONDS)
         return bool(left)
-
-    def _answer(self, script: str, data: bytes = b"") -> tuple[int, bytes, bytes]:
-        """Run a script inside, apart from the task's commands; its exit code and raw output."""
-        from hermes.environments.local.answering import answer
-
-        path, _ = shell()
-        words = [path, b"-c", script.encode("utf-8", "surrogateescape")]
-        with self._idle:
-            return answer(self._owner, words, data=data)
 
 
 class _Inside:
@@ -243,6 +158,9 @@ class _Inside:
     def is_folder(self, path: str) -> bool:
         """Whether there is such a folder inside."""
         return self.owner.is_folder(path)
+
+    def plain(self, command: str, variables: Mapping[str, str]) -> None:
+        """Which programs there are is only seen inside."""
 
     def variables(self, named: Sequence[str]) -> dict[str, str]:
         """The allow-list without the places that are not there, and what is named."""

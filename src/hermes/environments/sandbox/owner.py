@@ -18,7 +18,7 @@ import hermes.environments.sandbox.limits as limiting
 from hermes.core.errors import UnavailableError
 from hermes.environments.local.owner import Guardian, guardian
 from hermes.environments.local.process import Process
-from hermes.environments.protocol import PlaceError
+from hermes.environments.results import PlaceError
 from hermes.environments.sandbox.walls import OURS, walls
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ class SandboxOwner(Guardian):
         self,
         argv: Sequence[bytes],
         *,
+        program: bytes = b"",
         task: str,
         env: Mapping[bytes, bytes],
         cwd: str,
@@ -89,12 +90,14 @@ class SandboxOwner(Guardian):
     ) -> tuple[int, int]:
         """Start a command inside; its id, and the pipe that says what becomes of it."""
         if tty is None:
-            return super().run(argv, task=task, env=env, cwd=cwd, files=files, announce=announce)
+            return super().run(
+                argv, program=program, task=task, env=env, cwd=cwd, files=files, announce=announce
+            )
         terminal = os.open(tty, os.O_RDWR | os.O_NOCTTY)
         try:
             steps = [os.fsencode(_PYTHON), b"-I", b"-S", b"-c", _ON_TERMINAL.encode()]
             return super().run(
-                [*steps, *argv],
+                [*steps, program or argv[0], *argv[1:]],
                 task=task,
                 env=env,
                 cwd=cwd,

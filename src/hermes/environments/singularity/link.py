@@ -12,14 +12,14 @@ from hermes.environments.far.channel import start
 from hermes.environments.local.owner import guardian
 from hermes.environments.local.process import Process
 from hermes.environments.local.ready import Ready
-from hermes.environments.protocol import Isolation
+from hermes.environments.results import Isolation
 from hermes.environments.singularity.program import explained, found, start_words
 from hermes.environments.variables import passed_variables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hermes.environments.protocol import PlaceError
+    from hermes.environments.results import PlaceError
     from hermes.environments.singularity.settings import SingularitySettings
 
 _NAME = re.compile(r"hermes-(\d+)-[0-9a-f]{8}")

@@ -8,7 +8,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import UnavailableError
-from hermes.environments.protocol import PlaceError
+from hermes.environments.results import PlaceError
 
 if TYPE_CHECKING:
     from hermes.environments.singularity.settings import SingularitySettings

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import UnavailableError
-from hermes.environments.protocol import Isolation, PlaceError
+from hermes.environments.results import Isolation, PlaceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,6 +8,12 @@ lines      times, sizes and foreign text as they are shown
 
 from __future__ import annotations
 
-from hermes.interfaces.cli.sessions.parsing import arguments
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hermes.interfaces.cli.sessions.parsing import arguments
 
 __all__ = ["arguments"]
+
+__getattr__ = names_from(__name__, {"arguments": "parsing"})

@@ -1,0 +1,199 @@
+"""`HostedEnvironment`: commands that this machine runs, at some place on it, for one task."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from hermes.environments.beside import MOST_LEFT, too_many
+from hermes.environments.local.answering import answer
+from hermes.environments.local.background import LocalBackground
+from hermes.environments.local.foreground import follow
+from hermes.environments.local.launching import Launcher
+from hermes.environments.local.process import Process
+from hermes.environments.local.ready import Ready
+from hermes.environments.local.shell import not_started
+from hermes.environments.protocol import Environment
+from hermes.environments.results import CommandResult
+from hermes.environments.watching import burning, disk_note
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from hermes.environments.local.foreground import End
+    from hermes.environments.local.place import Place
+    from hermes.environments.order import Order
+    from hermes.environments.output.collector import Collector
+    from hermes.environments.sharing import Shared
+    from hermes.runtime.disk import Disk
+
+
+class HostedEnvironment(Environment):
+    """Runs commands, each in a fresh shell with the folder and variables of the last one.
+
+    A backend names the place, its files (`_files`) and what is kept apart there.
+    """
+
+    _files: Disk
+    _most_left = MOST_LEFT
+
+    def __init__(
+        self,
+        cwd: str,
+        place: Place,
+        shared: Shared | None,
+        *,
+        rest: Callable[[], None] | None = None,
+    ) -> None:
+        super().__init__(cwd, shared, rest=rest)
+        self._place = place
+        self._launcher = Launcher(place, self._task, self._shared.passed)
+        self._busy: dict[int, tuple[float, float]] = {}
+        self._last_state: tuple[bytes, Mapping[str, str]] | None = None
+
+    @property
+    def disk(self) -> Disk:
+        """The files that commands see."""
+        return self._files
+
+    def run_script(self, script: str, data: bytes = b"") -> tuple[int, bytes, bytes]:
+        """Run a script of ours: its exit code, standard output and standard error."""
+        path, _ = self._place.shell()
+        words = [path, b"-c", script.encode("utf-8", "surrogateescape")]
+        with self._idle:
+            return answer(self._place.owner, words, data=data)
+
+    def cleanup(self) -> None:
+        """End everything that was started here and was not detached."""
+        self._idle.close()
+        self._end_beside(lambda: self._place.owner.stop_task(self._task))
+
+    def _run(self, order: Order) -> CommandResult:
+        folder = self._launcher.folder(order, self.cwd)
+        notes = []
+        if order.cwd is None and folder != self.cwd:
+            notes.append(f"{self.cwd} is gone; the command ran in {folder}")
+            self.cwd = folder
+        collector = self._collector()
+        given = self._launcher.variables(order, self.env, folder)
+        begun = time.monotonic()
+        process, end = self._followed(order, collector, folder, given)
+        if process.failure is not None:
+            process.close()
+            raise not_started(process.failure, folder)
+        left = None
+        if end.alive:
+            left = self._listen(process, order, folder, left=end.why != "needs input")
+            left.started_at -= time.monotonic() - begun
+            if left.left_behind:
+                notes += too_many(left, process.left, self._most_left)
+            else:
+                left.seed(collector.recent().encode())
+        else:
+            process.close()
+        if process.lost:
+            process.owner.sweep(self._task, process.pid)
+        if end.why == "exited":
+            self._carry(process.state, given, folder if order.cwd is None else None)
+        return CommandResult(
+            process.exit_code,
+            self._output(collector),
+            cwd=self.cwd,
+            duration=time.monotonic() - begun,
+            ended=end.why,
+            cpu_seconds=process.cpu_seconds,
+            background=left,
+            background_pids=process.left,
+            prompt=end.prompt,
+            notes=[*notes, *end.notes, *disk_note(folder), *self._burning()],
+        )
+
+    def _followed(
+        self, order: Order, collector: Collector, folder: str, given: dict[str, str]
+    ) -> tuple[Process, End]:
+        """Start a command and follow it until it is over, one way or another."""
+        for plain in (True, False):
+            process = Process(collector.feed, self._place.owner)
+            ready = Ready()
+            try:
+                by_shell = self._launcher.start(
+                    process, order, folder, given, self.definitions,
+                    keep=True, plain=plain, ready=ready,
+                )  # fmt: skip
+                end = follow(process, collector, order, task=self._task, ready=ready)
+            except BaseException:
+                if process.id:
+                    process.owner.stop(process.id)
+                process.close()
+                collector.discard()
+                raise
+            finally:
+                ready.close()
+            if process.failure is None or by_shell:
+                break
+            # The shell knows best what to make of a program that can't be started.
+            process.close()
+        return process, end
+
+    def _begin(self, order: Order) -> LocalBackground:
+        folder = self._launcher.folder(order, self.cwd)
+        process = Process(lambda *_: None, self._place.owner)
+        given = self._launcher.variables(order, self.env, folder)
+        theirs = input_file = -1
+        if order.stdin is None and not order.pty:
+            theirs, input_file = os.pipe()
+            os.set_blocking(input_file, False)
+        try:
+            self._launcher.start(process, order, folder, given, self.definitions, input_file=theirs)
+        except BaseException:
+            if input_file >= 0:
+                os.close(input_file)
+            raise
+        finally:
+            if theirs >= 0:
+                os.close(theirs)
+        started = self._listen(process, order, folder, input_file=input_file)
+        started.wait(5.0, until=lambda: bool(process.pid or process.gone))
+        if process.failure is not None:
+            raise not_started(process.failure, folder)
+        return started
+
+    def _listen(
+        self,
+        process: Process,
+        order: Order,
+        folder: str,
+        *,
+        left: bool = False,
+        input_file: int = -1,
+    ) -> LocalBackground:
+        """Go on listening to a command that nobody follows, or to what one left running."""
+        background = self._beside.add(
+            lambda name: LocalBackground(
+                process,
+                name=name,
+                command=order.command,
+                cwd=folder,
+                task=self._task,
+                input_file=input_file,
+                make_spill=self._spill,
+                ansi=self._shared.ansi,
+            ),
+            order.name,
+        )
+        background.left_behind = left
+        if left and process.left:
+            background.pid = process.left[0]
+        background.listen()
+        return background
+
+    def _carry(self, data: bytes, given: Mapping[str, str], folder: str | None) -> bool:
+        if (data, given) != self._last_state:
+            unchanged = super()._carry(data, given, folder)
+            self._last_state = (data, given) if unchanged else None
+        return self._last_state is not None
+
+    def _burning(self) -> list[str]:
+        running = self._beside.running()
+        return burning(running, self._busy) if running else []
