@@ -34,3 +34,23 @@ def description_of(tool: dict[str, Any], server: str) -> str:
     if not said and isinstance(annotations, dict):
         said = plain(annotations.get("title"), 200)
     return said or f"A tool of the server {server} that says nothing of itself."
+
+
+def whole(text: str) -> str:
+    """The text with a mark in place of each half of a character, which can't be sent."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def whole_value(value: Any) -> Any:
+    """The same for every text in a value."""
+    if isinstance(value, str):
+        return whole(value)
+    if isinstance(value, list):
+        return [whole_value(item) for item in value]
+    if isinstance(value, dict):
+        return {whole(key): whole_value(item) for key, item in value.items()}
+    return value

@@ -173,9 +173,22 @@ def add_tools(registry: ToolRegistry) -> None:
         return f"confirmed: {to_json(asked(ctx, 'Go on?', fields(ok={'type': 'boolean'})))}"
 
     @tool(registry=registry, toolset="suite", effect="read")
-    def test_logging_tool() -> str:
-        """Log nothing: nobody asked for it."""
+    def test_tool_with_logging(ctx: ToolContext) -> str:
+        """Say what it does while it does it."""
+        for said in ("started", "processing data", "completed"):
+            ctx.progress(f"Tool execution {said}")
+            time.sleep(0.05)
         return "done"
+
+    @tool(registry=registry, toolset="suite", effect="read")
+    def test_logging_tool(ctx: ToolContext) -> str:
+        """Say something, to whoever asked for it."""
+        ctx.progress("under way")
+        return "done"
+
+    add_borrowers(registry)
+    add_prompts(registry)
+    add_resources(registry)
 
     @tool(registry=registry, toolset="suite", effect="read")
     def test_trigger_tool_change() -> str:
@@ -183,6 +196,14 @@ def add_tools(registry: ToolRegistry) -> None:
         name = f"test_late_{time.monotonic_ns()}"
         schema = {"description": "Came late.", "type": "object", "properties": {}}
         registry.register(name, "suite", schema, lambda: "here", effect="read")
+        return name
+
+    @tool(registry=registry, toolset="suite", effect="read")
+    def test_trigger_prompt_change() -> str:
+        """Add a prompt."""
+        name = f"test_late_prompt_{time.monotonic_ns()}"
+        schema = {"description": "Came late.", "type": "object", "properties": {}}
+        registry.register(name, "prompts", schema, lambda: "here", effect="read")
         return name
 
     for name in ("request_state", "tampered_state"):
@@ -224,6 +245,115 @@ def add_tools(registry: ToolRegistry) -> None:
         )
 
 
+def add_borrowers(registry: ToolRegistry) -> None:
+    """Tools that use what the client has."""
+
+    @tool(registry=registry, toolset="suite", effect="read")
+    async def test_sampling(ctx: ToolContext, prompt: str) -> str:
+        """Ask the client's model."""
+        return f"LLM response: {await thought(ctx, prompt)}"
+
+    @tool(registry=registry, toolset="suite", effect="read")
+    async def test_missing_capability(ctx: ToolContext) -> str:
+        """Do nothing without a model."""
+        return await thought(ctx, "Anything")
+
+    @tool(registry=registry, toolset="suite", effect="read")
+    async def test_input_required_result_sampling(ctx: ToolContext) -> str:
+        """Ask the client's model."""
+        return await thought(ctx, "What is the capital of France?", "capital_question")
+
+    @tool(registry=registry, toolset="suite", effect="read")
+    async def test_input_required_result_list_roots(ctx: ToolContext) -> str:
+        """Name the client's folders."""
+        return to_json(await ctx.service("client_roots")("client_roots"))
+
+    @tool(registry=registry, toolset="suite", effect="read")
+    async def test_input_required_result_multiple_inputs(ctx: ToolContext) -> str:
+        """Ask for several things at once."""
+        form = fields(name={"type": "string"})
+        answers = await asyncio.gather(
+            ctx.service("show_form")("What is your name?", form, "user_name"),
+            thought(ctx, "Generate a greeting", "greeting"),
+            ctx.service("client_roots")("client_roots"),
+        )
+        return to_json(answers)
+
+    @tool(registry=registry, toolset="suite", effect="read")
+    async def test_input_required_result_capabilities(ctx: ToolContext) -> str:
+        """Ask for what the client can do, and nothing else."""
+        asks = [thought(ctx, "Anything")]
+        if "show_form" in ctx.services:
+            asks.append(ctx.service("show_form")("Anything?", fields(said={"type": "string"})))
+        return to_json(await asyncio.gather(*asks))
+
+
+async def thought(ctx: ToolContext, prompt: str, name: str = "model") -> str:
+    """What the client's model says."""
+    sample = ctx.service("sample")
+    text, _, _ = await sample([{"role": "user", "text": prompt}], max_tokens=100, name=name)
+    return str(text)
+
+
+def add_prompts(registry: ToolRegistry) -> None:
+    """What the suite picks."""
+
+    @tool(registry=registry, toolset="prompts", effect="read")
+    def test_simple_prompt() -> str:
+        """Say something simple."""
+        return "This is a simple prompt for testing."
+
+    @tool(registry=registry, toolset="prompts", effect="read")
+    def test_prompt_with_arguments(arg1: str, arg2: str) -> str:
+        """Say what was given."""
+        return f"Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"
+
+    @tool(registry=registry, toolset="prompts", effect="read")
+    def test_prompt_with_embedded_resource(resourceUri: str) -> list[dict[str, Any]]:  # noqa: N803
+        """Say something about a resource."""
+        text = "Embedded resource content for testing."
+        inner = {"uri": resourceUri, "mimeType": "text/plain", "text": text}
+        return [
+            {"type": "resource", "resource": inner},
+            {"type": "text", "text": "Please process the embedded resource above."},
+        ]
+
+    @tool(registry=registry, toolset="prompts", effect="read")
+    def test_prompt_with_image() -> list[dict[str, Any]]:
+        """Say something about a picture."""
+        return [IMAGE, {"type": "text", "text": "Please analyze the image above."}]
+
+    @tool(registry=registry, toolset="prompts", effect="read")
+    def test_input_required_result_prompt(ctx: ToolContext) -> str:
+        """Say something about what a person wrote."""
+        about = fields(context={"type": "string"})
+        filled = asked(ctx, "What context should the prompt use?", about, "user_context")
+        return f"Keep in mind: {filled.get('context')}"
+
+
+def add_resources(registry: ToolRegistry) -> None:
+    """What the suite reads."""
+
+    def add(name: str, uri: str, handler: Any, **properties: Any) -> None:
+        schema = {
+            "description": "For the suite.",
+            "type": "object",
+            "properties": properties,
+            "x-mcp-uri": uri,
+        }
+        registry.register(name, "resources", schema, handler, effect="read")
+
+    text = "This is the content of the static text resource."
+    add("static_text", "test://static-text", lambda: text)
+    add("static_binary", "test://static-binary", lambda: IMAGE)
+    add(
+        "template_data",
+        "test://template/{id}/data",
+        lambda id: {"id": id, "templateTest": True, "data": f"Data for ID: {id}"},  # noqa: A006
+        id={"type": "string"},
+    )
+
+
 def _confirm(ctx: ToolContext) -> str:
     asked(ctx, "Please confirm", fields(ok={"type": "boolean"}))
     return "state-ok"
@@ -233,7 +363,7 @@ async def serve(port: int) -> None:
     """Serve until it is ended."""
     registry = ToolRegistry()
     add_tools(registry)
-    door = Door(App(registry), toolsets=["suite"], defer=False)
+    door = Door(App(registry), toolsets=["suite", "prompts", "resources"], defer=False)
     async with application(door, TOKEN, ()) as guard:
 
         async def known(scope: Any, receive: Any, send: Any) -> None:

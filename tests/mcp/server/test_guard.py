@@ -133,3 +133,18 @@ def test_everybody_can_be_sent_away() -> None:
             await made(exchange.scope, exchange.receive, exchange.send)
 
     run(work)
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1#", "127.0.0.1#evil", "localhost/", "localhost\\x", "evil@localhost", "127.1"],
+)
+def test_a_name_with_more_than_a_name_in_it_is_none_of_ours(host: str) -> None:
+    assert _status(Guard(_echo, TOKEN), Exchange(b"{}", host=host)) == 421
+
+
+def test_a_request_that_says_twice_how_long_it_is_is_refused() -> None:
+    exchange = Exchange(b"{}")
+    exchange.scope["headers"] += [(b"content-length", b"2"), (b"transfer-encoding", b"chunked")]
+
+    assert _status(Guard(_echo, TOKEN), exchange) == 400

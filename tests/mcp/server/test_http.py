@@ -372,3 +372,58 @@ def test_a_token_is_made_once_and_kept_for_its_owner(tmp_path: Path) -> None:
     assert kept.stat().st_mode & 0o777 == 0o600
     assert first.process.returncode == 0
     assert "Traceback" not in rest
+
+
+@pytest.mark.parametrize("name", ["token", "access_token", "Authorization"])
+def test_a_token_in_the_address_is_none(served: Served, name: str) -> None:
+    assert _post(served, PING, path=f"/mcp?{name}={TOKEN}", Authorization="") == 401
+
+
+def test_a_session_of_another_is_nothing_without_the_token(served: Served) -> None:
+    async def work() -> None:
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        accept = {"Accept": "application/json, text/event-stream"}
+        async with httpx2.AsyncClient(headers={**headers, **accept}) as http_client:
+            begun = await http_client.post(served.url, json=json.loads(PING))
+            mine = {"mcp-session-id": begun.headers["mcp-session-id"]}
+            del http_client.headers["Authorization"]
+            for method in ("POST", "GET", "DELETE"):
+                answer = await http_client.request(method, served.url, headers=mine, json={})
+                assert answer.status_code == 401
+            ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+            still = await http_client.post(served.url, headers={**mine, **headers}, json=ping)
+            guessed = {**headers, "mcp-session-id": "0" * 32}
+            other = await http_client.post(served.url, headers=guessed, json=ping)
+            assert (still.status_code, other.status_code) == (200, 404)
+
+    run(work)
+
+
+def test_one_number_for_two_requests_at_once_is_told(served: Served) -> None:
+    async def work() -> None:
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        accept = {"Accept": "application/json, text/event-stream"}
+        async with httpx2.AsyncClient(headers={**headers, **accept}, timeout=60) as http_client:
+            begun = await http_client.post(served.url, json=json.loads(PING))
+            mine = {"mcp-session-id": begun.headers["mcp-session-id"]}
+            ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+            await http_client.post(served.url, headers=mine, json=ready)
+            call = {
+                "jsonrpc": "2.0",
+                "id": 5,
+                "method": "tools/call",
+                "params": {"name": "terminal", "arguments": {"command": "sleep 1; echo hi"}},
+            }
+            statuses: list[int] = []
+
+            async def ask() -> None:
+                answer = await http_client.post(served.url, headers=mine, json=call)
+                statuses.append(answer.status_code)
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(ask)
+                group.start_soon(ask)
+            await ask()
+            assert sorted(statuses) == [200, 200, 400]
+
+    run(work)

@@ -11,6 +11,7 @@ deaf            ignore SIGTERM
 child           start a child that outlives us and ignores SIGTERM
 noise           print what is no message
 dies_of_discover  end when asked whether we speak the newer protocol
+ignores         methods that are never answered
 capabilities    more of them
 """
 
@@ -96,6 +97,7 @@ def call(ident: Any, params: dict[str, Any]) -> dict[str, Any] | None:
                   "params": {"progressToken": token, "progress": done, "total": 3, "message": f"step {done}"}})  # fmt: skip
         return text("done")
     if kind == "ask":
+        time.sleep(given.get("after", 0))
         return text(json.dumps(ask(given["method"], given["params"])))
     if kind == "answer":
         return given["result"]  # type: ignore[no-any-return]
@@ -157,6 +159,8 @@ def main() -> None:
             message.get("id"),
             message.get("params") or {},
         )
+        if method in SCRIPT.get("ignores", []):
+            continue
         if method is None:
             with came:
                 replies[ident] = message.get("result", message.get("error"))

@@ -34,6 +34,10 @@ class Web:
         # What a renewal leaves out, as some servers do.
         self.refresh_without_token = False
         self.refuse_token = False
+        # Ways of getting a token that need nobody.
+        self.machine_grants: set[str] = set()
+        # Where somebody has to log in, if not here.
+        self.login_server = ""
         self.metadata: dict[str, Any] = {}
         self.pending = 1
         self.sessions: set[str] = set()
@@ -97,7 +101,10 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:
             web.seen.append(("GET", path))
             said = dict(urllib.parse.parse_qsl(query))
             if path.startswith("/.well-known/oauth-protected-resource"):
-                self._send(200, {"resource": web.url, "authorization_servers": [web.base]})
+                self._send(
+                    200,
+                    {"resource": web.url, "authorization_servers": [web.login_server or web.base]},
+                )
             elif path.startswith("/.well-known/oauth-authorization-server"):
                 self._send(200, {
                     "issuer": web.base,
@@ -157,6 +164,8 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:
                     self._send(400, {"error": "authorization_pending"})
                 else:
                     self._send(200, web.token())
+            elif kind in web.machine_grants:
+                self._send(200, {**web.token(), "refresh_token": None})
             else:
                 self._send(400, {"error": "invalid_grant"})
 

@@ -201,6 +201,8 @@ def login(app: CliApp, options: Namespace) -> int:
     require("mcp", extra="mcp")
     from hermes.mcp.client.auth.device import device_login
     from hermes.mcp.client.auth.login import login as browser_login
+    from hermes.mcp.client.auth.machine import machine_login
+    from hermes.mcp.client.auth.provider import MACHINE_FLOWS
     from hermes.mcp.client.browsing import open_address
 
     def visit(address: str) -> None:
@@ -210,8 +212,14 @@ def login(app: CliApp, options: Namespace) -> int:
     def type_code(address: str, code: str) -> None:
         app.note(f"open {address} on any device, and type the code {code}")
 
-    wanted = options.device or server.auth.get("flow") == "device"
-    bridge.run(device_login(server, type_code) if wanted else browser_login(server, visit))
+    flow = "device" if options.device else server.auth.get("flow")
+    if flow == "device":
+        bridge.run(device_login(server, type_code))
+    elif flow in MACHINE_FLOWS:
+        # Tried now, so that what is wrong with it is seen by somebody.
+        bridge.run(machine_login(server))
+    else:
+        bridge.run(browser_login(server, visit))
     app.out(f"Logged in to {options.name}")
     return DONE
 

@@ -7,9 +7,12 @@
     listing     what a server said last, remembered on disk
     pins        what a person approved, by hash; what changed since
     link        one connection: states, tries, calls; `asking` what the server has
+    greeting    which protocol it speaks, found out quickly
     wire        messages mended on their way to the SDK
-    stdio       a server that is a program; `spawning` starts it, `direct` calls its tools
-    http        a server on the network; `auth` logs in
+    stdio       a server that is a program; `spawning` starts it, `lines` reads what it says,
+                `direct` calls its tools
+    http        a server on the network; `limits` what it may send, `auth` logs in
+    pace        how often a server may make us do something
     bridging    what a server may ask of us: roots, questions, the model; `behalf` for whom
     packages    whether a package that would be fetched is known malware; `pinning` its version
     journal     what a server says beside its answers

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from hermes.mcp.client.listing import MOST_TOOLS, Listing, launch_digest
+from hermes.core.jsontext import to_json
+from hermes.mcp.client.listing import MOST_TOOLS, TROUBLE, Listing, launch_digest
 
 if TYPE_CHECKING:
     from typing import Any
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
     from mcp import Client
 
 _PAGES = 100
+# How many tools are looked at, to find those that are wanted; and how much they may say: one of
+# them, and all that are kept.
+_MOST_LISTED = 20_000
+_MOST_CHARS = 256_000
+_MOST_CHARS_IN_ALL = 16_000_000
 
 
 async def listing_of(client: Client, wire: Wire, server: Server) -> Listing:
@@ -32,14 +38,16 @@ async def listing_of(client: Client, wire: Wire, server: Server) -> Listing:
         tools += wire.take_tools()
         known |= {tool.name for tool in page.tools}
         cursor = page.next_cursor
-        if not cursor or len(tools) >= MOST_TOOLS:
+        if not cursor or len(tools) >= _MOST_LISTED:
             break
     # What a tool promises of its results is looked at by us, and never a reason to lose one.
     client.session.validate_tool_result = _nothing_wrong  # type: ignore[method-assign]
     info = client.server_info
+    kept = _kept(tools, server)
     return Listing(
         launch_digest(server),
-        [_marked(tool, known) for tool in tools[:MOST_TOOLS]],
+        [_marked(tool, known) for tool in kept],
+        beyond=len(tools) - len(kept),
         resources=capabilities.resources is not None,
         prompts=capabilities.prompts is not None,
         legacy=client.protocol_version not in MODERN_PROTOCOL_VERSIONS,
@@ -48,11 +56,36 @@ async def listing_of(client: Client, wire: Wire, server: Server) -> Listing:
     )
 
 
+def _kept(tools: list[Any], server: Server) -> list[Any]:
+    """As many of a server's tools as it may have, those first that the settings want."""
+    if len(tools) > MOST_TOOLS:
+        wanted = [tool for tool in tools if isinstance(tool, dict) and _is_wanted(tool, server)]
+        tools = wanted[:MOST_TOOLS]
+    kept = []
+    left = _MOST_CHARS_IN_ALL
+    for tool in tools:
+        size = len(to_json(tool))
+        if size > _MOST_CHARS and isinstance(tool, dict):
+            name = tool.get("name")
+            tool = {"name": name, TROUBLE: f"its definition has {size} characters"}
+            size = 0
+        left -= size
+        if left < 0:
+            break
+        kept.append(tool)
+    return kept
+
+
+def _is_wanted(tool: dict[str, Any], server: Server) -> bool:
+    name = tool.get("name")
+    return isinstance(name, str) and server.wants(name)
+
+
 def _marked(tool: Any, known: set[str]) -> Any:
     """A tool that the SDK left out: it names headers that can't be sent, so it can't be called."""
     name = tool.get("name") if isinstance(tool, dict) else None
     if isinstance(name, str) and name and name not in known:
-        return {**tool, "inputSchema": "x-mcp-header names what can't be a header"}
+        return {**tool, TROUBLE: "x-mcp-header names what can't be a header"}
     return tool
 
 

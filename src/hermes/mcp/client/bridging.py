@@ -1,7 +1,9 @@
 """What a server may ask of us: where it may look, what a person says, what a model says.
 
-Each goes to the front door of the call under way, in the loop of that call, for only there is
-somebody to be asked. With no call under way, or nobody there, the server is told no.
+Each goes to the front door of the call that it belongs to, in the loop of that call, for only there
+is somebody to be asked. Where a server can't say which call that is and several are under way, the
+person is asked in the server's name alone, if it is the same person for all of them; otherwise the
+server is told no, as it is with no call under way, or nobody there.
 """
 
 from __future__ import annotations
@@ -13,19 +15,24 @@ import mcp_types as types
 
 from hermes.core.context import ApprovalRequest, Cancellation
 from hermes.core.errors import HermesError
+from hermes.mcp.client.behalf import Whom, working_for
+from hermes.mcp.client.pace import Pace
 from hermes.mcp.texts import plain
 from hermes.runtime.needs import Ask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
-    from hermes.core.context import ToolContext
     from hermes.mcp.client.behalf import Behalf
     from hermes.mcp.client.journal import Journal
     from hermes.mcp.client.settings import Server
 
+# How many fields a form may have; how many questions may be open at once, and how many may be put
+# in a row.
 MOST_QUESTIONS = 30
+_MOST_OPEN = 4
+_QUESTION_PACE = (20, 0.2)
 _YES = ("once", "session", "always")
 
 
@@ -36,21 +43,41 @@ class Bridging:
         self._server = server
         self._journal = journal
         self._project = project
-        self._calls: list[Behalf] = []
+        # None stands for work that nobody can be asked about.
+        self._calls: list[Behalf | None] = []
         self._tokens = server.sampling
+        self._pending = 0
+        self._pace = Pace(*_QUESTION_PACE)
+        # Whether it stands in the log that there are too many.
+        self._told = False
 
     @contextmanager
     def on_behalf_of(self, call: Behalf | None) -> Iterator[None]:
         """While a call is under way, its front door is asked."""
-        if call is None:
-            yield
-            return
         self._calls.append(call)
+        before = working_for.set((call,))
         try:
             yield
         finally:
+            working_for.reset(before)
             self._calls.remove(call)
-            call.end()
+            if call is not None:
+                call.end()
+
+    def _whom(self) -> Whom | None:
+        """Who answers what the server asks now; None where that is nobody, or not known."""
+        related = working_for.get()
+        if related is not None:
+            (call,) = related
+            # One that is over asks nobody any more, and never somebody else.
+            return Whom([call], sure=True) if call is not None and call in self._calls else None
+        calls = [call for call in self._calls if call is not None]
+        if not calls:
+            return None
+        if not all(call.same_person(calls[0]) for call in calls):
+            self._journal.note("a question was refused: it does not say which call it belongs to")
+            return None
+        return Whom(calls, sure=len(self._calls) == 1)
 
     async def log(self, params: types.LoggingMessageNotificationParams) -> None:
         """Keep what the server logs."""
@@ -61,9 +88,27 @@ class Bridging:
         del context
         from pathlib import Path
 
-        place = self._calls[-1].context.workspace if self._calls else self._project
+        whom = self._whom()
+        places = {call.context.workspace for call in whom.calls} if whom is not None else set()
+        place = places.pop() if len(places) == 1 else self._project
         root = types.Root(uri=Path(place).as_uri(), name=Path(place).name)  # type: ignore[arg-type]
         return types.ListRootsResult(roots=[root])
+
+    async def _put(self, whom: Whom | None, ask: Callable[..., Any], params: Any) -> Any:
+        """What comes of a question; None where there is nobody, or where there were too many."""
+        if whom is None:
+            return None
+        if self._pending >= _MOST_OPEN or not self._pace.allows():
+            if not self._told:
+                self._journal.note("questions are refused: it asks too many")
+            self._told = True
+            return None
+        self._told = False
+        self._pending += 1
+        try:
+            return await whom.ask(ask(whom, params))
+        finally:
+            self._pending -= 1
 
     # -- questions to a person ----------------------------------------------------------------
 
@@ -72,46 +117,43 @@ class Bridging:
     ) -> types.ElicitResult | types.ErrorData:
         """Ask the person what the server wants to know."""
         del context
-        said = None
-        if self._calls:
-            call = self._calls[-1]
-            said = await call.ask(self._elicit(call.context, params))
+        whom = self._whom()
+        said = await self._put(whom, self._elicit, params)
         return said or types.ElicitResult(action="cancel")
 
-    async def _elicit(
-        self, context: ToolContext, params: types.ElicitRequestParams
-    ) -> types.ElicitResult:
+    async def _elicit(self, whom: Whom, params: types.ElicitRequestParams) -> types.ElicitResult:
         message = plain(params.message, 2000)
         if isinstance(params, types.ElicitRequestURLParams):
-            return await self._open(context, message, str(params.url))
+            return await self._open(whom, message, str(params.url))
         schema = params.requested_schema
         properties = schema.get("properties") if isinstance(schema, dict) else None
         fields = properties if isinstance(properties, dict) else {}
         if len(fields) > MOST_QUESTIONS:
             return types.ElicitResult(action="decline")
-        ask = context.services.get("ask_person")
+        ask = whom.context.services.get("ask_person")
         if ask is None or not fields:
-            return await self._consent(context, message, fields)
+            return await self._consent(whom, message, fields)
         from hermes.mcp.client.questions import asked
 
-        answers = await asked(ask, f"{self._server.name} asks: {message}", fields, schema)
+        about = f"{self._server.name} asks{_unsure(whom)}: {message}"
+        answers = await asked(ask, about, fields, schema)
         if answers is None:
             return types.ElicitResult(action="decline")
         return types.ElicitResult(action="accept", content=answers)
 
     async def _consent(
-        self, context: ToolContext, message: str, fields: dict[str, Any]
+        self, whom: Whom, message: str, fields: dict[str, Any]
     ) -> types.ElicitResult:
         """A plain yes or no, with what the fields say for themselves."""
         shown = {"message": message, "would answer": _defaults(fields)}
-        said = await self._approve(context, "elicitation", shown, "wants an answer")
+        said = await self._approve(whom, "elicitation", shown, "wants an answer")
         if said is None:
             return types.ElicitResult(action="cancel")
         if not said:
             return types.ElicitResult(action="decline")
         return types.ElicitResult(action="accept", content=_defaults(fields))
 
-    async def _open(self, context: ToolContext, message: str, url: str) -> types.ElicitResult:
+    async def _open(self, whom: Whom, message: str, url: str) -> types.ElicitResult:
         from hermes.mcp.client.browsing import open_address, refused_address
 
         wrong = refused_address(url, beside=self._server.url)
@@ -119,25 +161,24 @@ class Bridging:
             self._journal.note(f"an address to visit was refused: {wrong}")
             return types.ElicitResult(action="decline")
         shown = {"message": message, "address": url}
-        said = await self._approve(context, "elicitation", shown, "wants you to visit an address")
+        said = await self._approve(whom, "elicitation", shown, "wants you to visit an address")
         if not said:
             return types.ElicitResult(action="cancel" if said is None else "decline")
         open_address(url)
         return types.ElicitResult(action="accept")
 
-    async def _approve(
-        self, context: ToolContext, what: str, shown: dict[str, Any], why: str
-    ) -> bool | None:
+    async def _approve(self, whom: Whom, what: str, shown: dict[str, Any], why: str) -> bool | None:
         """What the person says; None where there is nobody."""
+        context = whom.context
         if context.approver is None:
             return None
         request = ApprovalRequest(
             f"mcp-{self._server.name}:{what}",
             shown,
-            reason=f"the server {self._server.name} {why}",
+            reason=f"the server {self._server.name} {why}{_unsure(whom)}",
             rule=f"mcp:{what}",
             human_only=True,
-            call_id=context.call_id,
+            call_id=whom.call_id,
             front_door=context.front_door,
             agent_path=context.agent_path,
         )
@@ -154,23 +195,24 @@ class Bridging:
     ) -> types.CreateMessageResult | types.ErrorData:
         """Ask the agent's model, when the person agrees and the budget lasts."""
         del context
-        said = None
-        if self._calls:
-            call = self._calls[-1]
-            said = await call.ask(self._sample(call.context, params))
+        whom = self._whom()
+        if whom is not None and not all(whom.call.same_model(call) for call in whom.calls):
+            return _refusal("it is not known which call this belongs to")
+        said = await self._put(whom, self._sample, params)
         return said or _refusal("no model can be asked here")
 
     async def _sample(
-        self, context: ToolContext, params: types.CreateMessageRequestParams
+        self, whom: Whom, params: types.CreateMessageRequestParams
     ) -> types.CreateMessageResult | types.ErrorData | None:
-        sample = context.services.get("sample")
-        if sample is None:
+        sample = whom.context.services.get("sample")
+        # Behind a front door of ours there may be somebody without a model.
+        if sample is None or not getattr(sample, "offered", True):
             return None
         if self._tokens <= 0:
             return _refusal("the tokens that this server may use are used up")
         messages = [{"role": one.role, "text": _said(one.content)} for one in params.messages]
         shown = {"messages": messages, "system": params.system_prompt or ""}
-        if not await self._approve(context, "sampling", shown, "wants to ask the model"):
+        if not await self._approve(whom, "sampling", shown, "wants to ask the model"):
             return _refusal("the person did not agree")
         limit = min(params.max_tokens, self._tokens)
         if limit <= 0:
@@ -178,12 +220,14 @@ class Bridging:
             return _refusal("the tokens that this server may use are used up")
         # Set aside, so that questions put at once do not share what there is but once.
         self._tokens -= limit
-        used = 0
+        # A question that is broken off has cost something all the same.
+        used = limit
         try:
             text, model, used = await sample(
                 messages, system=params.system_prompt or "", max_tokens=limit
             )
         except HermesError as error:
+            used = 0
             self._journal.note(f"the model could not be asked: {error}")
             return _refusal("the model could not be asked")
         finally:
@@ -194,6 +238,10 @@ class Bridging:
             model=model,
             stop_reason="endTurn",
         )
+
+
+def _unsure(whom: Whom) -> str:
+    return "" if whom.sure else " (several of its calls are under way; it does not say for which)"
 
 
 def _refusal(why: str) -> types.ErrorData:

@@ -73,7 +73,9 @@ class Direct:
             self._reports.pop(ident, None)
         if "error" in answer:
             raise _error(answer["error"])
-        result = answer.get("result")
+        if "result" not in answer:
+            raise MCPError(0, "it answered with neither a result nor an error")
+        result = answer["result"]
         return result if isinstance(result, dict) else {"content": [] if result is None else result}
 
     def takes(self, message: dict[str, Any]) -> bool:

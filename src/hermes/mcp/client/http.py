@@ -10,6 +10,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import MCP_DEFAULT_SSE_READ_TIMEOUT, MCP_DEFAULT_TIMEOUT
 
 from hermes.core.errors import ConfigError
+from hermes.mcp.client import limits
 from hermes.mcp.client.variables import filled
 
 if TYPE_CHECKING:
@@ -35,9 +36,16 @@ async def http_streams(server: Server) -> AsyncIterator[TransportStreams]:
         from hermes.mcp.client.auth.provider import authorisation
 
         auth = await authorisation(server, url)
-    limits = httpx2.Timeout(MCP_DEFAULT_TIMEOUT, read=MCP_DEFAULT_SSE_READ_TIMEOUT)
+    times = httpx2.Timeout(MCP_DEFAULT_TIMEOUT, read=MCP_DEFAULT_SSE_READ_TIMEOUT)
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=limits, auth=auth) as client,
-        streamable_http_client(url, http_client=client) as streams,
+        httpx2.AsyncClient(
+            headers={**limits.HEADERS, **headers},
+            timeout=times,
+            auth=auth,
+            event_hooks={"response": [limits.limit]},
+        ) as client,
+        streamable_http_client(
+            url, http_client=client, max_sse_event_size=limits.MOST_BYTES
+        ) as streams,
     ):
         yield streams

@@ -31,6 +31,8 @@ from hermes import __version__
 from hermes.core.errors import ConfigError, HermesError, ToolError
 from hermes.mcp.client.asking import listing_of
 from hermes.mcp.client.bridging import Bridging
+from hermes.mcp.client.greeting import GreetingClient
+from hermes.mcp.client.pace import Pace
 from hermes.mcp.client.packages import check_package
 from hermes.mcp.client.spawning import launch_of
 from hermes.mcp.client.stdio import pipes
@@ -42,6 +44,7 @@ from hermes.mcp.client.trouble import (
     is_lost,
 )
 from hermes.mcp.client.wire import Reading, Wire, Writing, mend_result
+from hermes.mcp.texts import plain
 from mcp import Client, MCPError
 
 if TYPE_CHECKING:
@@ -61,6 +64,11 @@ STEADY_SECONDS = 10.0
 # A server that was just given up on is not tried again for every call.
 REST_SECONDS = 5.0
 _SETTLE_SECONDS = 0.05
+# The longest pause before a server is asked again whose tools never stop changing.
+_STORM_SECONDS = 30.0
+# How often a call may say how far it is: at once, and in a second; and with how many characters.
+_PROGRESS_PACE = (20, 20.0)
+_PROGRESS_TEXT = 300
 # What a connection can fail with, besides groups of these.
 _TROUBLE = (
     HermesError,
@@ -245,7 +253,7 @@ class Link:
 
     def _new_client(self) -> Client:
         bridging = self._bridging
-        return Client(
+        return GreetingClient(
             self._transport(),
             cache=None,
             mode="legacy" if self._legacy else "auto",
@@ -273,6 +281,7 @@ class Link:
     async def _serve(self, client: Client) -> None:
         """Stay until the connection is lost or dropped, taking in what changes meanwhile."""
         listening = None
+        pause, asked = _SETTLE_SECONDS, 0.0
         if not self._legacy:
             listening = asyncio.ensure_future(self._listen(client))
         try:
@@ -282,8 +291,13 @@ class Link:
                 if self._dropped or (self._pipes is not None and self._pipes.lost):
                     return
                 if self._stale:
-                    # Servers announce one change several times.
-                    await asyncio.sleep(_SETTLE_SECONDS)
+                    # Servers announce one change several times, and some never stop.
+                    often = time.monotonic() - asked < 2 * pause + 1
+                    pause = min(2 * pause, _STORM_SECONDS) if often else _SETTLE_SECONDS
+                    await self._settled(pause)
+                    asked = time.monotonic()
+                    if self._dropped or (self._pipes is not None and self._pipes.lost):
+                        return
                     self._stale = False
                     try:
                         self._take(await listing_of(client, self._wire, self.server))
@@ -292,6 +306,14 @@ class Link:
         finally:
             if listening is not None:
                 listening.cancel()
+
+    async def _settled(self, seconds: float) -> None:
+        """Let that much time pass; less, where the connection is lost meanwhile."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, 0.25))
+            if self._dropped or (self._pipes is not None and self._pipes.lost):
+                return
 
     async def _listen(self, client: Client) -> None:
         """Hear of changes, from servers that tell only who listens."""
@@ -344,9 +366,13 @@ class Link:
         """Call a tool; what the server answered, as the protocol writes it."""
         context = behalf.context
 
+        pace = Pace(*_PROGRESS_PACE)
+
         def report(progress: float, total: float | None, message: str | None) -> None:
+            if not pace.allows():
+                return
             fraction = progress / total if total and 0 <= progress <= total else None
-            context.progress(message or f"{progress:g}", fraction=fraction)
+            context.progress(plain(message, _PROGRESS_TEXT) or f"{progress:g}", fraction=fraction)
 
         async def told(progress: float, total: float | None, message: str | None) -> None:
             report(progress, total, message)

@@ -18,12 +18,23 @@ if TYPE_CHECKING:
     from hermes.mcp.client.settings import Server
 
 MOST_TOOLS = 2_000
+# Where in a definition it stands that it can't be used, and why.
+TROUBLE = "hermes:trouble"
 
 
 class Listing:
     """What a server said it has. `legacy` says that it speaks an older protocol."""
 
-    __slots__ = ("instructions", "launch", "legacy", "prompts", "resources", "tools", "version")
+    __slots__ = (
+        "beyond",
+        "instructions",
+        "launch",
+        "legacy",
+        "prompts",
+        "resources",
+        "tools",
+        "version",
+    )
 
     def __init__(
         self,
@@ -35,6 +46,7 @@ class Listing:
         legacy: bool = False,
         instructions: str = "",
         version: str = "",
+        beyond: int = 0,
     ) -> None:
         self.launch = launch
         self.tools = tools
@@ -43,6 +55,8 @@ class Listing:
         self.legacy = legacy
         self.instructions = instructions
         self.version = version
+        # How many more there were.
+        self.beyond = beyond
 
     def keep(self, name: str) -> None:
         """Remember it on disk."""

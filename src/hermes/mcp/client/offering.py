@@ -10,6 +10,7 @@ from __future__ import annotations
 from hermes.core.entry import ToolEntry
 from hermes.core.errors import HermesError
 from hermes.core.requirements import Requirement
+from hermes.mcp.client.listing import MOST_TOOLS, TROUBLE
 from hermes.mcp.client.pins import tool_key
 from hermes.mcp.naming import tool_name, toolset_name, wire_name
 from hermes.mcp.schemas import mended
@@ -84,11 +85,17 @@ def offering(
     found = Offering()
     seen: set[str] = set()
     moved = pin is not None and not pin.launched_as(server)
+    if listing.beyond:
+        found.quarantined[f"({listing.beyond} more)"] = (
+            f"a server may have {MOST_TOOLS} tools, or 16 MB of them; `include` says which"
+        )
     for at, tool in enumerate(listing.tools):
         key = tool_key(tool)
         shown = plain(key, 100) or f"(the tool at place {at + 1})"
         if not key:
             found.quarantined[shown] = "it has no name"
+        elif TROUBLE in tool:
+            found.quarantined[shown] = plain(tool[TROUBLE], 200)
         elif key in seen:
             found.quarantined[f"{shown} (again)"] = "another tool of the server has the same name"
         elif server.wants(key):

@@ -39,6 +39,12 @@ _KNOWN = frozenset(
     ("command", "args", "env", "cwd", "url", "headers", "auth", "enabled", "disabled", "lazy",
      "timeout", "connect_timeout", "include", "exclude", "sampling", "type", "transport")
 )  # fmt: skip
+_AUTH = frozenset(
+    ("type", "client_id", "client_secret", "scope", "flow", "issuer", "client_metadata_url",
+     "private_key", "private_key_file", "algorithm", "assertion", "assertion_file", "id_token",
+     "idp_token_endpoint", "idp_client_id", "idp_client_secret")
+)  # fmt: skip
+_FLOWS = ("browser", "device", "client_credentials", "jwt_bearer", "identity_assertion")
 
 
 class Server:
@@ -265,8 +271,11 @@ def _auth(said: Any) -> dict[str, Any]:
     if said == "oauth":
         return {"type": "oauth"}
     if isinstance(said, dict) and said.get("type", "oauth") == "oauth":
-        known = ("type", "client_id", "client_secret", "scope", "flow")
-        unknown = sorted(str(key) for key in said if key not in known)
-        if not unknown and all(isinstance(value, str) for value in said.values()):
+        unknown = sorted(str(key) for key in said if key not in _AUTH)
+        if unknown:
+            raise ConfigError(f"auth has no {', '.join(unknown)[:200]}")
+        if said.get("flow", _FLOWS[0]) not in _FLOWS:
+            raise ConfigError(f"auth.flow must be one of {', '.join(_FLOWS)}")
+        if all(isinstance(value, str) for value in said.values()):
             return {"type": "oauth", **said}
     raise ConfigError("auth must be `oauth`, or an object with client_id, scope and the like")

@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING
 
 import anyio
 import mcp_types
-import msgspec
 from mcp.shared.message import SessionMessage
 
 from hermes.mcp.client.direct import Direct
+from hermes.mcp.client.lines import read
+from hermes.mcp.client.pace import Pace
 from hermes.mcp.client.spawning import ENDING_SECONDS, Program
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from types import TracebackType
-    from typing import Self
+    from typing import Any, Self
 
     from hermes.mcp.client.journal import Journal
     from hermes.mcp.client.spawning import Launch
@@ -34,7 +35,6 @@ _WAITING_BYTES = 1 << 20
 # How many messages may wait to be looked at before no more are read.
 _WAITING_MESSAGES = 500
 _PIECE = 1 << 18
-_decoded = msgspec.json.Decoder().decode
 _message = mcp_types.jsonrpc_message_adapter.validate_python
 
 
@@ -59,6 +59,7 @@ class Pipes:
         self.gone = asyncio.Event()
         # Calls that we make ourselves, beside the SDK: `direct.py`.
         self.direct = Direct(self)
+        self._logged = Pace(200, 20)
         self.lost = False
         self._watch(program.output, self._take_output)
         self._watch(program.error, self._take_error)
@@ -129,8 +130,8 @@ class Pipes:
         if not line.strip():
             return
         try:
-            said = _decoded(line)
-            if isinstance(said, dict) and self.direct.takes(said):
+            said = read(line)
+            if isinstance(said, dict) and (self.direct.takes(said) or self._takes_log(said)):
                 return
             message = SessionMessage(_message(said, by_name=False))
         except ValueError:
@@ -139,6 +140,15 @@ class Pipes:
             return
         self._came.append(message)
         self._wake()
+
+    def _takes_log(self, said: dict[str, Any]) -> bool:
+        """Keep what the server logs; one that never stops is not read to the end."""
+        if said.get("method") != "notifications/message":
+            return False
+        params = said.get("params")
+        if isinstance(params, dict) and self._logged.allows():
+            self._journal.said(f"[{params.get('level')}] {params.get('data')}")
+        return True
 
     def _lose(self) -> None:
         if not self.lost:
@@ -195,6 +205,10 @@ class Pipes:
         if self.program.input < 0 or self._ended:
             raise anyio.BrokenResourceError
         if self._unsent:
+            if len(self._unsent) > MOST_BYTES:
+                # It reads nothing any more, and will not.
+                self._stop_writing()
+                raise anyio.BrokenResourceError
             self._unsent += data
             return
         done = self._written(data)

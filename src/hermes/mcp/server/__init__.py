@@ -5,17 +5,20 @@ Each request of a client goes the way of every call: `Runtime.call`, with `front
     door        the protocol's requests, answered from an App: start reading here
     sessions    one client's line of work: its task, its offer, its calls; and when it ends
     calls       one call under way: waited for, cancelled, parked while a person is asked
+    questions   what a call asks of its client, in the way of its era
+    asking      forms for the person at the client: approvals, `clarify`
+    borrowing   the client's model and folders, for handlers
     changes     telling a client that a list is another now
-    asking      questions to the person at the client: approvals, `clarify`
-    progress    how far a call is, told to the client that wants to know
+    progress    how far a call is, told to the client that wants to know; `logs` what it says
     offering    the tools that one client is offered, kept up to date
     listing     a tool as the protocol describes it
     content     what a call gave, as the protocol's content blocks
-    resources   large results that a client can read whole
+    resources   large results that a client can read whole; `readable` tools that are resources
+    prompts     tools that are prompts
     stdio       a client at the other end of our stdin and stdout
     framing     messages as lines of bytes
     http        clients over HTTP: who may come in, and the server that listens
-    guard       what every HTTP request has to pass first
+    guard       what every HTTP request has to pass first; `heads` whose number it has
     token       the secret that HTTP clients have to know
 
 The SDK (`mcp`) is an extra and takes most of a second to import: only `door` and what it leads to

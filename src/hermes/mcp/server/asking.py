@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hermes.core.context import Answer
 from hermes.core.jsontext import to_json
-from hermes.mcp.server.content import whole
+from hermes.mcp.texts import whole
 from hermes.safety.sanitise import clean_text
 
 if TYPE_CHECKING:

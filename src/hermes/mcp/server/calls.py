@@ -1,9 +1,8 @@
 """One call under way: waited for, cancelled with its client, parked while a person is asked.
 
-A call runs in a task of its own, so that the request which brought it can end before it does. In
-the older era the person is asked while the request waits. In the newer one a server may not ask:
-the request is answered with the question, the call is parked, and the client comes back with the
-answer and the mark that it was given; then the call goes on where it was.
+A call runs in a task of its own, so that the request which brought it can end before it does: in
+the newer era one that asks something is parked until its client comes back with the answer, and
+then goes on where it was. `questions` has how that is done.
 """
 
 from __future__ import annotations
@@ -16,27 +15,32 @@ from typing import TYPE_CHECKING
 
 import anyio
 from mcp.shared.exceptions import MCPError
-from mcp.shared.message import ServerMessageMetadata
-from mcp_types import ElicitRequest, ElicitResult, InputRequiredResult
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from mcp_types import ElicitRequest, GetPromptRequestParams
 from pydantic import ValidationError
 
 from hermes.core.context import Cancellation, ToolContext
 from hermes.core.entry import ToolCall
-from hermes.mcp.server import asking
+from hermes.mcp.server import asking, logs
+from hermes.mcp.server.borrowing import Borrowed
 from hermes.mcp.server.guard import GONE
 from hermes.mcp.server.progress import Progress
+from hermes.mcp.server.questions import Questions
 from hermes.runtime.parallel import claims
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from mcp.server.context import ServerRequestContext
-    from mcp_types import CallToolRequestParams, ElicitRequestFormParams
+    from mcp_types import (
+        CallToolRequestParams,
+        ElicitRequestFormParams,
+        InputRequiredResult,
+    )
 
     from hermes.core.context import Answer, ApprovalRequest
     from hermes.core.entry import ToolOutcome
+    from hermes.mcp.server.questions import Request
     from hermes.mcp.server.sessions import Session
     from hermes.runtime.parallel import Turn
 
@@ -52,33 +56,35 @@ class Call:
     """A call of a client, from its first request to its outcome."""
 
     def __init__(
-        self, session: Session, tool: str, params: CallToolRequestParams, ctx: Context
+        self,
+        session: Session,
+        tool: str,
+        params: CallToolRequestParams | GetPromptRequestParams,
+        ctx: Context,
     ) -> None:
+        self.kind = type(params)
         self.name = params.name
         self.arguments = params.arguments
         self._tool = tool
         self.cancellation = Cancellation()
         self._id = f"mcp_{secrets.token_hex(6)}"
         self._claims: list[tuple[str, bool]] = []
-        # Set while a question waits for a client to come and fetch it, or to bring the answer.
-        self.mark = ""
         self._session = session
         self._ctx = ctx
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
-        self._question: ElicitRequestFormParams | None = None
-        self._key = ""
+        self._questions = Questions(lambda: session.park(self), self._tell)
+        self._borrowed = Borrowed(ctx, self._put)
         # Its place in the row of calls that use the same things.
         self._turn: Turn | None = None
         # Whether it waits for one of the places for calls that run at once; whether it has one.
         self._queued = self._inside = False
-        # One question at a time: a call may make others, which ask on their own.
-        self._asking = asyncio.Lock()
-        self._questions = 0
-        self._said: asyncio.Future[Any] | None = None
+        # How many of its questions are open.
+        self._asking = 0
         # Done when there is something to tell the client: a question, or the end.
         self._news: asyncio.Future[None] = self._loop.create_future()
         self._progress: Progress | None = None
+        self._logs: logs.Logs | None = None
         self._task = asyncio.ensure_future(self._run())
         self._task.add_done_callback(self._ended)
 
@@ -90,11 +96,22 @@ class Call:
         self._ctx = ctx
         if self._progress is not None:
             self._progress.attend(ctx.session)
+        if self._logs is not None:
+            self._logs.attend(ctx)
         gone = None if ctx.request is None else ctx.request.scope.get(GONE)
         forget = None if gone is None else gone.then(self._left)
         try:
-            await self._news
+            while True:
+                await self._news
+                if self._task.done():
+                    return self._task.result()
+                self._news = self._loop.create_future()
+                asked = self._questions.result()
+                if asked is not None:
+                    return asked
         except asyncio.CancelledError:
+            if self._task.cancelled():
+                raise
             self.cancellation.cancel("the client cancelled it")
             if self._queued:
                 self._task.cancel()
@@ -104,21 +121,17 @@ class Call:
         finally:
             if forget is not None:
                 forget()
-        if self._question is None:
-            return self._task.result()
-        self._news = self._loop.create_future()
-        return InputRequiredResult(
-            input_requests={self._key: ElicitRequest(params=self._question)},
-            request_state=self.mark,
-        )
 
-    def answer(self, responses: dict[str, Any] | None) -> None:
+    def answer(self, responses: Mapping[str, Any] | None) -> None:
         """Go on with what the client brought; where it has no answer, it is asked again."""
-        if self._said is None or self._said.done():
-            return
-        if responses and self._key in responses:
-            self._said.set_result(responses[self._key])
-        elif self._session.park(self) and not self._news.done():
+        self._questions.answer(responses)
+
+    def objection(self) -> MCPError | None:
+        """What the client did not offer, and the call could not do without."""
+        return self._borrowed.objection()
+
+    def _tell(self) -> None:
+        if not self._news.done():
             self._news.set_result(None)
 
     def _left(self) -> None:
@@ -133,7 +146,10 @@ class Call:
     async def _run(self) -> ToolOutcome:
         session, ctx = self._session, self._ctx
         call = ToolCall(self._tool, self.arguments, id=self._id)
-        services = session.offering.services
+        services = {**session.offering.services, **self._borrowed.services}
+        if self.kind is GetPromptRequestParams:
+            # It is none of the tools that are offered.
+            del services["offer"]
         approver = None
         if asking.can_ask(ctx):
             approver = self._approve
@@ -144,6 +160,9 @@ class Call:
             }
         if ctx.meta is not None and "progress_token" in ctx.meta:
             self._progress = Progress(session.runtime.events, call.id, ctx.session)
+        level = logs.level_for(ctx, session.log_level)
+        if level is not None:
+            self._logs = logs.Logs(session.runtime.events, call.id, ctx, level)
         context = ToolContext(
             task=session.task,
             session_id=session.id,
@@ -162,6 +181,8 @@ class Call:
             self._leave()
             if self._progress is not None:
                 await self._progress.close()
+            if self._logs is not None:
+                await self._logs.close()
 
     async def _enter(self) -> None:
         """Wait for what it uses, then take one of the places for calls that run at once."""
@@ -182,8 +203,7 @@ class Call:
 
     def _ended(self, task: asyncio.Task[ToolOutcome]) -> None:
         self._session.ended(self)
-        if not self._news.done():
-            self._news.set_result(None)
+        self._tell()
         if not task.cancelled():
             # Looked at here, or a call that nobody waits for any more would be reported as a bug.
             task.exception()
@@ -193,7 +213,8 @@ class Call:
         who = f"mcp client {asking.client_name(self._ctx)}"
         # Asked about a call that this one makes, it is in the middle of its own work.
         begun = request.call_id != self._id
-        said = await self._ask(asking.approval_form(request), "approval", begun=begun)
+        form = ElicitRequest(params=asking.approval_form(request))
+        said = await self._ask(form, "approval", begun=begun)
         return asking.decided(request, said, by=who)
 
     def _ask_person(self, question: str, choices: list[str]) -> Any:
@@ -210,7 +231,7 @@ class Call:
         """What a person made of a form, for a handler that waits in a thread; or to be awaited."""
 
         async def asked() -> object:
-            return read(await self._ask(form, name))
+            return read(await self._ask(ElicitRequest(params=form), name))
 
         if threading.get_ident() == self._thread:
             return asked()
@@ -223,36 +244,24 @@ class Call:
         finally:
             forget()
 
-    async def _ask(self, form: ElicitRequestFormParams, name: str, *, begun: bool = True) -> Any:
-        """What the person did with a form; None where it reached nobody."""
+    async def _put(self, request: Request, name: str) -> Any:
+        """The same for a handler, whichever loop it runs in."""
+        asked = self._ask(request, name)
+        if asyncio.get_running_loop() is self._loop:
+            return await asked
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked, self._loop))
+
+    async def _ask(self, request: Request, name: str, *, begun: bool = True) -> Any:
+        """What the client answers to a question; None where it reached nobody."""
         # People take their time; other calls may run meanwhile.
-        self._questions += 1
+        self._asking += 1
         self._leave(begun=begun)
         try:
             async with asyncio.timeout(ASK_SECONDS):
-                if self._ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-                    return await self._ask_by_answering(form, name)
-                return await self._ctx.session.send_request(
-                    ElicitRequest(params=form),
-                    ElicitResult,
-                    metadata=ServerMessageMetadata(related_request_id=self._ctx.request_id),
-                )
+                return await self._questions.put(self._ctx, request, name)
         except (TimeoutError, MCPError, ValidationError, anyio.ClosedResourceError):
             return None
         finally:
-            self._questions -= 1
-            if not self._questions:
+            self._asking -= 1
+            if not self._asking:
                 await self._enter()
-
-    async def _ask_by_answering(self, form: ElicitRequestFormParams, name: str) -> Any:
-        async with self._asking:
-            if not self._session.park(self):
-                return None
-            try:
-                self._said = self._loop.create_future()
-                self._question, self._key = form, name
-                if not self._news.done():
-                    self._news.set_result(None)
-                return await self._said
-            finally:
-                self._said = self._question = None

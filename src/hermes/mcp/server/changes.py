@@ -1,12 +1,23 @@
-"""Tells a client that a list is another than the one it knows, in the way of its era."""
+"""Tells a client that something is another than what it knows, in the way of its era."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import anyio
-from mcp.server.subscriptions import ResourcesListChanged, ToolsListChanged
-from mcp_types import ResourceListChangedNotification, ToolListChangedNotification
+from mcp.server.subscriptions import (
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ToolsListChanged,
+)
+from mcp_types import (
+    PromptListChangedNotification,
+    ResourceListChangedNotification,
+    ResourceUpdatedNotification,
+    ResourceUpdatedNotificationParams,
+    ToolListChangedNotification,
+)
 
 from hermes.core.log import Log
 
@@ -32,6 +43,29 @@ async def resources_changed(session: Session, ctx: Context) -> None:
     await session.bus.publish(ResourcesListChanged())
     if session.link is not None:
         await _told(session.link, ResourceListChangedNotification(), ctx)
+
+
+async def prompts_changed(session: Session, ctx: Context | None = None) -> None:
+    """Tell a client that there are other prompts."""
+    await session.bus.publish(PromptsListChanged())
+    if session.link is not None:
+        await _told(session.link, PromptListChangedNotification(), ctx)
+
+
+async def changed_meanwhile(session: Session, ctx: Context | None = None) -> None:
+    """Tell a client of whatever its lists hold now that they did not when it was last told."""
+    if session.offering.changed():
+        await tools_changed(session, ctx)
+    if session.offering.prompts_changed():
+        await prompts_changed(session, ctx)
+
+
+async def resource_updated(session: Session, uri: str) -> None:
+    """Tell a client that what it watches is another."""
+    await session.bus.publish(ResourceUpdated(uri=uri))
+    if session.link is not None:
+        params = ResourceUpdatedNotificationParams(uri=uri)
+        await _told(session.link, ResourceUpdatedNotification(params=params), None)
 
 
 async def _told(link: ServerSession, notification: Any, ctx: Context | None) -> None:

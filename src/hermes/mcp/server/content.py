@@ -14,6 +14,7 @@ from mcp_types import CallToolResult, ResourceLink, TextContent
 from pydantic import TypeAdapter, ValidationError
 
 from hermes.core.jsontext import to_json
+from hermes.mcp.texts import whole, whole_value
 
 if TYPE_CHECKING:
     from typing import Any
@@ -73,26 +74,6 @@ def _is_deep(content: str) -> bool:
             depth -= 1
     # Those in texts count as well: then it is sent as text only, which is no loss.
     return deepest > _DEEP
-
-
-def whole(text: str) -> str:
-    """The text with a mark in place of each half of a character, which can't be sent."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
-def whole_value(value: Any) -> Any:
-    """The same for every text in a value."""
-    if isinstance(value, str):
-        return whole(value)
-    if isinstance(value, list):
-        return [whole_value(item) for item in value]
-    if isinstance(value, dict):
-        return {whole(key): whole_value(item) for key, item in value.items()}
-    return value
 
 
 def artifact_of(outcome: ToolOutcome) -> str | None:

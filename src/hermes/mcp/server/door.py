@@ -13,14 +13,27 @@ from typing import TYPE_CHECKING
 from mcp.server.lowlevel import Server
 from mcp.server.lowlevel.server import NotificationOptions
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, InputRequiredResult, ListToolsResult
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    CompleteResult,
+    Completion,
+    EmptyResult,
+    GetPromptRequestParams,
+    InputRequiredResult,
+    ListPromptsResult,
+    ListToolsResult,
+    PromptReference,
+    SetLevelRequestParams,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from hermes import __version__
 from hermes.core.context import ToolContext
 from hermes.core.entry import ToolCall
-from hermes.mcp.server import resources
+from hermes.mcp.server import prompts, resources
 from hermes.mcp.server.calls import Call
-from hermes.mcp.server.changes import resources_changed, tools_changed
+from hermes.mcp.server.changes import changed_meanwhile, resources_changed
 from hermes.mcp.server.content import artifact_of, result_of
 from hermes.mcp.server.sessions import Sessions, key_of
 
@@ -32,15 +45,20 @@ if TYPE_CHECKING:
     from mcp_types import (
         CallToolRequestParams,
         CallToolResult,
+        CompleteRequestParams,
+        GetPromptResult,
         ListResourcesResult,
         ListResourceTemplatesResult,
         PaginatedRequestParams,
         ReadResourceRequestParams,
         ReadResourceResult,
+        SubscribeRequestParams,
         SubscriptionsListenRequestParams,
         SubscriptionsListenResult,
+        UnsubscribeRequestParams,
     )
 
+    from hermes.core.entry import ToolOutcome
     from hermes.mcp.server.sessions import Context, Session
     from hermes.runtime.app import App
 
@@ -83,6 +101,14 @@ class Door:
             on_list_resource_templates=self._list_resource_templates,
             on_read_resource=self._read_resource,
             on_subscriptions_listen=self._listen,
+            on_subscribe_resource=self._watch_resource,
+            on_unsubscribe_resource=self._unwatch_resource,
+            on_list_prompts=self._list_prompts,
+            on_get_prompt=self._get_prompt,
+            on_completion=self._complete,
+        )
+        self.server.add_request_handler(
+            "logging/setLevel", SetLevelRequestParams, self._set_log_level
         )
         # A span for each message that nobody collects; our own record is the audit log.
         self.server.middleware.clear()
@@ -111,10 +137,26 @@ class Door:
         self, ctx: Context, params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
         session = await self.sessions.of(ctx)
+        outcome = await self._carried_out(session, ctx, params)
+        if isinstance(outcome, InputRequiredResult):
+            return outcome
+        handle = artifact_of(outcome)
+        if handle is not None and session.left(handle, outcome.name):
+            await resources_changed(session, ctx)
+        await changed_meanwhile(session, ctx)
+        return result_of(outcome)
+
+    async def _carried_out(
+        self,
+        session: Session,
+        ctx: Context,
+        params: CallToolRequestParams | GetPromptRequestParams,
+    ) -> ToolOutcome | InputRequiredResult:
+        """A call from its beginning, or from where it had asked something, to where it is now."""
         if params.request_state is None:
             call = await self._begun(session, ctx, params)
         else:
-            parked = session.take(params.request_state, params.name, params.arguments)
+            parked = session.take(params)
             if parked is None:
                 raise MCPError(
                     INVALID_PARAMS, "that question is not open any more; call the tool again"
@@ -122,17 +164,24 @@ class Door:
             call = parked
             call.answer(params.input_responses)
         outcome = await call.attend(ctx)
-        if isinstance(outcome, InputRequiredResult):
-            return outcome
-        handle = artifact_of(outcome)
-        if handle is not None and session.left(handle, outcome.name):
-            await resources_changed(session, ctx)
-        if session.offering.changed():
-            await tools_changed(session, ctx)
-        return result_of(outcome)
+        if not isinstance(outcome, InputRequiredResult) and not outcome.ok:
+            objection = call.objection()
+            if objection is not None and ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                raise objection
+        return outcome
 
-    async def _begun(self, session: Session, ctx: Context, params: CallToolRequestParams) -> Call:
-        entry = session.offering.resolve(params.name)
+    async def _begun(
+        self,
+        session: Session,
+        ctx: Context,
+        params: CallToolRequestParams | GetPromptRequestParams,
+    ) -> Call:
+        if session.full:
+            raise MCPError(INTERNAL_ERROR, "too many calls are under way; wait for some to end")
+        prompt = isinstance(params, GetPromptRequestParams)
+        entry = session.offering.resolve(params.name, prompt=prompt)
+        if entry is None and prompt:
+            raise MCPError(INVALID_PARAMS, f"no prompt is called {params.name[:80]!r}")
         if entry is None:
             # The runtime says what was meant, perhaps, and notes the call.
             outcome = await session.runtime.call(
@@ -150,6 +199,43 @@ class Door:
         session.began(call)
         return call
 
+    async def _list_prompts(
+        self, ctx: Context, params: PaginatedRequestParams | None
+    ) -> ListPromptsResult:
+        _first_page(params)
+        return ListPromptsResult(prompts=(await self.sessions.of(ctx)).offering.prompts())
+
+    async def _get_prompt(
+        self, ctx: Context, params: GetPromptRequestParams
+    ) -> GetPromptResult | InputRequiredResult:
+        session = await self.sessions.of(ctx)
+        outcome = await self._carried_out(session, ctx, params)
+        if isinstance(outcome, InputRequiredResult):
+            return outcome
+        return prompts.said_by(outcome, session.offering.resolve(params.name, prompt=True))
+
+    async def _complete(self, ctx: Context, params: CompleteRequestParams) -> CompleteResult:
+        """What an argument of a prompt, or a place in an address, may be."""
+        session = await self.sessions.of(ctx)
+        asked = params.argument
+        values: list[str] = []
+        if isinstance(params.ref, PromptReference):
+            entry = session.offering.resolve(params.ref.name, prompt=True)
+            if entry is not None:
+                values = prompts.proposed(entry, asked.name, asked.value)
+        elif params.ref.uri == resources.TEMPLATE:
+            values = [one for one in reversed(session.artifacts) if one.startswith(asked.value)]
+        most = prompts.MOST_VALUES
+        return CompleteResult(
+            completion=Completion(
+                values=values[:most], total=len(values), has_more=len(values) > most
+            )
+        )
+
+    async def _set_log_level(self, ctx: Context, params: SetLevelRequestParams) -> EmptyResult:
+        (await self.sessions.of(ctx)).log_level = params.level
+        return EmptyResult()
+
     async def _list_resources(
         self, ctx: Context, params: PaginatedRequestParams | None
     ) -> ListResourcesResult:
@@ -158,16 +244,29 @@ class Door:
 
     async def _list_resource_templates(
         self,
-        ctx: Context,  # noqa: ARG002
+        ctx: Context,
         params: PaginatedRequestParams | None,
     ) -> ListResourceTemplatesResult:
         _first_page(params)
-        return resources.templates()
+        return resources.templates(await self.sessions.of(ctx))
 
     async def _read_resource(
         self, ctx: Context, params: ReadResourceRequestParams
     ) -> ReadResourceResult:
         return await resources.read(await self.sessions.of(ctx), str(params.uri), ctx)
+
+    async def _watch_resource(self, ctx: Context, params: SubscribeRequestParams) -> EmptyResult:
+        session = await self.sessions.of(ctx)
+        # A large result never changes; whoever watches one has not been promised anything else.
+        if not session.watch(str(params.uri)):
+            raise MCPError(INVALID_PARAMS, "this client watches too many resources already")
+        return EmptyResult()
+
+    async def _unwatch_resource(
+        self, ctx: Context, params: UnsubscribeRequestParams
+    ) -> EmptyResult:
+        (await self.sessions.of(ctx)).watched.pop(str(params.uri), None)
+        return EmptyResult()
 
     async def _listen(
         self, ctx: Context, params: SubscriptionsListenRequestParams
@@ -187,7 +286,9 @@ class _Server(Server["Any"]):
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
         """What such a client is told at the beginning."""
-        changes = NotificationOptions(tools_changed=True, resources_changed=True)
+        changes = NotificationOptions(
+            prompts_changed=True, resources_changed=True, tools_changed=True
+        )
         return super().create_initialization_options(
             notification_options or changes, experimental_capabilities, extensions
         )

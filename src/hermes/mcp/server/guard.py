@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -29,8 +30,11 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 # Where in a request's scope it says that its client has gone.
 GONE = "hermes.gone"
+# Where it has the whole body.
+BODY = "hermes.body"
 MOST_BYTES = 16 * 1024 * 1024
 _BODY_SECONDS = 30.0
+_HOST = re.compile(rb"[A-Za-z0-9._:%\[\]-]+")
 
 
 class RefusedError(Exception):
@@ -92,6 +96,7 @@ class Guard:
         except RefusedError as refused:
             await _refuse(refused, send)
             return
+        scope[BODY] = body
         gone = scope[GONE] = Gone()
         self._open.add(gone)
         watching = asyncio.ensure_future(_watch(receive, gone))
@@ -118,6 +123,9 @@ class Guard:
         headers: dict[bytes, list[bytes]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.lower(), []).append(value)
+        if b"transfer-encoding" in headers and b"content-length" in headers:
+            # Whoever stands in between might see two requests where we see one.
+            raise RefusedError(400, "it says in two ways how long it is")
         if not self._is_ours(_only(headers, b"host"), scope):
             raise RefusedError(421, "this is no name of this server")
         origin = _only(headers, b"origin")
@@ -132,7 +140,8 @@ class Guard:
             raise RefusedError(404, f"there is only {PATH}")
 
     def _is_ours(self, host: bytes | None, scope: Scope) -> bool:
-        name = _name(f"//{host.decode('latin-1')}") if host else None
+        plain = host is not None and _HOST.fullmatch(host) is not None
+        name = _name(f"//{host.decode()}") if host is not None and plain else None
         return name is not None and self._is_known(name, scope)
 
     def _is_ours_page(self, origin: bytes, scope: Scope) -> bool:
@@ -203,12 +212,17 @@ async def _refuse(refused: RefusedError, send: Send) -> None:
     from hermes.core.jsontext import to_json
 
     body = to_json({"error": str(refused)}).encode()
-    headers = [
+    # What is left of its body is not worth waiting for.
+    close = (b"connection", b"close")
+    await answer(refused.status, body, send, close, *refused.headers)
+
+
+async def answer(status: int, body: bytes, send: Send, *headers: tuple[bytes, bytes]) -> None:
+    """Answer a request with a piece of JSON."""
+    about = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
-        # What is left of its body is not worth waiting for.
-        (b"connection", b"close"),
-        *refused.headers,
+        *headers,
     ]
-    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": about})
     await send({"type": "http.response.body", "body": body})

@@ -20,13 +20,14 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from hermes.core.errors import HermesError
 from hermes.mcp.server import sessions
 from hermes.mcp.server.door import Door
-from hermes.mcp.server.guard import MOST_BYTES, PATH, Guard
+from hermes.mcp.server.guard import BODY, MOST_BYTES, PATH, Guard, answer
+from hermes.mcp.server.heads import Numbers, WrongNumberError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from hermes.mcp.server.guard import Receive, Scope, Send
+    from hermes.mcp.server.guard import Message, Receive, Scope, Send
     from hermes.mcp.server.token import Token
     from hermes.runtime.app import App
 
@@ -208,6 +209,7 @@ class _Attended:
     def __init__(self, manager: StreamableHTTPSessionManager, known: sessions.Sessions) -> None:
         self._manager = manager
         self._sessions = known
+        self._numbers = Numbers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -217,7 +219,18 @@ class _Attended:
             with self._sessions.listening(key):
                 await self._manager.handle_request(scope, receive, send)
             return
-        await self._manager.handle_request(scope, receive, send)
+        try:
+            with self._numbers.waiting(key, scope[BODY]) as answered:
+
+                async def told(message: Message) -> None:
+                    if message["type"] == "http.response.body" and not message.get("more_body"):
+                        # Before the client knows, for then it may ask again.
+                        answered()
+                    await send(message)
+
+                await self._manager.handle_request(scope, receive, told)
+        except WrongNumberError as error:
+            await answer(400, error.body, send)
         if scope["method"] == "DELETE" and key:
             await self._sessions.close(key)
 

@@ -11,7 +11,7 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 from hermes.core.jsontext import to_json
 from hermes.core.log import Log
 from hermes.mcp.naming import wire_name
-from hermes.mcp.server.content import whole, whole_value
+from hermes.mcp.texts import whole, whole_value
 
 if TYPE_CHECKING:
     from typing import Any

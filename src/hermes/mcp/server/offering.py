@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.mcp.naming import wire_name
+from hermes.mcp.server import prompts, readable
 from hermes.mcp.server.listing import described
 from hermes.runtime.deferral import Offer
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from mcp_types import Tool
+    from mcp_types import Prompt, Tool
 
     from hermes.core.entry import ToolEntry
     from hermes.runtime.app import App
@@ -47,8 +48,11 @@ class Offering:
         self._state: tuple[int, int] = (-1, -1)
         # What each tool was described from, and as.
         self._known: dict[str, tuple[ToolEntry, dict[str, Any], Tool | None]] = {}
+        self._prompts: dict[str, ToolEntry] = {}
+        self._resources: list[ToolEntry] = []
         self._offer, self._spelled = self._made(())
         self._told = self._offer.definitions()
+        self._told_prompts = self._prompts
 
     def tools(self) -> list[Tool]:
         """The tools as the client is to see them now."""
@@ -60,6 +64,16 @@ class Offering:
             if tool is not None:
                 tools.append(tool)
         return tools
+
+    def prompts(self) -> list[Prompt]:
+        """The prompts that a person at the client can pick."""
+        self._refresh()
+        return [prompts.described(entry) for entry in self._prompts.values()]
+
+    def resources(self) -> list[ToolEntry]:
+        """The tools that are read by their address."""
+        self._refresh()
+        return self._resources
 
     def _described(self, entry: ToolEntry, function: dict[str, Any]) -> Tool | None:
         known, said, tool = self._known.get(entry.name, (None, None, None))
@@ -75,9 +89,18 @@ class Offering:
         self._told = now
         return len(now) != len(before) or now != before
 
-    def resolve(self, name: str) -> ToolEntry | None:
-        """The tool that a client means, if it may use it."""
+    def prompts_changed(self) -> bool:
+        """The same of prompts."""
         self._refresh()
+        now, before = self._prompts, self._told_prompts
+        self._told_prompts = now
+        return now is not before and now != before
+
+    def resolve(self, name: str, *, prompt: bool = False) -> ToolEntry | None:
+        """The tool, or the prompt, that a client means, if it may use it."""
+        self._refresh()
+        if prompt:
+            return self._prompts.get(name)
         entry = self._app.registry.resolve(self._spelled.get(name, name))
         return entry if entry is not None and entry.name in self._offer.reachable else None
 
@@ -94,6 +117,10 @@ class Offering:
         # A toolset may have gone since it was asked for, with the plugin that had it.
         entries = registry.available(self._app.definitions.chosen(*self._chosen, quiet=True))
         entries = [e for e in entries if _NEEDS.get(e.name, "runtime") in self._around]
+        self._prompts = {entry.name: entry for entry in entries if prompts.is_prompt(entry)}
+        self._resources = [entry for entry in entries if readable.is_resource(entry)]
+        others = {*self._prompts, *(entry.name for entry in self._resources)}
+        entries = [entry for entry in entries if entry.name not in others]
         # Looking what works here may have made the state another one.
         self._state = (generation, registry.availability.epoch)
         above = self._app.config.get("tools.defer_above") if self._defer else len(entries)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from hermes.mcp.server.content import whole
+from hermes.mcp.texts import whole
 
 if TYPE_CHECKING:
     from mcp.server.session import ServerSession

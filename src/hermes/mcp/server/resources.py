@@ -1,6 +1,7 @@
-"""Large results as resources: what a session's calls left behind, readable whole.
+"""What a client can read: the large results of its calls, and the tools that are resources.
 
-Reading one is a call of `read_artifact`: the gate rules on it and the audit log has its line.
+Reading one is a call, of `read_artifact` for a large result: the gate rules on it and the audit log
+has its line.
 """
 
 from __future__ import annotations
@@ -23,43 +24,52 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from hermes.core.context import ToolContext
 from hermes.core.entry import ToolCall
 from hermes.core.errors import ToolError
-from hermes.mcp.server.content import ARTIFACT, whole
+from hermes.mcp.server import readable
+from hermes.mcp.server.content import ARTIFACT
+from hermes.mcp.texts import whole
 from hermes.runtime.artifacts import PAGE
 
 if TYPE_CHECKING:
+    from hermes.core.entry import ToolOutcome
     from hermes.mcp.server.sessions import Context, Session
 
 # More than this is for `read_artifact`, page by page.
 MOST_CHARS = 2_000_000
 _NOT_FOUND = -32002
+# What the address of a large result looks like.
+TEMPLATE = f"{ARTIFACT}{{handle}}"
 
 
 def listed(session: Session) -> ListResourcesResult:
-    """The large results of this session, newest first."""
+    """What is always there, and the large results of this session, newest first."""
     return ListResourcesResult(
         resources=[
-            Resource(
-                uri=f"{ARTIFACT}{handle}",
-                name=handle,
-                title=f"The whole result of {tool}",
-                mime_type="text/plain",
-            )
-            for handle, tool in reversed(session.artifacts.items())
+            *readable.listed(session.offering.resources()),
+            *(
+                Resource(
+                    uri=f"{ARTIFACT}{handle}",
+                    name=handle,
+                    title=f"The whole result of {tool}",
+                    mime_type="text/plain",
+                )
+                for handle, tool in reversed(session.artifacts.items())
+            ),
         ]
     )
 
 
-def templates() -> ListResourceTemplatesResult:
+def templates(session: Session) -> ListResourceTemplatesResult:
     """What the addresses of resources look like."""
     return ListResourceTemplatesResult(
         resource_templates=[
+            *readable.templates(session.offering.resources()),
             ResourceTemplate(
-                uri_template=f"{ARTIFACT}{{handle}}",
+                uri_template=TEMPLATE,
                 name="artifact",
                 title="A large result",
                 description="A result that was too large to be sent whole, by its art_… handle.",
                 mime_type="text/plain",
-            )
+            ),
         ]
     )
 
@@ -68,15 +78,13 @@ async def read(session: Session, uri: str, ctx: Context) -> ReadResourceResult:
     """The text of one resource."""
     handle = uri.removeprefix(ARTIFACT)
     if handle == uri or session.runtime.artifacts is None:
-        raise _missing(f"there is no resource {uri[:200]!r}", uri, ctx)
-    # Whatever this client is offered as a tool: what it was sent a link to, it may follow.
-    services = {name: it for name, it in session.offering.services.items() if name != "offer"}
-    outcome = await session.runtime.call(
-        ToolCall("read_artifact", {"handle": handle}),
-        ToolContext(task=session.task, session_id=session.id, front_door="mcp", services=services),
-    )
-    if not outcome.ok:
-        raise _missing(str(outcome.error), uri, ctx)
+        meant = readable.found(session.offering.resources(), uri)
+        if meant is None:
+            raise _missing(f"there is no resource {uri[:200]!r}", uri, ctx)
+        entry, arguments = meant
+        outcome = await _called(session, ToolCall(entry.name, arguments), uri, ctx)
+        return ReadResourceResult(contents=readable.contents(outcome, uri))
+    outcome = await _called(session, ToolCall("read_artifact", {"handle": handle}), uri, ctx)
     first = outcome.value
     text: str = first["text"]
     total: int = first["total_chars"]
@@ -91,6 +99,18 @@ async def read(session: Session, uri: str, ctx: Context) -> ReadResourceResult:
     return ReadResourceResult(
         contents=[TextResourceContents(uri=uri, text=whole(text), mime_type="text/plain")]
     )
+
+
+async def _called(session: Session, call: ToolCall, uri: str, ctx: Context) -> ToolOutcome:
+    # Whatever this client is offered as a tool: what it was sent a link to, it may follow.
+    services = {name: it for name, it in session.offering.services.items() if name != "offer"}
+    outcome = await session.runtime.call(
+        call,
+        ToolContext(task=session.task, session_id=session.id, front_door="mcp", services=services),
+    )
+    if not outcome.ok:
+        raise _missing(str(outcome.error), uri, ctx)
+    return outcome
 
 
 def _rest(session: Session, handle: str, offset: int) -> str:

@@ -24,7 +24,8 @@ from mcp_types import INTERNAL_ERROR
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from hermes.core.errors import HermesError
-from hermes.mcp.server.changes import tools_changed
+from hermes.mcp.server import readable
+from hermes.mcp.server.changes import changed_meanwhile, resource_updated
 from hermes.mcp.server.offering import Offering
 from hermes.runtime.parallel import Turns
 from hermes.runtime.sessions import begin_session, end_session
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
 
     from mcp.server.context import ServerRequestContext
     from mcp.server.session import ServerSession
+    from mcp_types import CallToolRequestParams, GetPromptRequestParams, LoggingLevel
 
+    from hermes.core.entry import ToolEntry
     from hermes.mcp.server.calls import Call
     from hermes.runtime.app import App
 
@@ -54,6 +57,10 @@ MOST = 256
 _PARKED = 64
 # How many large results are listed.
 _ARTIFACTS = 500
+# How many calls of a client may be under way, those that wait for their turn among them.
+_CALLS = 1000
+# How many addresses a client may watch.
+_WATCHED = 100
 
 
 class Session:
@@ -77,7 +84,11 @@ class Session:
         self.listen = ListenHandler(self.bus, max_subscriptions=16)
         self.link: ServerSession | None = None
         self.used = time.monotonic()
+        # Which log messages the client asked for; none, if it did not.
+        self.log_level: LoggingLevel | None = None
         self.artifacts: dict[str, str] = {}
+        # What the client watches, and the tool that it was read with when it was last looked at.
+        self.watched: dict[str, ToolEntry | None] = {}
         self.parked: dict[str, Call] = {}
         self._calls: set[Call] = set()
         begin_session(self.runtime, self.id)
@@ -100,28 +111,53 @@ class Session:
         self.artifacts[handle] = tool
         return True
 
-    def park(self, call: Call) -> bool:
-        """Keep a call that asks something, under a mark that nobody can guess."""
+    def park(self, call: Call) -> str:
+        """Keep a call that asks something, under a mark that nobody can guess; none if full."""
         if len(self.parked) >= _PARKED:
             # Those that ended while nobody came for them make room.
             self.parked = {mark: kept for mark, kept in self.parked.items() if not kept.done}
         if len(self.parked) >= _PARKED:
+            return ""
+        mark = secrets.token_urlsafe(24)
+        self.parked[mark] = call
+        return mark
+
+    def take(self, params: CallToolRequestParams | GetPromptRequestParams) -> Call | None:
+        """The parked call that a mark stands for, once, and only for the very same request."""
+        call = self.parked.get(params.request_state or "")
+        if call is None or call.kind is not type(params):
+            return None
+        if (call.name, call.arguments) != (params.name, params.arguments):
+            return None
+        return self.parked.pop(params.request_state or "")
+
+    def watch(self, uri: str) -> bool:
+        """Have a client told when what is at an address changes; no, if it watches too much."""
+        if len(self.watched) >= _WATCHED and uri not in self.watched:
             return False
-        call.mark = secrets.token_urlsafe(24)
-        self.parked[call.mark] = call
+        self.watched[uri] = self._read_with(uri)
         return True
 
-    def take(self, mark: str, name: str, arguments: Any) -> Call | None:
-        """The parked call that a mark stands for, once, and only for the very same request."""
-        call = self.parked.get(mark)
-        if call is None or (call.name, call.arguments) != (name, arguments):
-            return None
-        return self.parked.pop(mark)
+    def updated(self) -> list[str]:
+        """What is watched and has become another since this was last asked."""
+        now = {uri: self._read_with(uri) for uri in self.watched}
+        changed = [uri for uri, entry in now.items() if entry is not self.watched[uri]]
+        self.watched = now
+        return changed
+
+    def _read_with(self, uri: str) -> ToolEntry | None:
+        found = readable.found(self.offering.resources(), uri)
+        return None if found is None else found[0]
 
     @property
     def busy(self) -> bool:
         """Whether calls are under way."""
         return bool(self._calls)
+
+    @property
+    def full(self) -> bool:
+        """Whether no more calls can be begun now."""
+        return len(self._calls) >= _CALLS
 
     def cancel(self, reason: str) -> None:
         """Tell every call to stop."""
@@ -226,8 +262,10 @@ class Sessions:
             for key, session in list(self._open.items()):
                 if self._over(key, session):
                     await self.close(key)
-                elif session.offering.changed():
-                    await tools_changed(session)
+                    continue
+                await changed_meanwhile(session)
+                for uri in session.updated():
+                    await resource_updated(session, uri)
 
     def _over(self, key: str, session: Session) -> bool:
         """Whether nothing is under way, and nobody was there for too long."""

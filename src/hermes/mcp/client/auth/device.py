@@ -41,6 +41,8 @@ async def device_login(
     async with checked_client(url) as client:
         try:
             place = await discover(client, url)
+            if not place.device:
+                raise LoginError("the server offers no login by code", hint="Leave out --device.")
             known = known_client(server, "http://127.0.0.1/callback")
             who = known or await registered(client, place)
             scope = server.auth.get("scope") or place.scope

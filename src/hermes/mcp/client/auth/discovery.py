@@ -29,10 +29,16 @@ class Place(NamedTuple):
     registration: str
     resource: str
     scope: str
+    # How programs may say who they are, where the login server names these.
+    methods: tuple[str, ...]
 
 
-async def discover(client: httpx2.AsyncClient, url: str) -> Place:
-    """Where a device logs in to the server at `url`; raises when it can't."""
+async def discover(client: httpx2.AsyncClient, url: str, *, issuer: str = "") -> Place:
+    """Where one logs in to the server at `url`; raises when that can't be found out.
+
+    Args:
+        issuer: The only login server that will do; whichever the server names if empty.
+    """
     refused = await client.post(url, json={}, headers={"Accept": "application/json"})
     hinted = extract_resource_metadata_from_www_auth(refused)
     resource: dict[str, Any] = {}
@@ -40,25 +46,27 @@ async def discover(client: httpx2.AsyncClient, url: str) -> Place:
         resource = await _metadata(client, address)
         if resource.get("authorization_servers"):
             break
-    servers = resource.get("authorization_servers") or [None]
-    issuer = servers[0] if isinstance(servers[0], str) else None
-    for address in build_oauth_authorization_server_metadata_discovery_urls(issuer, url):
+    servers = [one for one in resource.get("authorization_servers") or () if isinstance(one, str)]
+    if issuer and servers and not any(_same(one, issuer) for one in servers):
+        raise HermesError(f"the server sends us to another login server than {issuer}")
+    named = issuer or (servers[0] if servers else None)
+    for address in build_oauth_authorization_server_metadata_discovery_urls(named, url):
         found = await _metadata(client, address)
-        if found.get("device_authorization_endpoint") and found.get("token_endpoint"):
-            if issuer is not None and str(found.get("issuer", "")).rstrip("/") != issuer.rstrip(
-                "/"
-            ):
+        if found.get("token_endpoint"):
+            if named is not None and not _same(str(found.get("issuer", "")), named):
                 raise HermesError("the login server's metadata is somebody else's")
+            methods = found.get("token_endpoint_auth_methods_supported")
             scopes = resource.get("scopes_supported") or []
             return Place(
-                str(found.get("issuer") or issuer or ""),
+                str(found.get("issuer") or named or ""),
                 str(found["token_endpoint"]),
-                str(found["device_authorization_endpoint"]),
+                str(found.get("device_authorization_endpoint") or ""),
                 str(found.get("registration_endpoint") or ""),
                 str(resource.get("resource") or ""),
                 " ".join(map(str, scopes)) if isinstance(scopes, list) else "",
+                tuple(map(str, methods)) if isinstance(methods, list) else (),
             )
-    raise HermesError("the server offers no login by code", hint="Leave out --device.")
+    raise HermesError("the server does not say where to log in")
 
 
 async def registered(client: httpx2.AsyncClient, place: Place) -> OAuthClientInformationFull:
@@ -78,6 +86,10 @@ async def registered(client: httpx2.AsyncClient, place: Place) -> OAuthClientInf
         },
     )
     return await handle_registration_response(answer)
+
+
+def _same(one: str, other: str) -> bool:
+    return one.rstrip("/") == other.rstrip("/")
 
 
 async def _metadata(client: httpx2.AsyncClient, address: str) -> dict[str, Any]:

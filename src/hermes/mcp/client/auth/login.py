@@ -1,7 +1,7 @@
-"""Somebody logs in to a server: a person in a browser on this machine, or we ourselves.
+"""A person logs in to a server, with a browser on this machine.
 
-The browser's way is OAuth 2.1 with PKCE, carried out by the SDK, with a listener on this machine
-that the browser is sent back to. A program with an id and a secret of its own needs nobody.
+That is OAuth 2.1 with PKCE, carried out by the SDK, with a listener on this machine that the
+browser is sent back to.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, ValidationError
 
-from hermes.core.errors import ConfigError, HermesError
+from hermes.core.errors import HermesError
+from hermes.mcp.client import limits
 from hermes.mcp.client.auth.tokens import Tokens, expiry, load_tokens
 from hermes.mcp.client.browsing import refused_address
 from hermes.mcp.client.variables import filled
@@ -95,7 +96,7 @@ async def login(
         visit: In place of the browser: goes to the address, gives the one it was sent back to.
     """
     url = filled(server.url)
-    scope = _wanted_scope(server, url)
+    scope = wanted_scope(server, url)
     async with _Listener() as listener:
         answered: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
@@ -125,6 +126,7 @@ async def login(
             held,
             redirect_handler=begin,
             callback_handler=come_back,
+            client_metadata_url=filled(server.auth.get("client_metadata_url", "")) or None,
         )
         try:
             async with asyncio.timeout(seconds):
@@ -178,7 +180,7 @@ async def _knock(url: str, auth: httpx2.Auth, scope: str) -> None:
             await client.delete(url, headers=headers)
 
 
-def _wanted_scope(server: Server, url: str) -> str:
+def wanted_scope(server: Server, url: str) -> str:
     """What to ask for: what the settings say, and what was missing at the last login."""
     before = load_tokens(server.name, url)
     said = (server.auth.get("scope", ""), before.wanted if before is not None else "")
@@ -219,9 +221,9 @@ def checked_client(
 
     hooks: dict[str, list[Callable[..., Any]]] = {
         "request": [check],
-        "response": [check_metadata],
+        "response": [limits.limit, check_metadata],
     }
-    return httpx2.AsyncClient(auth=auth, timeout=30, event_hooks=hooks)
+    return httpx2.AsyncClient(headers=limits.HEADERS, auth=auth, timeout=30, event_hooks=hooks)
 
 
 def _is_endpoint(name: str) -> bool:
@@ -285,28 +287,6 @@ class _Listener:
             return
         finally:
             writer.close()
-
-
-async def machine_login(server: Server) -> Tokens:
-    """Log in as a program that was given an id and a secret beforehand; nobody is asked."""
-    from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
-
-    url = filled(server.url)
-    who = known_client(server, "http://127.0.0.1/callback")
-    if who is None or not who.client_secret:
-        raise ConfigError("its auth needs a client_id and a client_secret")
-    held = _Held(who)
-    provider = ClientCredentialsOAuthProvider(
-        url, held, who.client_id or "", who.client_secret, scope=server.auth.get("scope")
-    )
-    try:
-        await _knock(url, provider, _wanted_scope(server, url))
-    except (OAuthFlowError, ValidationError, httpx2.HTTPError, ValueError) as error:
-        raise LoginError(f"the login failed: {line_of(error)}") from None
-    if held.tokens is None:
-        raise LoginError(f"{server.name} did not ask for a login")
-    held.client = who
-    return _kept(server, url, provider, held)
 
 
 def line_of(error: Exception) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import httpx2
 
 from hermes.core.errors import HermesError
-from hermes.mcp.client.auth.tokens import forget_tokens, load_tokens
+from hermes.mcp.client.auth.tokens import load_tokens
 from hermes.mcp.client.browsing import refused_address
 from hermes.mcp.client.trouble import NeedsLoginError
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from hermes.mcp.client.auth.tokens import Tokens
     from hermes.mcp.client.settings import Server
 
+# Those for which nobody has to be there.
+MACHINE_FLOWS = ("client_credentials", "jwt_bearer", "identity_assertion")
 _SCOPE = re.compile(r'scope="([^"]{1,1000})"')
 
 
@@ -56,7 +58,10 @@ class Bearer(httpx2.Auth):
             request.headers["Authorization"] = f"Bearer {now.access_token}"
             response = yield request
         if response.status_code == 401:
-            if self._machine and forget_tokens(self._name):
+            if self._machine and tokens is not None:
+                # Kept, for it says which login server is the right one.
+                tokens.expires_at = 1.0
+                tokens.save(self._name)
                 raise HermesError("its token is not taken any more: a new one is asked for")
             why = "nobody has, so far" if tokens is None else "its token is not taken any more"
             raise NeedsLoginError(self._name, why)
@@ -101,11 +106,11 @@ class Bearer(httpx2.Auth):
 
 async def authorisation(server: Server, url: str) -> httpx2.Auth:
     """What logs each request to a server in."""
-    machine = server.auth.get("flow") == "client_credentials"
+    machine = server.auth.get("flow") in MACHINE_FLOWS
     if machine:
         tokens = load_tokens(server.name, url)
         if tokens is None or tokens.expired:
-            from hermes.mcp.client.auth.login import machine_login
+            from hermes.mcp.client.auth.machine import machine_login
 
             await machine_login(server)
     return Bearer(server.name, url, machine=machine)

@@ -1,0 +1,115 @@
+"""An MCP server that means harm, or was written by nobody in particular: `hostile.py HABIT`."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from typing import Any
+
+HABIT = sys.argv[1]
+FINE = {"content": [{"type": "text", "text": "fine"}]}
+lock = threading.Lock()
+listed = 0
+
+
+def raw(data: str) -> None:
+    with lock:
+        sys.stdout.write(data + "\n")
+        sys.stdout.flush()
+
+
+def send(**message: Any) -> None:
+    raw(json.dumps({"jsonrpc": "2.0", **message}))
+
+
+def tool(name: str, **more: Any) -> dict[str, Any]:
+    reads = {"readOnlyHint": True}
+    return {"name": name, "inputSchema": {"type": "object"}, "annotations": reads, **more}
+
+
+def tools() -> list[dict[str, Any]]:
+    if HABIT == "many":
+        return [tool(f"t{number}") for number in range(3_000)]
+    if HABIT == "fat":
+        return [tool("echo"), tool("fat", description="x" * 5_000_000)]
+    if HABIT == "half a character":
+        return [tool("echo"), tool("e\ud800"), tool("other", description="\udfff")]
+    return [tool("echo")]
+
+
+def call(ident: Any, params: dict[str, Any]) -> None:
+    deep = "[" * 3_000 + "]" * 3_000
+    token = params.get("_meta", {}).get("progressToken")
+    if HABIT == "half a character":
+        answer = json.dumps({"content": [{"type": "text", "text": "a\ud800b"}]})
+        return raw(f'{{"jsonrpc":"2.0","id":{json.dumps(ident)},"result":{answer}}}')
+    if HABIT == "deep answer":
+        return raw(
+            f'{{"jsonrpc":"2.0","id":{json.dumps(ident)},"result":{{"structuredContent":{deep}}}}}'
+        )
+    if HABIT == "deep noise":
+        raw(deep)
+        raw(f'{{"jsonrpc":"2.0","method":"x","params":{deep}}}')
+    if HABIT == "no answer in the answer":
+        return send(id=ident)
+    if HABIT == "answers twice":
+        send(id=ident, result=FINE)
+        return send(id=ident, error={"code": 1, "message": "again"})
+    if HABIT == "odd numbers":
+        for number in ("1e999", "9" * 400, "[1]", "{}", "null", "true"):
+            raw(f'{{"jsonrpc":"2.0","id":{number},"result":{{}}}}')
+            raw(f'{{"jsonrpc":"2.0","id":{number},"method":"ping"}}')
+    if HABIT == "talks without end":
+        for _ in range(20_000):
+            send(method="notifications/message", params={"level": "info", "data": "z" * 100})
+    if HABIT == "reports without end":
+        for number in range(2_000):
+            said = {"progressToken": token, "progress": number, "message": "\x1b[31mred\x07" * 100}
+            send(method="notifications/progress", params=said)
+        send(id=ident, result=FINE)
+        return send(method="notifications/progress", params={"progressToken": token, "progress": 1})
+    if HABIT == "asks without end":
+        form = {"type": "object", "properties": {"a": {"type": "string"}}}
+        for number in range(200):
+            params = {"message": "?", "requestedSchema": form}
+            send(id=f"q{number}", method="elicitation/create", params=params)
+        asked.wait(20)
+    return send(id=ident, result=FINE)
+
+
+answers: set[str] = set()
+asked = threading.Event()
+
+
+def main() -> None:
+    global listed
+    for line in sys.stdin:
+        message = json.loads(line)
+        method, ident = message.get("method"), message.get("id")
+        if method is None:
+            answers.add(str(ident))
+            if len(answers) >= 200:
+                asked.set()
+        elif method == "initialize":
+            about = {"name": "hostile", "version": "1"}
+            able = {"tools": {"listChanged": True}}
+            version = message["params"]["protocolVersion"]
+            said = {"protocolVersion": version, "capabilities": able, "serverInfo": about}
+            send(id=ident, result=said)
+        elif method == "tools/list":
+            listed += 1
+            cursor = {"nextCursor": "again"} if HABIT == "pages without end" else {}
+            send(id=ident, result={"tools": tools(), **cursor})
+            if HABIT == "changes without end":
+                sys.stderr.write(f"listed {listed}\n")
+                sys.stderr.flush()
+                for _ in range(20):
+                    send(method="notifications/tools/list_changed")
+        elif method == "tools/call":
+            threading.Thread(target=call, args=(ident, message["params"]), daemon=True).start()
+        elif ident is not None:
+            send(id=ident, error={"code": -32601, "message": "unknown method"})
+
+
+main()
