@@ -95,3 +95,18 @@ def test_no_text_is_too_strange(text: str, files: list[str]) -> None:
 
     assert isinstance(named.may_change("a.txt", exists=True, whole=True), bool)
     assert isinstance(named.says(text), bool)
+
+
+def test_a_folder_for_what_is_named_is_known() -> None:
+    named = Named("Put it into out/2026/sum.txt", [])
+
+    assert named.leads_to("out")
+    assert named.leads_to("./out/2026/")
+    assert not named.leads_to("ou")
+    assert not named.leads_to("out/2026/sum.txt")
+
+
+def test_a_folder_is_no_target() -> None:
+    named = Named("Put a note about archive/ into log.txt", ["archive/a.txt"])
+
+    assert named.targets == ["log.txt"]

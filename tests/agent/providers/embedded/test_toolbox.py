@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hermes.agent.providers.embedded.toolbox import MOST, TOOLS, cut, offered
+from hermes.agent.providers.embedded.toolbox import TOOLS, offered
 from hermes.core.entry import ToolCall
 from hermes.core.registry import ToolRegistry
 from hermes.runtime.app import App
@@ -30,7 +30,10 @@ class Workshop:
         call = ToolCall(tool.real, tool.call(given), id=name)
         outcome = self.runtime.call_sync(call, self.runtime.context("t", session_id="s"))
         data = json.loads(outcome.content)
-        return str(data["error"]) if "error" in data else tool.show(data, given)
+        if tool.after is not None:
+            more = ToolCall(tool.real, tool.after(given), id="after")
+            data |= json.loads(self.runtime.call_sync(more, self.runtime.context("t")).content)
+        return str(data["error"]) if "error" in data else tool.show(data, given, "")
 
 
 @pytest.fixture
@@ -54,10 +57,11 @@ def test_every_tool_of_the_list_is_a_real_one(use: Workshop) -> None:
 def test_lists_are_counted(use: Workshop) -> None:
     shown = use("directory_list", path=".")
 
-    assert shown.startswith("2 files (")
-    assert "1 .py" in shown
-    assert "1 .txt" in shown
-    assert "1 folder" in shown
+    assert shown == (
+        "2 files, 1 folder: sub/\n1 .py: sub/b.py\n1 .txt: a.txt\n"
+        "(The largest: a.txt 13B, sub/b.py 6B)"
+    )
+    assert use("directory_list", path="sub") == "1 file, 0 folders\n1 .py: b.py"
 
 
 def test_files_are_shown_without_numbers_and_counted_after(use: Workshop) -> None:
@@ -88,12 +92,38 @@ def test_edits_show_what_changed(use: Workshop) -> None:
     assert use("patch", path="a.txt", old="two", new="2") == "a.txt was changed:\n-one two\n+one 2"
 
 
+def test_an_edit_gets_no_full_stop_of_its_own(use: Workshop) -> None:
+    use("patch", path="a.txt", old="one two", new="one 2.")
+    use("patch", path="a.txt", old="three", new="three.")
+
+    assert (use.work / "a.txt").read_text() == "one 2\nthree."
+
+
 def test_numbers_are_worked_out(use: Workshop) -> None:
     assert use("calculate", expression="487 * 36") == "17532"
     assert use("calculate", expression="2^10") == "1024"
-    assert use("calculate", expression="average(12, 18, 33)") == "21.0"
+    assert use("calculate", expression="average(12, 18, 33)") == "21"
     assert use("calculate", expression="sum(1, 2, 3) + max(4, 5)") == "11"
-    assert "failed" in use("calculate", expression="1 / 0")
+    assert use("calculate", expression="15% * 2480") == "372"
+    assert use("calculate", expression="2480 * 2.5%") == "62"
+    assert use("calculate", expression="17 % 5") == "2"
+    assert use("calculate", expression="factorial(12)") == "479001600"
+    assert "can't be worked out: ZeroDivisionError" in use("calculate", expression="1 / 0")
+
+
+def test_lines_are_counted_with_a_last_one_that_has_no_end(use: Workshop) -> None:
+    (use.work / "it's odd.csv").write_text("name,age\nAda,36\nBob,41\n")
+
+    assert use("count_lines", paths=["a.txt"]) == "a.txt: 2 lines, 3 words"
+    some = use("count_lines", paths=["sub/b.py", "it's odd.csv", "sub/b.py"])
+    assert some == (
+        "sub/b.py: 1 line, 3 words\n"
+        "it's odd.csv: 3 lines, 3 words; the first line is a heading, 2 rows follow\n"
+        "All of them together: 4 lines."
+    )
+    (use.work / "c.py").write_text("y = 2\n")
+    assert "there is no file d.py" in use("count_lines", paths=["c.py", "d.py"])
+    assert "All .py files together: 2 lines." in use("count_lines", paths=["sub/b.py", "c.py"])
 
 
 def test_commands_say_how_they_ended(use: Workshop) -> None:
@@ -111,12 +141,11 @@ def test_the_machine_is_measured_in_words(use: Workshop) -> None:
 
 
 def test_folders_are_packed_and_unpacked(use: Workshop) -> None:
-    assert "s.zip was made" in use("file_compress", source="sub", archive="s.zip")
-    assert "1 file unpacked into out" in use("file_extract", archive="s.zip", folder="out")
+    (use.work / "sub" / "deeper").mkdir()
+    (use.work / "sub" / "deeper" / "c.txt").write_text("c\n")
 
+    shown = use("file_compress", sources=["sub", "a.txt"], archive="s.zip")
 
-def test_long_texts_lose_their_middle() -> None:
-    short = cut("x" * 10_000)
-
-    assert len(short) < MOST + 100
-    assert "7600 characters left out" in short
+    assert "s.zip was made from sub, a.txt" in shown
+    assert "It holds 3 files." in shown
+    assert "3 files unpacked into out" in use("file_extract", archive="s.zip", folder="out")

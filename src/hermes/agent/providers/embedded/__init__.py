@@ -10,15 +10,22 @@
     grammar.py        what the model may write
     routing.py        chat or task
     toolbox.py        the few tools it works with
+    calling.py        what these really call
+    showing.py        what came of a call, in words
+    counting.py       sums and counts, which the model would get wrong
+    shortening.py     long texts made short
     surroundings.py   the files there are
     naming.py         the files a request names
     guarding.py       no others are changed
+    doubting.py       second thoughts before something is written
     changes.py        what a turn changed, put back where nobody asked for it
     recipe.py         what the model is told
+    task.py           a request being carried out: what was done, what is lacking
+    acting.py         one step of it
     reporting.py      the last words, from what was done
     conversation.py   a turn, from the request to the report
 
-New here? Read conversation.py, then toolbox.py.
+New here? Read conversation.py, then acting.py, then toolbox.py.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ _TEXT = r"""
 string ::= "\"" char* "\""
 char ::= [^"\\\x00-\x1f\x7f] | "\\" ["\\/bfnrt] | "\\u" hex hex hex hex
 hex ::= [0-9a-fA-F]
-expression ::= "\"" (function | [0-9(-]) (function | [0-9+*/%()., ^-])* "\""
+expression ::= "\"" (function | [0-9(-]) (function | [0-9+*/%()., ^-]){0,60} "\""
 function ::= ("sqrt" | "sum" | "average" | "min" | "max" | "abs" | "round" | "log10" | "log" |
-  "exp" | "sin" | "cos" | "tan" | "radians" | "factorial" | "gcd") "("
+  "sin" | "cos" | "tan" | "radians" | "factorial" | "gcd") "("
 """
 _JSON = r"""
 number ::= "-"? [0-9] [0-9]* ("." [0-9] [0-9]*)?
@@ -44,7 +44,7 @@ def actions(
 
     Args:
         signatures: Tools by name, each with its arguments; the value is the words that may stand
-            there, or the JSON type of what may.
+            there (a tuple: one or more of them, in an array), or the JSON type of what may.
         reply: Whether replying is among them.
         call: Whether calling is.
     """
@@ -71,7 +71,8 @@ def _hole(kind: Any) -> str:
     if isinstance(kind, str):
         return {"integer": "number", "array": "strings"}.get(kind, kind)
     words = [_literal(json.dumps(word, ensure_ascii=False)) for word in kind]
-    return f"({' | '.join(words)})" if words else "string"
+    one = f"({' | '.join(words)})" if words else "string"
+    return f'"[" {one} (", " {one}){{0,11}} "]"' if isinstance(kind, tuple) else one
 
 
 def _literal(text: str) -> str:

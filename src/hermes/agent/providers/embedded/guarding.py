@@ -24,11 +24,11 @@ def refusal(tool: SmallTool, given: dict[str, Any], named: Named, context: ToolC
     root = os.path.join(os.path.realpath(context.workspace), "")
     for path, whole in _written(tool, given, named, root):
         exists = os.path.isfile(os.path.join(root, path))
-        if tool.name == "terminal" and not exists:
-            # What a command makes beside its purpose is nobody's loss.
+        if tool.name == "terminal" and not exists and (path[:1] == "/" or named.leads_to(path)):
+            # What a command makes elsewhere is nobody's loss, nor is a folder for what is named.
             continue
         if not named.may_change(path, exists=exists, whole=whole):
-            instead = f" Write to {' or '.join(named.paths)}." if named.paths else ""
+            instead = f" Write to {' or '.join(named.targets)}." if named.targets else ""
             return f"Not done: the request does not name {path}, so it stays as it is.{instead}"
     return ""
 

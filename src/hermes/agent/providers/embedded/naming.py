@@ -33,11 +33,12 @@ _EVERY = re.compile(
 class Named:
     """What a request names, given what there is.
 
-    `paths` are the words that look like paths, `files` the existing files among them or meant by
-    a word (`the readme`), `folders` the existing folders.
+    `paths` are the words that look like paths, `spelled` the existing files among them; `files`
+    are those, or the ones meant by a word (`the readme`), `folders` the existing folders; `targets`
+    are the paths that can be written to.
     """
 
-    __slots__ = ("_every", "_stems", "_text", "files", "folders", "paths")
+    __slots__ = ("_every", "_stems", "_text", "files", "folders", "paths", "spelled", "targets")
 
     def __init__(self, text: str, existing: Sequence[str]) -> None:
         self._text = text.casefold()
@@ -56,11 +57,16 @@ class Named:
         ]
         taken = {_stem(path) for path in exact}
         self._stems = [path for path in existing if _stem(path) not in taken and _said(path, words)]
+        self.spelled = exact
         self.files = exact or self._stems
         self.folders = [
             folder
             for folder in folders
             if _spelled(folder, spelled) or os.path.basename(folder).casefold() in words
+        ]
+        taken = {_bare(folder) for folder in self.folders}
+        self.targets = [
+            path for path in self.paths if _bare(path) not in taken and not path.endswith("/")
         ]
 
     def target(self, path: str) -> bool:
@@ -88,6 +94,10 @@ class Named:
         if whole and self.paths:
             return False
         return self._every or inside or bare in meant
+
+    def leads_to(self, path: str) -> bool:
+        """Whether something that the request names is to be inside of this folder."""
+        return any(one.startswith(f"{_bare(path)}/") for one in self._spelled)
 
     def says(self, words: str) -> bool:
         """Whether the request has exactly these words in it."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from hermes.agent.providers.embedded.shortening import cut
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -21,15 +23,26 @@ _CLAIM = re.compile(
     re.IGNORECASE,
 )
 _SHOWN = 12
+# As much of what a command printed as is repeated.
+_LINES, _WIDE = 12, 200
 
 
-def report(answer: str, changed: Sequence[Changed], *, failed: Sequence[str] = ()) -> str:
+def report(
+    answer: str,
+    changed: Sequence[Changed],
+    *,
+    failed: Sequence[str] = (),
+    ran: Sequence[tuple[str, str, int]] = (),
+    missing: Sequence[str] = (),
+) -> str:
     """The text for the person.
 
     Args:
         answer: What the model said.
         changed: What became of which file.
         failed: Calls that did not work and that nothing made up for, in one line each.
+        ran: Commands, what each printed and the code it ended with.
+        missing: Paths that were named and are not there, though no call was about them.
     """
     lines = []
     for what in ("made", "changed", "deleted"):
@@ -38,6 +51,26 @@ def report(answer: str, changed: Sequence[Changed], *, failed: Sequence[str] = (
             more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
             lines.append(f"{what.capitalize()}: {', '.join(paths[:_SHOWN])}{more}")
     lines += [f"Not done: {line}" for line in failed]
-    if not changed and _CLAIM.search(answer):
+    if missing:
+        lines.append(f"There is no {' and no '.join(missing[:3])}.")
+    if not changed and claims(answer):
         lines.append("No file was changed.")
-    return "\n\n".join(part for part in (answer.strip(), "\n".join(lines)) if part)
+    parts = [answer.strip(), *(_quoted(answer, *one) for one in ran[-2:]), "\n".join(lines)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def claims(reply: str) -> bool:
+    """Whether a reply says that something was changed."""
+    return bool(_CLAIM.search(reply))
+
+
+def _quoted(answer: str, command: str, printed: str, code: int) -> str:
+    """What a command printed and how it ended, as far as the answer does not say it."""
+    said = " ".join(answer.split())
+    ended = f"`{command}` ended with code {code}." if code and str(code) not in said else ""
+    lines = [line.strip() for line in printed.splitlines() if line.strip()]
+    if not lines or all(" ".join(line.split()) in said for line in lines):
+        return ended
+    more = f"\n[… {len(lines) - _LINES} more lines]" if len(lines) > _LINES else ""
+    shown = "\n".join(cut(line, _WIDE) for line in lines[:_LINES])
+    return f"`{command}` printed:\n{shown}{more}" + (f"\n{ended}" if ended else "")

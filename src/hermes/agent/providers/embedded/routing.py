@@ -31,6 +31,15 @@ _EXAMPLES = (
     ("How do I count lines with wc?", CHAT),
     ("Pack the folder old into old.zip", TASK),
     ("What is the name of this computer?", TASK),
+    ("Was ist eine Primzahl?", CHAT),
+    ("Notiere in liste.txt: Milch holen", TASK),
+    ("Is 15 divisible by 4?", CHAT),
+    ("¿Cuál es el río más largo de África?", CHAT),
+    ("Combien de lignes a le fichier journal.log ?", TASK),
+    ("Work out 18% of 945 and keep it in share.txt", TASK),
+    ("What is React.js good for?", CHAT),
+    ("How much storage do most phones have?", CHAT),
+    ("How much storage is left?", TASK),
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,9 @@ if TYPE_CHECKING:
 LOOKED, NAMED = 400, 30
 # Folders that hold what programs made, not what people ask about.
 _MADE = frozenset({"node_modules", "__pycache__", "venv", "target", "dist", "build"})
+
+# What runs a script that may not be run by its name.
+_RUNNERS = {".py": "python3", ".js": "node", ".rb": "ruby", ".pl": "perl"}
 
 
 def files_below(disk: Disk, root: str) -> list[str]:
@@ -42,3 +47,24 @@ def file_list(files: list[str]) -> str:
     shown = ", ".join(files[:NAMED])
     more = f", and {len(files) - NAMED} more" if len(files) > NAMED else ""
     return f"(Files here: {shown}{more})"
+
+
+def there(disk: Disk, root: str, path: str) -> bool:
+    """Whether there is anything at a path."""
+    return disk.status(_place(root, path)) is not None
+
+
+def runnable(command: str, disk: Disk, root: str) -> str:
+    """A command that begins with a script, with what runs it before it if the script can't be."""
+    first, space, rest = command.partition(" ")
+    if not first or shlex.quote(first) != first:
+        return command
+    status = disk.status(_place(root, first))
+    if status is None or status.kind != "file" or status.mode & 0o111:
+        return command
+    runner = _RUNNERS.get(os.path.splitext(first)[1], "bash")
+    return f"{runner} {first}{space}{rest}"
+
+
+def _place(root: str, path: str) -> str:
+    return os.path.normpath(os.path.join(root, os.path.expanduser(path)))
