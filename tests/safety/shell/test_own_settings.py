@@ -127,3 +127,19 @@ def test_words_that_are_data_to_a_program_pass(command: str) -> None:
 )
 def test_words_that_only_look_like_data_are_asked_about(command: str) -> None:
     assert _action(command) == "ask"
+
+
+@pytest.mark.parametrize(
+    ("command", "action"),
+    [
+        ("git checkout -- ~/.hermes/config.yaml", "refuse"),
+        ("cd ~/.hermes && git restore config.yaml", "refuse"),
+        ("git restore ~/.hermes/hermes_permissions.yaml", "refuse"),
+        ("cd ~/.hermes && git stash", "refuse"),
+        ("cd ~/.hermes && git stash list", "allow"),
+        ("git -C ~/.hermes log --oneline", "allow"),
+        ("git checkout main", "allow"),
+    ],
+)
+def test_an_older_policy_is_not_brought_back(command: str, action: str) -> None:
+    assert _action(command) == action

@@ -218,6 +218,24 @@ def _git(command: Command) -> list[Word]:
     return []
 
 
+_GIT_CHANGES = names("stash reset checkout switch pull merge rebase am apply revert cherry-pick")
+_LOOKS = frozenset(("list", "show", "--check", "--stat"))
+
+
+def _git_restores(command: Command) -> list[Word]:
+    """Files that git puts back as they were in some commit."""
+    operands = command.operands
+    sub = operands[0].text if operands else ""
+    cwd = command.scope.cwd
+    if "/.hermes" in cwd and sub in _GIT_CHANGES and not _LOOKS.intersection(command.args):
+        return [command.words[0].part(cwd)]
+    if sub == "restore":
+        return operands[1:]
+    if sub == "checkout" and (len(operands) > 2 or "--" in command.args):
+        return operands[1:]
+    return []
+
+
 def moved_from(command: Command) -> list[Word]:
     """Operands that are no longer where they were after the command."""
     return _sources(command) if command.name in ("mv", "gmv") else []
@@ -225,6 +243,7 @@ def moved_from(command: Command) -> list[Word]:
 
 WRITERS: dict[str, Callable[[Command], list[Word]]] = {
     **dict.fromkeys(("cp", "gcp", "mv", "gmv", "install", "ginstall", "scp"), _destination),
+    "git": _git_restores,
     "ln": _link,
     "gln": _link,
     "rsync": _rsync,

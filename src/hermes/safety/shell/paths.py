@@ -52,7 +52,13 @@ _STARTUP = re.compile(
     r"pam_environment|vimrc|"
     r"gvimrc|exrc|emacs|gdbinit|pythonrc|pythonstartup|irbrc|pryrc|Rprofile|tmux\.conf|screenrc|"
     r"gitconfig|"
-    r"curlrc|wgetrc|lldbinit|psqlrc|sqliterc)\Z"
+    r"curlrc|wgetrc|lldbinit|psqlrc|sqliterc|duckdbrc|octaverc|ghci|iex\.exs|erlang|sbclrc|guile|"
+    r"pdbrc|byebugrc|rdebugrc|perldb|tclshrc|wishrc|mongorc\.js|mongoshrc\.js|xonshrc|hgrc|"
+    r"wezterm\.lua|ocamlinit|muttrc|mailcap)\Z"
+    r"|\.ipython/profile_[^/]+/(?:startup/|ipython_config\.py)|\.jupyter/jupyter_[^/]*config\.py\Z"
+    r"|\.julia/config/startup\.jl\Z|\.gradle/init(?:\.gradle|\.d/)|\.sbt/[\d.]+/"
+    r"|\.cargo/config(?:\.toml)?\Z|\.hammerspoon/|\.config/(?:powershell|xonsh|awesome|bspwm|qtile|"
+    r"openbox|wezterm|xmonad)/"
     r"|\.ssh/(authorized_keys2?|rc|config|environment)\Z"
     r"|\.(bashrc|profile|zshrc|zsh)\.d/|\.oh-my-zsh/custom/|\.oh-my-zsh/oh-my-zsh\.sh"
     r"|\.config/(fish|autostart|systemd|git|nvim|plasma-workspace/env|environment\.d|nushell|i3|"
@@ -123,6 +129,10 @@ _SECRET_NAME = re.compile(
 _PUBLIC = re.compile(
     r"(cert|public|pub|ca|chain|bundle|cacert)[^/]*\.(pem|asc|gpg|key)\Z|\.pub\Z|\.env\.example\Z|"
     r"(?:example|sample|template|dist)\.(?:env|json|ya?ml|toml|ini|txt)\Z"
+)
+# What a project's tests are fed is no secret of anyone's.
+_MADE_UP = re.compile(
+    r"/(?:__)?(?:fixtures?|testdata|test-data|mocks?)(?:__)?/[^/]+\.(?:json|csv|txt|ya?ml)\Z"
 )
 _POLICY = re.compile(
     r"(config\.ya?ml|hermes_permissions\.ya?ml|permissions\.ya?ml|approvals?(\.[\w.]+)?(/.*)?|"
@@ -262,7 +272,9 @@ def is_credential(path: str, scope: Scope) -> bool:
     if scope.script:
         # A project's own programs read the project's own settings.
         return False
-    return _SECRET_NAME.match(path) is not None and _PUBLIC.search(path) is None
+    if _SECRET_NAME.match(path) is None or _PUBLIC.search(path) is not None:
+        return False
+    return not (_MADE_UP.search(path) and in_workspace(path, scope))
 
 
 def is_kept_secret(path: str, scope: Scope) -> bool:

@@ -17,6 +17,7 @@ from hermes.safety.shell.reading import writes_nowhere
 from hermes.safety.shell.rules.reading import PLAIN
 from hermes.safety.shell.scope import HOLE, UNSET
 from hermes.safety.shell.stream import ENVIRONMENT, NETWORK, SECRET, SECRET_FILES
+from hermes.safety.shell.tables import names
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command, Redirect
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
     from hermes.safety.shell.word_building import Word
 
 _KEPT = ("/etc/", "/proc/", "/run/", "/var/")
+_HERE = tuple(
+    f"/dev/{kind}/{host}"
+    for kind in ("tcp", "udp")
+    for host in ("127.0.0.1/", "localhost/", "::1/", "[::1]/")
+)
+_OBEYING = names("sh bash zsh dash ksh ash fish python perl ruby php node lua")
 _SILENT = frozenset((":", "true", "false"))
 
 
@@ -102,10 +109,14 @@ def judge_redirects(
     for redirect in redirects:
         target = redirect.target
         if target is None:
+            if redirect.operator == "<&" and command is not None and _obeys(command):
+                judge.blame("remote-code.unknown-input", command)
             continue
         if judge.reads_only and not writes_nowhere(redirect, scope):
             judge.reads_only = False
         text = f"{command.text if command else ''} {redirect.operator} {target.text}".strip()
+        if _probes_here(redirect, target.text, command):
+            continue
         if redirect.writes:
             judge_write(target, text, scope, judge)
             if (
@@ -123,6 +134,22 @@ def judge_redirects(
                 _remember(target, scope, output)
         elif redirect.operator == "<" and target.text.startswith(("/dev/tcp/", "/dev/udp/")):
             judge.report("network.raw-socket", redirect.origin, text, scope=scope)
+
+
+def _probes_here(redirect: Redirect, text: str, command: Command | None) -> bool:
+    """Whether a connection leads to this machine, and to no shell that would obey it."""
+    if not text.startswith(_HERE) or command is None:
+        return text.startswith(_HERE)
+    if command.name == "exec" and redirect.descriptor in ("", "0"):
+        # From then on the shell itself reads from there.
+        return False
+    return command.name not in _OBEYING
+
+
+def _obeys(command: Command) -> bool:
+    """Whether an interpreter runs what it reads from something that was opened before."""
+    # The grammar takes the descriptor of `0<&5` for an operand.
+    return command.name in _OBEYING and all(word.text.isdigit() for word in command.operands)
 
 
 def _says_nothing(command: Command | None) -> bool:

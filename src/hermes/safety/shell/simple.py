@@ -17,7 +17,7 @@ from hermes.safety.shell.opening import run_words
 from hermes.safety.shell.outputs import works_elsewhere
 from hermes.safety.shell.paths import in_workspace
 from hermes.safety.shell.reading import only_reads
-from hermes.safety.shell.rules import RULES_BY_PROGRAM, RULES_FOR_ANY
+from hermes.safety.shell.rules import RULES_BY_PROGRAM, RULES_FOR_ANY, RULES_FOR_OPENED
 from hermes.safety.shell.rules.any_program import TELLING
 from hermes.safety.shell.rules.reading import PLAIN
 from hermes.safety.shell.rules.system import USUAL_AS_ROOT
@@ -146,7 +146,7 @@ def run_command(command: Command, judge: Judge) -> Stream:
             # What it changes is not known, but it starts from there.
             judge.wrote(scope.cwd, command.text, scope)
     if output is not None:
-        judge_rules(command, judge)
+        judge_rules(command, judge, opened=judge.opened != opened)
         if works_elsewhere(name):
             places.judge_outputs(command, judge)
         return output
@@ -172,15 +172,18 @@ def _is_usual(command: Command) -> bool:
     )
 
 
-def judge_rules(command: Command, judge: Judge) -> None:
-    """Report every rule about this program that applies."""
+def judge_rules(command: Command, judge: Judge, *, opened: bool = False) -> None:
+    """Report every rule about this program that applies.
+
+    What a program starts that was opened has been judged already: its verbs are not this one's.
+    """
     name = command.name
     rules = RULES_BY_PROGRAM.get(name, ())
     if name in PLAIN and not rules:
         return
     args = command.args
     if args and name not in PLAIN and TELLING.search(" ".join([name, *args]).lower()):
-        rules = (*rules, *RULES_FOR_ANY)
+        rules = (*rules, *(RULES_FOR_OPENED if opened else RULES_FOR_ANY))
     if not rules or not _HELPS.isdisjoint(args) or (args[-1:] in _HELP_LAST and _is_help(command)):
         return
     for rule in rules:

@@ -23,7 +23,9 @@ _DRY = names(
 )
 # By program, where the option is short or means something else to others.
 _SHORT = {
-    **dict.fromkeys(names("zfs zpool rclone borg restic rsync just rename prename stow hg"), "-n"),
+    **dict.fromkeys(
+        names("zfs zpool rclone s3cmd borg restic rsync just rename prename stow hg"), "-n"
+    ),
     **dict.fromkeys(names("make gmake bmake"), "-n --question -q"),
     **dict.fromkeys(names("nginx sshd dhcpd php-fpm openvpn angie"), "-t -T"),
     **dict.fromkeys(names("httpd apache2 apachectl apache2ctl"), "-t -S"),
@@ -88,6 +90,9 @@ def only_tries(command: Command) -> bool:
         return command.words[0].text.endswith(("ext2", "ext3", "ext4", "mke2fs"))
     if name in _NEVER and not (name == "rm" and "-WhatIf" in command.args):
         return False
+    if name == "gsutil" and any(word.text == "rsync" for word in command.operands[:1]):
+        # To its other verbs the same letter says which files to leave alone.
+        return "-n" in command.flags
     short = _SHORT_NAMES.get(name)
     if short and not short.isdisjoint(command.flags):
         return True

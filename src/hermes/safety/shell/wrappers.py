@@ -119,6 +119,19 @@ def _env(command: Command, judge: Judge) -> Stream:
     return run_words(rest, command, judge, scope=scope)
 
 
+_GIT_PROGRAMS = (
+    *("git-push", "git-send-pack", "git-http-push", "git-reset", "git-clean", "git-update-ref"),
+    *("git-filter-repo", "git-filter-branch", "git-stash", "git-restore", "git-checkout"),
+)
+
+
+def _git_program(command: Command, judge: Judge) -> Stream:
+    """`git-push` and the like, which git keeps as programs of their own."""
+    first = command.words[0]
+    words = [first.part("git"), first.part(command.name.removeprefix("git-"))]
+    return run_words([*words, *command.words[1:]], command, judge)
+
+
 def _command(command: Command, judge: Judge) -> Stream:
     options, _, rest = rest_after(command.words[1:], frozenset())
     if any(option.text in ("-v", "-V", "-pv") for option in options):
@@ -258,6 +271,7 @@ WRAPPERS: dict[str, Callable[[Command, Judge], Stream | None]] = {
     **dict.fromkeys(PREFIXES, _prefix),
     **dict.fromkeys(RUNNERS, _runner),
     "env": _env,
+    **dict.fromkeys(_GIT_PROGRAMS, _git_program),
     "command": _command,
     "watch": _watch,
     "script": _script,

@@ -82,6 +82,7 @@ STATEMENTS = names(
     "query execute exec do raw prepare executeUpdate Exec execute_sql $executeRawUnsafe "
     "$executeRaw execute_batch QueryRow dbExecute dbSendQuery dbSendStatement statement unprepared"
 )
+KILL = names("kill posix_kill Kill pskill")
 SQL = re.compile(r"\s*(?:drop|delete|truncate|update|alter)\s", re.I)
 # Functions that give one path for several pieces, or the path that they are given.
 JOIN = names("join joinpath resolve file_path path")
@@ -109,5 +110,6 @@ ALL = (
     | CALLERS
     | READ
     | STATEMENTS
-    | {"kill", "new"}
+    | KILL
+    | {"new"}
 )

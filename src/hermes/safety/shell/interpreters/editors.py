@@ -46,7 +46,19 @@ _LISP_CALL = re.compile(
     r"write-region|"
     r"f-delete|eshell-command)\b([^()]*(?:\([^()]*\)[^()]*)*)\)"
 )
-_LISP_EACH = re.compile(r"(?:#?'|\(quote )delete-(?:file|directory)\b|\(dolist\b.*\(delete-", re.S)
+_LISP_EACH = re.compile(
+    r"(?:#?'|\((?:quote|function) )delete-(?:file|directory)\b|\(dolist\b.*\(delete-", re.S
+)
+_LISP_WRITES = re.compile(
+    r'\((?:with-temp-file|write-file)\s+"([^"]+)"|'
+    r'\(append-to-file\s+(?:"(?:[^"\\]|\\.)*"|\S+)\s+\S+\s+"([^"]+)"|'
+    r'\((?:copy-file|rename-file|make-symbolic-link)\s+"[^"]*"\s+"([^"]+)"'
+)
+_LISP_FETCHES = re.compile(
+    r"\(url-(?:retrieve|insert|copy-file)|\(base64-decode|\(request\b|\(plz\b|"
+    r"\((?:load|load-file|find-file|insert-file-contents)\s+\"https?://|\b(?:curl|wget)\b[^)]*https?:"
+)
+_LISP_EVALUATES = re.compile(r"\((?:eval|load|byte-compile)(?:-[a-z-]+)?[\s)]")
 _LISP_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _LISP_SHELLS = ("shell-command", "call-process-shell", "async-shell", "eshell")
 
@@ -132,8 +144,12 @@ def _delete(
 def _emacs(command: Command, judge: Judge) -> Stream | None:
     for word in command.words[1:]:
         if "(" in word.text:
+            if _LISP_FETCHES.search(word.text) and _LISP_EVALUATES.search(word.text):
+                judge.blame("remote-code.pipe", command)
             if _LISP_EACH.search(word.text):
                 judge.blame("delete.each", command)
+            for paths in _LISP_WRITES.findall(word.text):
+                _write("".join(paths), command, judge)
             for found in _LISP_CALL.finditer(word.text):
                 _lisp(found.group(1), found.group(2), command, judge)
     return None

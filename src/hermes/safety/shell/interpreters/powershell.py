@@ -15,6 +15,7 @@ from hermes.safety.shell.command import Command
 from hermes.safety.shell.opening import literal
 from hermes.safety.shell.scope import HOLE
 from hermes.safety.shell.stream import ANYTHING, Stream
+from hermes.safety.shell.tables import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,9 +137,14 @@ def run_windows(text: str, outer: Command, judge: Judge) -> None:
         judge.blame("network.reverse-shell", outer)
     judge.depth += 1
     if judge.depth < 24:
-        for words in _commands(text, outer):
+        names = dict(_CONSTANT.findall(text))
+        for line in _commands(text, outer):
+            words, each = _statement(line)
+            if words and words[0].text.lower() in _DELETES:
+                words = [words[0], *(_resolved(word, names, outer) for word in words[1:])]
             if words and words[0].text:
-                judge.run_command(Command(words, outer.scope.copy(), found=_was_piped(words)))
+                found = each or _was_piped(words)
+                judge.run_command(Command(words, outer.scope.copy(), found=found))
     judge.depth -= 1
 
 
@@ -160,6 +166,45 @@ def _commands(text: str, outer: Command) -> list[list[Word]]:
             continue
         result[-1].append(word)
     return result
+
+
+# Words of both grammars, after which a command or an expression stands.
+_LEADING = names(
+    "if elseif else while until do try catch finally return begin process end not trap"
+)
+# `if exist FILE`, `if defined NAME`, `if errorlevel 1`: what follows the next word is run.
+_TESTS = frozenset(("exist", "defined", "errorlevel"))
+
+
+# A variable that is set to a text, and one that is used alone.
+_CONSTANT = re.compile(r"\$(\w+)\s*=\s*['\"]([^'\"$]*)['\"]\s*(?:[;\n]|\Z)")
+_VARIABLE = re.compile(r"\$(\w+)(?:\.(?:FullName|Name|Path|PSPath))?\Z", re.I)
+_DELETES = names("remove-item ri rm del erase rd rmdir")
+
+
+def _resolved(word: Word, values: dict[str, str], outer: Command) -> Word:
+    """A word to delete: what a variable was set to, or anything."""
+    found = _VARIABLE.match(word.text)
+    if found is None or found.group(1).lower() in ("true", "false", "null"):
+        return word
+    value = values.get(found.group(1))
+    return literal(HOLE, outer) if value is None else _word(value, outer)
+
+
+def _statement(words: list[Word]) -> tuple[list[Word], bool]:
+    """The command of a statement, and whether it is run for each of several things."""
+    name = words[0].text.lower() if words else ""
+    if name in ("for", "foreach", "foreach-object") and any(w.text.lower() == "in" for w in words):
+        texts = [word.text.lower() for word in words]
+        last = "do" if "do" in texts else "in"
+        return words[texts.index(last) + 1 :], last == "do"
+    while words and words[0].text.lower() in _LEADING:
+        words = words[1:]
+        while words and words[0].text.lower() in ("not", "/i", "-not", "!"):
+            words = words[1:]
+        if words and words[0].text.lower() in _TESTS and name == "if":
+            words = words[2:]
+    return words, False
 
 
 def _listed(words: list[Word], outer: Command) -> Word:

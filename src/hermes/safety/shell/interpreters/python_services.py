@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.interpreters.service_calls import (
+    LISTS_PROCESSES,
     STARTS,
     deletes_all,
     request_rule,
@@ -32,10 +33,14 @@ def judge_services(calls: list[ast.Call], text: str, command: Command, judge: Ju
     if not _TELLING.search(text):
         return
     by_name = "process_iter" in text or "pids()" in text
+    by_number = not by_name and "kill" in text and LISTS_PROCESSES.search(text) is not None
     for call in calls:
         func = call.func
         name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
-        if by_name and name in ("kill", "terminate", "send_signal"):
+        kills = (by_name and name in ("kill", "terminate", "send_signal")) or (
+            by_number and name in ("kill", "killpg") and call.args
+        )
+        if kills and not _asks(call):
             judge.blame("process.kill-by-name", command)
         elif name in ("chmod", "fchmod", "lchmod"):
             if any(_sets_id(node) for node in call.args):
@@ -53,6 +58,12 @@ def judge_services(calls: list[ast.Call], text: str, command: Command, judge: Ju
     rule = request_rule(text)
     if rule:
         judge.blame(rule, command)
+
+
+def _asks(call: ast.Call) -> bool:
+    """Whether a signal only asks whether a process is there."""
+    signal = call.args[-1] if call.args else None
+    return isinstance(signal, ast.Constant) and signal.value == 0
 
 
 def _sets_id(node: ast.expr) -> bool:

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import hermes.safety.shell.interpreters.sql as sql
-from hermes.safety.shell.deleting import kind_of_delete
+from hermes.safety.shell.interpreters.python_files import HOLE_NAME, PythonFiles
 from hermes.safety.shell.interpreters.python_listening import opens_port
 from hermes.safety.shell.interpreters.python_names import (
     BUILTINS,
@@ -34,8 +34,6 @@ from hermes.safety.shell.interpreters.python_tree import by_kind, parsed
 from hermes.safety.shell.interpreters.python_values import Values
 from hermes.safety.shell.interpreters.service_calls import is_near
 from hermes.safety.shell.opening import literal, run_words
-from hermes.safety.shell.paths import is_credential, targets
-from hermes.safety.shell.places import judge_write
 from hermes.safety.shell.scope import HOLE, UNSET
 from hermes.safety.shell.script_files import run_file
 from hermes.safety.shell.shells import fetched
@@ -48,7 +46,6 @@ if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
     from hermes.safety.shell.interpreters.python_tree import Tree
     from hermes.safety.shell.judge import Judge
-    from hermes.safety.shell.word_building import Word
 
 _STEPS_OF_A_SOURCE = 10
 _LONGEST = 50_000
@@ -57,12 +54,10 @@ _MOST_NODES_OF_A_FILE = 150_000
 _TELLING_WORD = re.compile(r"\b(?:os|subprocess|shutil|socket|exec|eval|__import__|ctypes|pty)\b")
 _READ_SOURCE = re.compile(r"(?:open|Path)\('([^']+)'[^)]*\)\.read(?:_text)?\(")
 _OWN_FILE = re.compile(r"__file__|sys\.argv\[0\]")
-_LISTING = re.compile(r"\b(?:listdir|scandir|walk|i?glob|rglob|iterdir)\b")
 # Words without which nothing in a source comes from elsewhere.
 _FROM_ELSEWHERE = re.compile(
     r"url|requests|httpx|aiohttp|http\.client|recv|decode|decompress|hex|rot|loads|environ|wget"
 )
-_HOLE_NAME = "hole_in_source"
 _UNREAD = frozenset((NETWORK_TAG, DECODED))
 _NAMED = frozenset((ast.Attribute, ast.Name))
 
@@ -74,7 +69,7 @@ def judge_source(text: str, command: Command, judge: Judge) -> None:
     if len(text) > _LONGEST and not command.scope.script:
         judge.blame("text.too-complex", command)
         return
-    readable = text.replace(HOLE, _HOLE_NAME).replace(UNSET, _HOLE_NAME)
+    readable = text.replace(HOLE, HOLE_NAME).replace(UNSET, HOLE_NAME)
     module = parsed(readable)
     if module is None:
         # A file with a mistake in it does nothing at all; only another Python could run it.
@@ -100,7 +95,7 @@ class _Reader:
         self.judge = judge
         self.scope = command.scope
         self.values = Values(tree, command.scope)
-        self.reads: set[str] = set()
+        self.files = PythonFiles(tree, text, command, judge, self.values)
         self.origins = Origins(tree, self.values) if _FROM_ELSEWHERE.search(text) else None
 
     def read(self) -> None:
@@ -201,10 +196,6 @@ class _Reader:
         if self.origins is not None and any(self.origins.of(node) & _UNREAD for node in nodes):
             self.judge.blame("remote-code.pipe", self.command)
 
-    def _word(self, node: ast.expr) -> Word:
-        text = self.values.text(node).replace(_HOLE_NAME, HOLE)
-        return literal(text, self.command)
-
     def _call(self, call: ast.Call, name: str) -> None:
         args = call.args
         if args and isinstance(args[0], ast.Starred):
@@ -223,7 +214,7 @@ class _Reader:
         elif name in NETWORK:
             self._sends(call)
         elif name in ("open", "io.open", "codecs.open") and args:
-            self._open(call, args)
+            self.files.open(call, args)
         elif (
             name in ("os.kill", "os.killpg") and args and self.values.text(args[0]) in ("-1", HOLE)
         ):
@@ -238,19 +229,19 @@ class _Reader:
         elif name in ("glob.glob", "glob.iglob") and args:
             # The names alone are no secret.
             if "open(" in self.text or "read" in self.text:
-                self._read(args[0])
+                self.files.read(args[0])
         elif name in PRINTED and (args or name != "netrc.netrc" or "print" in self.text):
             self.judge.blame("secrets.printed", self.command)
         elif isinstance(call.func, ast.Attribute):
             self._method(call, call.func, args)
         elif args and name.rpartition(".")[2] in READERS:
-            self._read(args[0])
+            self.files.read(args[0])
 
     def _named(self, name: str) -> Callable[[list[ast.expr]], None] | None:
         if name in DELETE_ONE:
-            return lambda args: self._delete(args[0], recursive=False)
+            return lambda args: self.files.delete(args[0], recursive=False)
         if name in DELETE_TREE:
-            return lambda args: self._delete(args[0], recursive=True)
+            return lambda args: self.files.delete(args[0], recursive=True)
         if name in RUN_TEXT:
             return lambda args: self._shell(args[0])
         if name in RUN_LIST:
@@ -261,35 +252,17 @@ class _Reader:
         if name.startswith(("os.exec", "os.posix_spawn")):
             return lambda args: self._arguments(args[1:])
         if name == "os.truncate":
-            return self._truncate
+            return self.files.truncate
         if name in WRITE_FIRST:
-            return lambda args: self._write(args[0])
+            return lambda args: self.files.write(args[0])
         if name in WRITE_SECOND:
             first = 1 if name in COPIES else 0
-            return lambda args: self._write_all(args[first:2])
+            return lambda args: self.files.write_all(args[first:2])
         return None
-
-    def _delete(self, node: ast.expr, *, recursive: bool) -> None:
-        word = self._word(node)
-        if "glob" in ast.unparse(node):
-            word.glob = True
-        rule = kind_of_delete([word], self.scope, recursive=recursive)
-        if rule is None and self._is_listed(node):
-            rule = "delete.each"
-        if rule:
-            self.judge.blame(rule, self.command)
-        judge_write(word, self.command.text, self.scope, self.judge)
-
-    def _is_listed(self, node: ast.expr) -> bool:
-        """Whether an expression is each of the files in a folder, one after the other."""
-        return _LISTING.search(self.text) is not None and any(
-            isinstance(inner, ast.Name) and inner.id in self.values.loops
-            for inner in ast.walk(node)
-        )
 
     def _shell(self, node: ast.expr) -> None:
         self._unread([node])
-        word = self._word(node)
+        word = self.files.word(node)
         self.judge.run_text(word.text, self.command.origin.vague(), self.scope.copy())
 
     def _program(self, node: ast.expr) -> None:
@@ -317,7 +290,7 @@ class _Reader:
                 flat.extend(ast.Constant(word) for word in given)
             else:
                 flat.extend(node.elts if isinstance(node, ast.List | ast.Tuple) else [node])
-        words = [self._word(node) for node in flat]
+        words = [self.files.word(node) for node in flat]
         # A Python that starts itself is not a program of unknown name.
         if flat and ast.unparse(flat[0]) == "sys.executable":
             words[0] = literal("python", self.command)
@@ -325,50 +298,6 @@ class _Reader:
             if isinstance(node, ast.Starred):
                 word.text = HOLE
         run_words(words, self.command, self.judge, scope=self.scope.copy())
-
-    def _write(self, node: ast.expr) -> None:
-        judge_write(self._word(node), self.command.text, self.scope, self.judge)
-
-    def _truncate(self, args: list[ast.expr]) -> None:
-        self._write(args[0])
-        self.judge.blame("delete.truncated", self.command)
-
-    def _write_all(self, nodes: list[ast.expr]) -> None:
-        for node in nodes:
-            self._write(node)
-
-    def _read(self, node: ast.expr) -> None:
-        text = self.values.text(node).replace(_HOLE_NAME, HOLE)
-        if text in self.reads:
-            return
-        self.reads.add(text)
-        word = literal(text, self.command)
-        if any(is_credential(path, self.scope) for path in targets(word, self.scope)):
-            self.judge.blame("secrets.read", self.command)
-
-    def _open(self, call: ast.Call, args: list[ast.expr]) -> None:
-        mode = args[1] if len(args) > 1 else None
-        for keyword in call.keywords:
-            if keyword.arg == "mode":
-                mode = keyword.value
-        text = self.values.text(mode) if mode is not None else "r"
-        if any(letter in text for letter in "wax+" + HOLE):
-            self._write(args[0])
-            if "w" in text and call in self._unused() and not self.scope.script:
-                self.judge.blame("delete.emptied", self.command)
-        else:
-            self._read(args[0])
-
-    def _unused(self) -> set[ast.expr]:
-        """Calls whose result is closed at once or let go, so that nothing can be written."""
-        found: set[ast.expr] = set()
-        for node in self.tree.of(ast.Expr):
-            value = node.value
-            if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-                found.add(value.func.value if value.func.attr == "close" else value)
-            else:
-                found.add(value)
-        return found
 
     def _code(self, args: list[ast.expr]) -> None:
         if not args:
@@ -382,7 +311,7 @@ class _Reader:
             run_file(named.group(1), self.command, self.judge, kind="python", args=[])
         if self._origins(args[0]) & _UNREAD:
             self.judge.blame("remote-code.pipe", self.command)
-        if HOLE not in text and _HOLE_NAME not in text and text != self.text:
+        if HOLE not in text and HOLE_NAME not in text and text != self.text:
             self.judge.depth += 1
             if self.judge.depth < 24:
                 judge_source(text, self.command, self.judge)
@@ -391,29 +320,29 @@ class _Reader:
     def _method(self, call: ast.Call, func: ast.Attribute, args: list[ast.expr]) -> None:
         attr = func.attr
         if attr == "unlink":
-            self._delete(func.value, recursive=False)
+            self.files.delete(func.value, recursive=False)
         elif attr in ("write_text", "write_bytes", "touch", "mkdir"):
-            self._write(func.value)
+            self.files.write(func.value)
             if args and NETWORK_TAG in self._origins(args[0]):
                 self.scope.fetched[self.scope.absolute(self.values.text(func.value))] = ""
             empty = [isinstance(arg, ast.Constant) and not arg.value for arg in args]
             if empty == [True] and not self.scope.script:
                 self.judge.blame("delete.emptied", self.command)
         elif attr in ("read_text", "read_bytes"):
-            self._read(func.value)
+            self.files.read(func.value)
         elif attr in READERS and args:
-            self._read(args[0])
+            self.files.read(args[0])
         elif attr in SENDERS:
             self._sends(call)
         elif attr == "write" and args and NETWORK_TAG in self._origins(args[0]):
             self._keeps(func.value)
         elif attr == "open" and self.values.text(func.value) != HOLE:
-            self._open(call, [func.value, *args])
+            self.files.open(call, [func.value, *args])
         elif attr in ("rename", "replace") and len(args) == 1:
-            self._write(args[0])
+            self.files.write(args[0])
         elif attr in ("execute", "executescript", "executemany") and args:
             sql.judge_statements(self.values.text(args[0]), self.command, self.judge)
         elif attr == "rmtree":
-            self._delete(args[0] if args else func.value, recursive=True)
+            self.files.delete(args[0] if args else func.value, recursive=True)
         elif attr in ("system", "popen", "execl", "execv") and "ctypes" in self.text and args:
             self._shell(args[0])

@@ -20,17 +20,18 @@ from hermes.safety.shell.interpreters.code_origins import (
     CodeOrigins,
     sends_environment,
 )
-from hermes.safety.shell.interpreters.code_tokens import PART, marked, tokens_of
+from hermes.safety.shell.interpreters.code_tokens import HOME_MARK, PART, marked, tokens_of
 from hermes.safety.shell.interpreters.code_values import Argument, CodeValues
 from hermes.safety.shell.interpreters.python_values import expand_home
 from hermes.safety.shell.interpreters.service_calls import (
+    LISTS_PROCESSES,
     STARTS,
     deletes_all,
     request_rule,
     service_rule,
 )
 from hermes.safety.shell.opening import literal, run_words
-from hermes.safety.shell.paths import is_credential, targets
+from hermes.safety.shell.paths import is_credential, is_startup, targets
 from hermes.safety.shell.places import judge_write
 from hermes.safety.shell.scope import HOLE
 
@@ -54,6 +55,15 @@ _LOOPBACK = re.compile(r"[\"'](?:127\.\d+\.\d+\.\d+|localhost|\[?::1\]?)(?::\d+)
 _ALL_ADDRESSES = re.compile(r"[\"'](?:0\.0\.0\.0|\[?::\]?|\*)(?::\d+)?[\"']")
 _ADDRESS = re.compile(r"https?://|//")
 _PATH = re.compile(r"[/.]")
+# A shell is told to kill what the code puts behind it.
+_KILLS = re.compile(r"['\"`](?:/bin/)?kill(?: -(?!0)\w+)* ?(?:['\"$#]|\$\{|#\{)")
+_TAKES = re.compile(r"[rR]ead|[eE]xist|\bstat|slurp|[lL]ines|copy|[gG]et_?[cC]ontents")
+# A hidden file below home, and a word for writing.
+_DOTTED = re.compile(r"['\"](?:~|/home/\w+|/Users/\w+|/root)/\.")
+_PUTS = re.compile(
+    r"[wW]rite|[aA]ppend|\bsink\(|\bcat\([^)]*\bfile\s*=|\bdump|\bdput|put_contents|>>|<<\s*['\"]|"
+    r"[fF]printf|spurt|['\"](?:w|a|wb|ab|wt|at|w\+|a\+)['\"]"
+)
 _MODE = re.compile(r"[rwabxt+]+\Z")
 _WRITES = re.compile(r"O_WRONLY|O_RDWR|O_CREATE|O_TRUNC|O_APPEND")
 
@@ -127,6 +137,25 @@ class _Reader:
         rule = request_rule(text) if "delete" in lowered else None
         if rule:
             self._blame(rule)
+        if "kill" in text and _KILLS.search(text) and LISTS_PROCESSES.search(text):
+            self._blame("process.kill-by-name")
+        if ("/." in text or HOME_MARK in text) and _PUTS.search(text):
+            self._startup()
+
+    def _startup(self) -> None:
+        """A start-up file that is named in a source that writes, however it does that."""
+        scope = self.command.scope
+        below = f"{scope.home}/" if HOME_MARK in self.text and not _TAKES.search(self.text) else ""
+        if not below and not _DOTTED.search(self.text):
+            return
+        for kind, token in self.tokens:
+            if kind == "string" and "." in token:
+                path = expand_home(token[1:-1], scope)
+                if below and path.startswith((".", "/.")):
+                    path = below + path.lstrip("/")
+                if is_startup(scope.absolute(path), scope):
+                    self._blame("persist.startup-file")
+                    return
 
     def _listens(self, names: set[str]) -> bool:
         """Whether others can reach what is listened on; a server alone listens to nobody."""
@@ -187,10 +216,12 @@ class _Reader:
                 self._blame("delete.each")
             elif args and args[0] in known.RUN:
                 self._run(args[1:] or [HOLE])
-        elif last == "kill":
+        elif last in known.KILL:
             args = [arg.text for arg in self.values.arguments(index + 1)]
             if any(arg.startswith("-1") for arg in args[:2]):
                 self._blame("process.kill-all")
+            elif "0" not in args and LISTS_PROCESSES.search(self.text):
+                self._blame("process.kill-by-name")
 
     def _includes(self, index: int, owner: str, last: str) -> None:
         """Code that is run from an address, or out of what was fetched or decoded."""

@@ -59,6 +59,12 @@ _LOCALHOST = re.compile(r"localhost|127\.0\.0\.1")
 _NEAR = re.compile(
     r"(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::1\]|[\w-]+\.(?:local|localhost|test))(?::\d+)?\Z"
 )
+# Processes as another program or the kernel lists them, from which names are picked.
+LISTS_PROCESSES = re.compile(
+    r"process_iter|\bpids\(\)|\bpgrep\b|\bpidof\b|\btasklist\b|ps-list|find-process|ps-node|"
+    r"(?<![\w$.-])ps(?:['\",\s]+-?[aAeuxfocwdl]+\b|['\",\s]+-C)|/proc/(?:\*|\[0-9\])|"
+    r"['\"]/proc/?['\"]|Sys::ProcTable|Proc::ProcessTable|getProcessesByName|allProcesses"
+)
 # A call is one of these, by its first letters; everything else needs no closer look.
 STARTS = (
     "delete",

@@ -159,18 +159,23 @@ def _crontab(command: Command, judge: Judge) -> Stream | None:
     return None
 
 
+_LOGIN_ITEM = re.compile(
+    r"make\s+(?:a\s+)?(?:new\s+)?login item|loginItems\.push|LoginItem\(.*\.make", re.I | re.S
+)
+_APPLE_POWER = re.compile(r"delete|empty (?:the )?trash|restart|shut down|log out")
+
+
 def _osascript(command: Command, judge: Judge) -> Stream | None:
-    words = command.words
-    for word, following in pairwise(words):
-        if word.text == "-e":
-            for found in re.findall(r'do shell script\s+"((?:[^"\\]|\\.)*)"', following.text):
-                judge.run_text(
-                    found.replace('\\"', '"'), command.origin.vague(), command.scope.copy()
-                )
-            if re.search(
-                r"delete|empty (?:the )?trash|restart|shut down|log out", following.text
-            ) and re.search(r"tell app", following.text):
-                judge.blame("power.off", command)
+    texts = [following.text for word, following in pairwise(command.words) if word.text == "-e"]
+    if command.stdin is not None and command.stdin.text is not None:
+        texts.append(command.stdin.text)
+    for text in texts:
+        for found in re.findall(r'do ?[sS]hell ?[sS]cript[\s(]+"((?:[^"\\]|\\.)*)"', text):
+            judge.run_text(found.replace('\\"', '"'), command.origin.vague(), command.scope.copy())
+        if _LOGIN_ITEM.search(text):
+            judge.blame("persist.startup-file", command)
+        if _APPLE_POWER.search(text) and "tell app" in text:
+            judge.blame("power.off", command)
     if command.stdin is not None and command.stdin.tags & {NETWORK}:
         judge.blame("remote-code.pipe", command)
     return ANYTHING

@@ -74,3 +74,4 @@ for _rule in RULES.values():
     for _program in _rule.programs:
         RULES_BY_PROGRAM[_program] = (*RULES_BY_PROGRAM.get(_program, ()), _rule)
 RULES_FOR_ANY = tuple(rule for rule in any_program.RULES if not rule.programs)
+RULES_FOR_OPENED = tuple(rule for rule in RULES_FOR_ANY if rule.key != "service.destroyed")

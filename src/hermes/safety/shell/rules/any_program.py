@@ -31,25 +31,38 @@ TELLING = re.compile(
 _EVERYONE = re.compile(r"(?:\w+://)?(?:0\.0\.0\.0|\[?::\]?|\*|0)(?::\d+)?\Z")
 _LISTEN = re.compile(
     r"--?(?!allow|accept|no-|trusted)(?:[\w.]+[-_.])*(?:address|addr|host|hostname|bind|ip|listen|"
-    r"addresses|interface)(?:[-_](?:address|addr|host|ip|addresses|to))*\Z"
+    r"addresses|interface|inspect|inspect-brk|inspect-wait|inspect-port)(?:[-_](?:address|addr|host|ip|addresses|to))*\Z"
 )
 # For these the option names whom to talk to, or where to look.
 _TALKING = names(
     "curl wget psql mysql redis-cli ssh ping nc ncat mongosh ss netstat lsof grep rg nmap dig "
-    "kafka-topics iptables ip nft ufw tcpdump tshark docker podman aws gcloud az terraform"
+    "kafka-topics iptables ip nft ufw tcpdump tshark docker podman aws gcloud az terraform "
+    "http https httpie xh wrk ab hey oha k6 vegeta siege telnet gdb lldb adb mosh nmap "
+    "masscan dockerize git npx export echo printf set alias sed awk  rsync sqlmap "
+    "firefox chromium google-chrome lynx w3m links elinks mysqldump pg_dump mqtt"
 )
 
 
+_ADDRESS = re.compile(r"(?:tcp://|udp://|tcp:)?(?:0\.0\.0\.0|\[::\]|\*):\d+\Z")
+_DEBUGGED = re.compile(r"\baddress=(?:\*|0\.0\.0\.0):\d+")
+_CLIENT = re.compile(r"wait|curl|cat\Z|ping|client|probe|ready|bench|check|open\Z|test|cli\Z")
+
+
 def _opens_to_all(command: Command) -> bool:
-    if command.name in _TALKING or command.name in PLAIN:
+    name = command.name
+    if name in _TALKING or name in PLAIN:
         return False
     args = command.args
+    if not _CLIENT.search(name) and any(_ADDRESS.match(word.text) for word in command.operands[:4]):
+        return True
     for index, arg in enumerate(args):
         option, sign, value = arg.partition("=")
         if not sign:
             value = args[index + 1] if index + 1 < len(args) else ""
         if _LISTEN.match(option) and _EVERYONE.match(value):
             return value != "0" and "127.0.0.1" not in value
+        if "jdwp" in arg and _DEBUGGED.search(arg):
+            return True
         if arg in ("--bind_ip_all", "--bind-all", "--public-access"):
             return True
         if arg in ("-a", "-H", "-b", "-l", "-i", "-host") and re.match(
@@ -151,11 +164,16 @@ RULES = (
             "kubectl port-forward --address 0.0.0.0 svc/db 5432:5432",
             "uvicorn app:app --host 0.0.0.0",
             "jupyter lab --ip='*'",
+            "gdbserver 0.0.0.0:2345 ./bin/app",
+            "python manage.py runserver '[::]:8000'",
         ),
         passes=(
             "uvicorn app:app --host 127.0.0.1",
             "kubectl port-forward svc/db 5432:5432",
             "ping 0.0.0.0",
+            "gdbserver 127.0.0.1:2345 ./bin/app",
+            "wait-for-it.sh 0.0.0.0:5432",
+            "curl 0.0.0.0:8000/health",
             "psql --host 0.0.0.0",
         ),
     ),

@@ -6,6 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.rules.model import Rule
+from hermes.safety.shell.rules.verbs import takes_name
+from hermes.safety.shell.tables import names
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
@@ -48,7 +50,7 @@ def _destroys_cloud(command: Command) -> bool:
         return True
     # `aws SERVICE VERB`, where a service may itself be called `logs`.
     for text in texts[1:2] if name == "aws" else texts[:5]:
-        if _CLOUD_READ.match(text):
+        if _CLOUD_READ.match(text) or text in _GIVING:
             return False
         if _CLOUD_VERB.match(text):
             return True
@@ -121,9 +123,22 @@ _DESTROYING = re.compile(
 )
 
 
+# What comes after these is the name of a thing.
+_ASKING = names("get status describe list ls show info logs inspect stat stats sub watch diff tail")
+_GIVING = names("pull publish invoke call create update upload download tail ssh submit ack")
+
+
 def _destroys_resource(command: Command) -> bool:
     # Far enough for `tool area thing verb`; names of things come after the verb.
-    return any(_DESTROYING.match(text) for text in command.args[:4])
+    before = ""
+    for text in command.args[:4]:
+        named = text[:1] != "-" and takes_name(before)
+        if not named and _DESTROYING.match(text):
+            return True
+        if text in _ASKING:
+            return False
+        before = text
+    return False
 
 
 def _registry(command: Command) -> bool:

@@ -41,7 +41,7 @@ def _discards(command: Command) -> bool:
         if len(texts) == 2 and _FILE.search(texts[1]) and "-t" not in command.flags:
             return True
         # `git checkout -- f`, `git checkout HEAD f`, `git checkout .`: the working copy is lost.
-        return "--" in command.args or texts[1:2] in (["."], ["*"]) or len(texts) > 2
+        return "--" in command.args[:-1] or texts[1:2] in (["."], ["*"]) or len(texts) > 2
     if sub == "restore":
         return not (
             command.has("--staged", "-S") and not command.has("--worktree", "-W")
@@ -98,11 +98,29 @@ def _discards(command: Command) -> bool:
     return sub == "replay"
 
 
+# A setting by which every later push overwrites, or makes the other side the same as here.
+_FORCING = re.compile(
+    r"remote\.[^=]+\.(?:push=\+|push=:[^=]|mirror(?:=(?!false|0|no|off)|\Z))", re.I
+)
+
+
+def _sets_force(texts: list[str]) -> bool:
+    """`git config remote.origin.push +main`: the same as forcing each push from now on."""
+    pair = [text for text in texts[1:] if text not in ("set", "add")][:2]
+    return len(pair) == 2 and _FORCING.match("=".join(pair)) is not None
+
+
 def _rewrites_remote(command: Command) -> bool:
     texts = _texts(command)
-    if texts[:1] == ["push"]:
+    if texts[:1] == ["config"]:
+        return _sets_force(texts)
+    if texts[:1] == ["http-push"]:
+        return command.has("--force", "-d", "-D") and not command.has("--dry-run")
+    if texts[:1] in (["push"], ["send-pack"]):
         if command.has("-n", "--dry-run"):
             return False
+        if any(_FORCING.match(word.text) for word in command.values("-c")):
+            return True
         if command.has(
             "-f",
             "--force",
@@ -249,6 +267,10 @@ RULES = (
             "git push origin :old",
             "git push --force-with-lease",
             "git push origin --delete x",
+            "git -c remote.origin.push=+refs/heads/main push origin",
+            "git -c remote.origin.mirror=true push",
+            "git config remote.origin.push +refs/heads/*:refs/heads/*",
+            "git send-pack --force host:repo.git main",
             "git branch -r | sed s#origin/#:# | xargs git push origin",
         ),
         passes=(
@@ -257,6 +279,10 @@ RULES = (
             "git push -u origin x",
             "git push --tags",
             "git push --force --dry-run",
+            "git -c push.default=current push",
+            "git -c remote.origin.push=refs/heads/main push origin",
+            "git config --get remote.origin.push",
+            "git send-pack --dry-run --force host:repo.git main",
         ),
     ),
     Rule(

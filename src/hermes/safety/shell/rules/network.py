@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 _LOCAL = re.compile(r"(?:localhost|127\.\d+\.\d+\.\d+|::1|\[::1\]|0\.0\.0\.0)(?:[:/]|\Z)")
 
 
+# A port without a host is open on all of them.
+_ANY_HOST = re.compile(r"(?:--listen=|-l=)?:\d+\Z")
+
+
 def _changes_firewall(command: Command) -> bool:
     name = command.name
     texts = [word.text for word in command.operands]
@@ -93,6 +97,22 @@ def _sends_input(command: Command) -> bool:
 
 
 RULES = (
+    Rule(
+        "network.debugger",
+        "It lets whoever connects run a program under a debugger.",
+        programs="gdbserver dlv lldb-server",
+        when=lambda command: any(_ANY_HOST.match(arg) for arg in command.args),
+        matches=(
+            "gdbserver :2345 ./app",
+            "dlv debug --headless --listen=:2345",
+            "gdbserver --multi :2345",
+        ),
+        passes=(
+            "gdbserver localhost:2345 ./app",
+            "dlv debug --headless --listen=127.0.0.1:2345",
+            "dlv test ./...",
+        ),
+    ),
     Rule(
         "network.firewall",
         "It changes firewall rules, routes or network interfaces.",

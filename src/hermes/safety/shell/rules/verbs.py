@@ -86,6 +86,14 @@ _PATTERN = re.compile(
     r"-[gkqtm]\Z|--?(?:grep|filter|pattern|match|query|search|name|names|tag|label|title|message|"
     r"include|exclude|select|run|only|test|reason|description|comment|format|columns?|sort|type)\Z"
 )
+# Options whose next word is a name, whatever the program: `--group purge-worker`.
+_NAMING = re.compile(
+    r"--?(?:[a-z]+-)*(?:"
+    + "|".join(sorted(set(_NOUNS.split()) - names("all run runs deploy publish files")))
+    + r"|id|vhost|arn|config|path|dir|url|uri|addr|address|port|profile|region|prefix|suffix|owner|"
+    r"client|service|consumer|producer|worker|context|kind|state|status|event|action|field|value|"
+    r"pattern|category|level|env|output|input|from|to|source|target|bootstrap-server)\Z"
+)
 _DESTROYER = re.compile(r"(?:^|[-_])(?:nuke|wipe|destroy|purge|teardown)(?:$|[-_.])|\w{3}flush\Z")
 _MOST_WORDS = 5
 # Commands of PowerShell say in their first part what they do.
@@ -125,13 +133,20 @@ def destroys(command: Command) -> bool:
 
 
 def _words(command: Command) -> list[str]:
-    """The first operands, without those that an option takes for a pattern or a text."""
+    """The first operands, without those that an option takes for a pattern, a text or a name."""
     args = command.args
     words = [word.text for word in command.operands[:_MOST_WORDS]]
     for index, arg in enumerate(args[1:], 1):
-        if arg in words and _PATTERN.match(args[index - 1]):
+        if arg in words and takes_name(args[index - 1]):
             words.remove(arg)
     return words
+
+
+def takes_name(option: str) -> bool:
+    """Whether an argument is an option after which a name, a text or a pattern stands."""
+    if option[:1] != "-":
+        return False
+    return _PATTERN.match(option) is not None or _NAMING.match(option) is not None
 
 
 def _verb(words: list[str], *, alone: bool) -> bool:

@@ -182,6 +182,18 @@ RULES = (
         passes=("pwsh -c 'Get-Disk'", "npm run format", "cmd /c dir"),
     ),
     Rule(
+        "windows.distribution-removed",
+        "It deletes a Linux distribution of this machine with everything in it.",
+        programs="wsl",
+        flags="--unregister --uninstall",
+        matches=(
+            "wsl --unregister Ubuntu",
+            "wsl.exe --unregister Debian",
+            "wsl --uninstall",
+        ),
+        passes=("wsl --list --verbose", "wsl -d Ubuntu ls", "wsl --status"),
+    ),
+    Rule(
         "windows.registry",
         "It changes the Windows registry.",
         programs="reg set-itemproperty remove-itemproperty new-itemproperty regedit",
