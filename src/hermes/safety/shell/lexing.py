@@ -15,7 +15,6 @@ from hermes.safety.shell.smoothing import smooth
 _NON_ASCII = re.compile(r"[^\x00-\x7f]")
 _SPECIAL = re.compile(r"['\"\\`#<>;()\n@!+?*]|\$[('{]")
 _DELIMITER_END = frozenset(" \t\n;&|<>()")
-_NOT_NEWLINE = re.compile(r"[^\n]")
 _BRACKETS = re.compile(r"[(){}]")
 _DEEPEST = 60
 _CLOSERS = re.compile(r"['\"\\`()]|\$\(|#")
@@ -239,11 +238,16 @@ class _Preparer:
                     end, after = index, stop
                     break
                 index = min(stop + 1, len(text))
-            self.out[start:after] = _NOT_NEWLINE.sub(" ", text[start:after])
+            self.out[start:after] = _blanked(text[start:after])
             self.heres[at] = Here(text[start:end], start, literal=literal, document=True)
             index = after
         self.pending.clear()
         return index
+
+
+def _blanked(text: str) -> str:
+    """As many blanks, on as many lines."""
+    return "\n".join([" " * len(line) for line in text.split("\n")])
 
 
 def _delimiter(text: str, index: int) -> tuple[str, bool, int]:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from hermes.safety.shell.judge import Judge
 
 # Sources without any of these need no look at their calls.
-_TELLING = re.compile(
-    r"\.(?:batch_)?(?:delete|drop|flush|terminate|destroy|purge|prune|deregister|kill|remove|chmod|"
-    r"fchmod|truncate)|DELETE|\bchmod\("
-)
+_TELLING = (
+    ".delete", ".batch_delete", ".drop", ".flush", ".terminate", ".destroy", ".purge", ".prune",
+    ".deregister", ".kill", ".remove", ".truncate", "chmod(", "DELETE",
+)  # fmt: skip
 _SET_ID = re.compile(r"S_IS[UG]ID")
 
 
@@ -30,7 +30,7 @@ def judge_services(calls: list[ast.Call], text: str, command: Command, judge: Ju
     """Report calls that destroy what a service keeps, kill by name or set the user on running."""
     if ".objects" in text and deletes_all(text):
         judge.blame("database.empty", command)
-    if not _TELLING.search(text):
+    if not any(word in text for word in _TELLING):
         return
     by_name = "process_iter" in text or "pids()" in text
     by_number = not by_name and "kill" in text and LISTS_PROCESSES.search(text) is not None

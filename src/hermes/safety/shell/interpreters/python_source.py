@@ -55,9 +55,10 @@ _TELLING_WORD = re.compile(r"\b(?:os|subprocess|shutil|socket|exec|eval|__import
 _READ_SOURCE = re.compile(r"(?:open|Path)\('([^']+)'[^)]*\)\.read(?:_text)?\(")
 _OWN_FILE = re.compile(r"__file__|sys\.argv\[0\]")
 # Words without which nothing in a source comes from elsewhere.
-_FROM_ELSEWHERE = re.compile(
-    r"url|requests|httpx|aiohttp|http\.client|recv|decode|decompress|hex|rot|loads|environ|wget"
-)
+_FROM_ELSEWHERE = (
+    "url", "requests", "httpx", "aiohttp", "http.client", "recv", "decode", "decompress", "hex",
+    "rot", "loads", "environ", "wget",
+)  # fmt: skip
 _UNREAD = frozenset((NETWORK_TAG, DECODED))
 _NAMED = frozenset((ast.Attribute, ast.Name))
 
@@ -96,7 +97,8 @@ class _Reader:
         self.scope = command.scope
         self.values = Values(tree, command.scope)
         self.files = PythonFiles(tree, text, command, judge, self.values)
-        self.origins = Origins(tree, self.values) if _FROM_ELSEWHERE.search(text) else None
+        elsewhere = any(word in text for word in _FROM_ELSEWHERE)
+        self.origins = Origins(tree, self.values) if elsewhere else None
 
     def read(self) -> None:
         calls = self.tree.of(ast.Call)

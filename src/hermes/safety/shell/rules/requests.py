@@ -14,7 +14,9 @@ _METHOD = re.compile(
     r"--?(?:X|request|(?:http-)?method|verb)(?:[=:]|\Z)|-[a-zA-Z]*X(?:delete\Z|\Z)", re.I
 )
 _CLIENTS = names("http https xh xhs httpie curlie ht hurl restish curl-impersonate")
-_INDEX = re.compile(r":(?:9200|9201|5984|8983|6333|8086|2379)/[^/]*/?(?:\?.*)?\Z")
+_INDEX = re.compile(
+    r":(?:9200|9201|5984|8983|6333|8086|2379)/[^/]*/?(?:\?.*)?\Z|:6443/|/api/v1/namespaces/"
+)
 _NEAR = re.compile(
     r"(?:https?://)?(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::1\]|host\.docker\.internal|"
     r"[\w-]+\.(?:local|localhost|test))?(?::\d+)?(?:/|\Z)"
@@ -64,7 +66,7 @@ def deletes_by_request(command: Command) -> bool:
     ]
     if command.args[:1] in (["api"], ["rest"], ["raw-request"]):
         return True
-    # Search engines keep whole indexes behind one short path, wherever they run.
+    # Search engines and clusters keep much behind one short path, wherever they run.
     if any(_INDEX.search(address) for address in addresses):
         return True
     return not any(_NEAR.match(address) for address in addresses)
