@@ -63,6 +63,13 @@ def test_what_is_no_text_is_named(bench: Bench) -> None:
     assert "error" in bench("read_file", path="/proc/self/environ")
 
 
+def test_files_that_are_made_while_they_are_read_are_read_whole(bench: Bench) -> None:
+    # Longer than the first look on most machines, and without a size.
+    answer = bench("read_file", path="/proc/crypto", limit=3)
+
+    assert answer["total_lines"] == len(Path("/proc/crypto").read_text().splitlines())
+
+
 def test_an_unchanged_page_is_not_shown_twice_unless_asked_for(bench: Bench) -> None:
     path = bench.work / "a.txt"
     path.write_text("".join(f"some line of text {n}\n" for n in range(500)))

@@ -48,7 +48,7 @@ def read_page(ctx: ToolContext, path: str, *, offset: int, limit: int, force: bo
                 return _answer(path, shown)
         data = None
         if size <= _KEPT:
-            data = head if len(head) == size else _whole(file)
+            data = head if len(head) < _HEAD else _whole(file)
             hide_keys(ctx, data)
             shown = page_of(data, offset, limit)
         else:
@@ -106,7 +106,12 @@ def _start(file: BinaryIO) -> tuple[bytes, int]:
         if not more:
             return head, len(head)
         head += more
-    return head, max(len(head), file.seek(0, os.SEEK_END))
+    try:
+        size = file.seek(0, os.SEEK_END)
+    except OSError:
+        # Made while it is read, as in /proc: nobody knows.
+        size = 0
+    return head, max(len(head), size)
 
 
 def _missing(disk: Disk, path: str, place: str) -> ToolError:

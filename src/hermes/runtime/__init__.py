@@ -18,6 +18,8 @@ hooks, events  what may be changed, what may be watched; sessions  a conversatio
 artifacts      large results kept for paging; fit  how they are cut; line_search  in them
 archives       unpack what others packed: all of it, or nothing
 audit          one chained line per call
+secrets        masked in results, filled in where they belong; reviews  writes that wait
+marked         processes by the variable that they carry; child_environment  what they see
 tracing        spans of what is done; span_files  where they are kept; traces  read back;
                otlp  sent to a collector
 protocol       tool calls and results as JSON

@@ -227,6 +227,17 @@ def test_a_question_on_a_terminal_can_be_answered(service: Folders) -> None:
     assert "got early" in typed.stdout
 
 
+def test_what_is_too_much_to_type_is_refused_before_anything_runs(service: Folders) -> None:
+    place = made(service)
+
+    with pytest.raises(ToolError, match="takes no more than"):
+        place.execute("sleep 60", timeout=20, pty=True, stdin="x" * 5000)
+    running = place.processes()
+    place.cleanup()
+
+    assert list(running) == []
+
+
 def test_where_no_terminal_can_be_had_one_line_says_so(service: Folders, tmp_path: Path) -> None:
     place = made(service)
     tools = tmp_path / "few"

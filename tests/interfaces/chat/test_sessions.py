@@ -161,6 +161,20 @@ def test_what_is_said_while_it_is_made_shorter_is_not_lost(
     assert "Summary" in said[1]
 
 
+def test_what_was_said_to_a_conversation_that_ends_is_not_done_in_another(
+    model: ScriptedModel, long_chat: Screen
+) -> None:
+    model.add(Turn("A summary.", stall_after=1), "Done.")
+
+    long_chat.enter("/compress")
+    long_chat.until(lambda text: "making it shorter" in text and len(model.requests) == 5)
+    long_chat.enter("make the file")
+    long_chat.enter("/new")
+    long_chat.until("not sent: make the file")
+    long_chat.until("session begins")
+    assert len(model.requests) == 5
+
+
 def test_ctrl_c_ends_making_it_shorter_and_nothing_is_changed(
     model: ScriptedModel, long_chat: Screen
 ) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp.shared.exceptions import MCPError
-from mcp_types import CreateMessageResult, ListRootsResult, Root, TextContent
+from mcp_types import CreateMessageResult, ElicitResult, ListRootsResult, Root, TextContent
 from tests.mcp.server.peers import ERAS, Person, app_with, client, run
 
-from hermes.core import ToolContext, ToolRegistry, tool
+from hermes.core import ToolContext, ToolError, ToolRegistry, tool
+from hermes.core.errors import HermesError
 from hermes.runtime import bridge
 
 both_eras = pytest.mark.parametrize("mode", ERAS)
@@ -134,5 +137,66 @@ def test_several_questions_are_open_at_once_and_none_is_taken_for_another(mode: 
         assert [asked.message for asked in person.asked] == ["First?", "Second?"]
         assert told.index("one") < told.index("two") < told.index("a thought")
         assert "file:///work" in told
+
+    run(work)
+
+
+@both_eras
+def test_a_tool_that_goes_on_without_the_client_fails_in_its_own_words(mode: str) -> None:
+    def summarising(registry: ToolRegistry) -> None:
+        @tool(registry=registry, toolset="t", effect="read")
+        async def summarise(ctx: ToolContext) -> str:
+            """Summarise, with the client's model if it has one."""
+            with contextlib.suppress(HermesError):
+                await ctx.service("sample")([{"role": "user", "text": "x"}], max_tokens=5)
+            raise ToolError("the disk is full")
+
+    async def work() -> str:
+        app = app_with(summarising)
+        async with client(app, mode, toolsets=["t"]) as peer:
+            answer = await peer.call_tool("summarise", {})
+        app.close()
+        return str(answer.content[0].text)  # type: ignore[union-attr]
+
+    assert "the disk is full" in run(work)
+
+
+def test_questions_that_end_together_leave_room_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HERMES_HOME", str(tmp_path))
+    (tmp_path / "config.yaml").write_text("tools:\n  parallel: 1\n")
+    form = {"type": "object", "properties": {"name": {"type": "string"}}}
+
+    def asking(registry: ToolRegistry) -> None:
+        @tool(registry=registry, toolset="t", effect="read")
+        async def ask_twice(ctx: ToolContext) -> list[Any]:
+            """Ask something, and something else while the first answer comes."""
+            show = ctx.service("show_form")
+
+            async def later() -> Any:
+                await asyncio.sleep(0.15)
+                return await show("Second?", form, "b")
+
+            return list(await asyncio.gather(show("First?", form, "a"), later()))
+
+        @tool(registry=registry, toolset="t", effect="read")
+        async def nap() -> str:
+            """Sleep."""
+            await asyncio.sleep(0.5)
+            return "slept"
+
+    async def person(context: Any, params: Any) -> ElicitResult:
+        await asyncio.sleep(0.1)
+        return ElicitResult(action="accept", content={"name": "x"})
+
+    async def work() -> None:
+        app = app_with(asking)
+        async with client(app, "legacy", toolsets=["t"], elicitation_callback=person) as peer:
+            first = asyncio.ensure_future(peer.call_tool("ask_twice", {}))
+            await asyncio.sleep(0.05)
+            await asyncio.gather(first, peer.call_tool("nap", {}))
+            await peer.call_tool("nap", {})
+        app.close()
 
     run(work)

@@ -38,3 +38,11 @@ def test_only_so_many_are_kept(tmp_path: Path) -> None:
     for number in range(200):
         recent.judge_now(f"echo {number}", cwd=cwd, home=None, workspace=cwd)
     assert len(recent._verdicts) <= 64
+
+
+def test_a_verdict_from_before_there_was_a_script_is_forgotten(tmp_path: Path) -> None:
+    cwd = str(tmp_path)
+    recent.judge_now("sh send.sh", cwd=cwd, home=None, workspace=cwd)
+    (tmp_path / "send.sh").write_text("rm -rf ~\n")
+    recent.judge_now("sh send.sh", cwd=cwd, home=None, workspace=cwd)
+    assert verdict_on("sh send.sh", cwd=cwd).action == "refuse"

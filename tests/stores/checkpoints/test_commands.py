@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 from tests.stores.checkpoints.conftest import Agent, picture
 
-from hermes.stores.checkpoints import Checkpoints
+from hermes.stores.checkpoints import CheckpointError, Checkpoints
 from hermes.stores.checkpoints.snapshots import Limits
 
 
@@ -161,6 +163,28 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert after == before
     assert [os.path.basename(one.place) for one in report.left] == ["mine"]
     assert agent.store.undo(below=str(root)).resumed is False
+
+
+def test_where_the_state_before_cannot_be_read_nothing_counts_as_made(
+    agent: Agent, root: Path, home: Path
+) -> None:
+    fill(root)
+    script = """
+import os, signal, sys
+from hermes.stores.checkpoints import Author, Checkpoints
+Checkpoints().snapshot(sys.argv[1], Author("s", "cut", "c", "terminal"))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    before = picture(root)
+    subprocess.run([sys.executable, "-c", script, str(root)], check=False)
+    with closing(sqlite3.connect(home / "checkpoints" / "index.db")) as database:
+        database.execute("UPDATE folders SET data = x'00'")
+        database.commit()
+
+    with suppress(CheckpointError):
+        Checkpoints().undo(below=str(root), force=True)
+
+    assert picture(root) == before
 
 
 def test_progress_is_told(agent: Agent, root: Path) -> None:

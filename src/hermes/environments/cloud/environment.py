@@ -196,14 +196,16 @@ class CloudEnvironment(Environment):
         self.open()
         folder = self.cwd if order.cwd is None else self.absolute(order.cwd)
         mark, variables = self._variables(order)
+        # Too much of it is said before anything runs.
+        typed = order.typed if order.pty else b""
         pid = begin(
             self._shell, order, self._kept(mark), folder=folder, variables=variables,
             definitions=self.definitions,
         )  # fmt: skip
         one = self._beside.add(lambda name: self._made(name, order, folder, mark, pid), order.name)
         one.takes_input = order.stdin is None or order.pty
-        if order.pty and order.stdin:
-            one.write(order.typed)
+        if typed:
+            one.write(typed)
         return one
 
     def _left(self, order: Order, folder: str, mark: str, pids: tuple[int, ...]) -> CloudBackground:

@@ -50,7 +50,8 @@ class Live:
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
-        self._thread.join()
+        # A service that hangs must not hold up the command's own answer.
+        self._thread.join(LONGEST_PAUSE)
 
     def rest(self, *streams: bytes) -> None:
         """Show the end of what came back, as far as it was not shown."""
@@ -66,6 +67,8 @@ class Live:
             )
             try:
                 lines = self._ask(script).splitlines()
+                if self._over.is_set():
+                    return
                 for number, line in enumerate(lines[:2]):
                     size, _, text = line.partition(" ")
                     piece = base64.b64decode(text)

@@ -125,6 +125,11 @@ class Talk:
 
     async def close(self) -> None:
         """End the conversation and what belongs to it; the session stays."""
+        if self._after:
+            # It was meant for the conversation that ends.
+            for text in self._after:
+                self.view.note(f"not sent: {text}", "yellow")
+            self._after = []
         await self.stop()
         agent, self.agent = self.agent, None
         if agent is not None:
@@ -153,15 +158,19 @@ class Talk:
         elsewhere = opened_elsewhere(journal.id, self._held)
         if elsewhere:
             self.view.note(elsewhere, "yellow")
-        return Agent(
-            self.settings.model,
-            toolsets=self.settings.toolsets,
-            approver=self.questions.approve,
-            app=self.app,
-            journal=journal,
-            front_door=DOOR,
-            on_event=self.view.model,
-        )
+        try:
+            return Agent(
+                self.settings.model,
+                toolsets=self.settings.toolsets,
+                approver=self.questions.approve,
+                app=self.app,
+                journal=journal,
+                front_door=DOOR,
+                on_event=self.view.model,
+            )
+        except BaseException:
+            self._held.close()
+            raise
 
     # -- a turn -------------------------------------------------------------------------------
 

@@ -52,13 +52,15 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def _run(app: CliApp, options: Namespace) -> int:
-    text = _request(options)
     run = _Run(app, options)
     try:
-        return run.carry_out(text)
+        return run.carry_out(_request(options))
     except HermesError as error:
         # Whoever reads JSON gets some, whatever happens.
         run.tell(ended="failed", reason=str(error))
+        raise
+    except KeyboardInterrupt:
+        run.tell(ended="interrupted", reason="interrupted before it began")
         raise
 
 

@@ -87,17 +87,22 @@ class Borrowed:
     def _require(self, capability: str, *, offered: bool) -> None:
         if not offered:
             self.missing[capability] = {}
-            raise UnavailableError(f"this client offers no {capability}")
+            raise UnavailableError(_wanting(capability))
 
-    def objection(self) -> MCPError | None:
+    def objection(self, why: str) -> MCPError | None:
         """What a client is told whose request came to nothing for want of what it did not offer."""
-        if not self.missing:
+        if not any(_wanting(capability) in why for capability in self.missing):
+            # It went on without, and failed of something else.
             return None
         return MCPError(
             MISSING_REQUIRED_CLIENT_CAPABILITY,
             f"this needs a client that offers {', '.join(self.missing)}",
             {"requiredCapabilities": self.missing},
         )
+
+
+def _wanting(capability: str) -> str:
+    return f"this client offers no {capability}"
 
 
 class Model:

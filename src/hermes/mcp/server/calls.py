@@ -81,6 +81,8 @@ class Call:
         self._queued = self._inside = False
         # How many of its questions are open.
         self._asking = 0
+        # Two that end together come back in once.
+        self._entering = asyncio.Lock()
         # Done when there is something to tell the client: a question, or the end.
         self._news: asyncio.Future[None] = self._loop.create_future()
         self._progress: Progress | None = None
@@ -126,9 +128,9 @@ class Call:
         """Go on with what the client brought; where it has no answer, it is asked again."""
         self._questions.answer(responses)
 
-    def objection(self) -> MCPError | None:
+    def objection(self, outcome: ToolOutcome) -> MCPError | None:
         """What the client did not offer, and the call could not do without."""
-        return self._borrowed.objection()
+        return self._borrowed.objection(str(outcome.error))
 
     def _tell(self) -> None:
         if not self._news.done():
@@ -162,7 +164,7 @@ class Call:
             self._progress = Progress(session.runtime.events, call.id, ctx.session)
         level = logs.level_for(ctx, session.log_level)
         if level is not None:
-            self._logs = logs.Logs(session.runtime.events, call.id, ctx, level)
+            self._logs = logs.Logs(session.runtime, call.id, ctx, level)
         context = ToolContext(
             task=session.task,
             session_id=session.id,
@@ -186,11 +188,17 @@ class Call:
 
     async def _enter(self) -> None:
         """Wait for what it uses, then take one of the places for calls that run at once."""
-        if self._turn is None:
-            self._turn = self._session.turns.take(self._claims)
-            await self._turn.come()
-        await self._session.room.acquire()
-        self._inside = True
+        async with self._entering:
+            if self._inside:
+                return
+            if self._turn is None:
+                self._turn = self._session.turns.take(self._claims)
+                await self._turn.come()
+            await self._session.room.acquire()
+            self._inside = True
+            if self._asking:
+                # Something else was asked meanwhile.
+                self._leave(begun=True)
 
     def _leave(self, *, begun: bool = False) -> None:
         """Make room for others; what it uses is kept by a call that has begun with it."""

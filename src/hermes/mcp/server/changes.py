@@ -38,7 +38,7 @@ async def tools_changed(session: Session, ctx: Context | None = None) -> None:
         await _told(session.link, ToolListChangedNotification(), ctx)
 
 
-async def resources_changed(session: Session, ctx: Context) -> None:
+async def resources_changed(session: Session, ctx: Context | None = None) -> None:
     """Tell a client that there is more to read."""
     await session.bus.publish(ResourcesListChanged())
     if session.link is not None:
@@ -58,6 +58,8 @@ async def changed_meanwhile(session: Session, ctx: Context | None = None) -> Non
         await tools_changed(session, ctx)
     if session.offering.prompts_changed():
         await prompts_changed(session, ctx)
+    if session.offering.resources_changed():
+        await resources_changed(session, ctx)
 
 
 async def resource_updated(session: Session, uri: str) -> None:

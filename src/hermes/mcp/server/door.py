@@ -165,7 +165,7 @@ class Door:
             call.answer(params.input_responses)
         outcome = await call.attend(ctx)
         if not isinstance(outcome, InputRequiredResult) and not outcome.ok:
-            objection = call.objection()
+            objection = call.objection(outcome)
             if objection is not None and ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
                 raise objection
         return outcome
@@ -272,6 +272,9 @@ class Door:
         self, ctx: Context, params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
         session = await self.sessions.of(ctx)
+        for uri in params.notifications.resource_subscriptions or ():
+            # One too many is honoured and never told of, like one that is not there.
+            session.watch(str(uri))
         with self.sessions.listening(key_of(ctx)):
             return await session.listen(ctx, params)
 

@@ -23,7 +23,8 @@ from hermes.mcp.texts import whole
 
 if TYPE_CHECKING:
     from hermes.mcp.server.sessions import Context
-    from hermes.runtime.events import Event, EventBus
+    from hermes.runtime.events import Event
+    from hermes.runtime.pipeline import Runtime
 
 _LEVELS: tuple[LoggingLevel, ...] = get_args(LoggingLevel)
 _KINDS: dict[str, LoggingLevel] = {"progress": "info", "output": "debug", "trouble": "warning"}
@@ -36,13 +37,15 @@ _WAITING = 100
 class Logs:
     """Watches one call, and passes on what is said in it until it is closed."""
 
-    def __init__(self, events: EventBus, call_id: str, ctx: Context, level: LoggingLevel) -> None:
+    def __init__(self, runtime: Runtime, call_id: str, ctx: Context, level: LoggingLevel) -> None:
         self._call_id = call_id
         self._ctx = ctx
         self._least = _LEVELS.index(level)
         self._loop = asyncio.get_running_loop()
         self._lines: asyncio.Queue[tuple[LoggingLevel, str]] = asyncio.Queue(_WAITING)
-        self._unsubscribe = events.subscribe(self._heard)
+        # Output comes in pieces, and a secret may stand in two of them.
+        self._output = runtime.redactor.stream()
+        self._unsubscribe = runtime.events.subscribe(self._heard)
         self._telling = asyncio.ensure_future(self._tell())
 
     def attend(self, ctx: Context) -> None:
@@ -54,6 +57,7 @@ class Logs:
         self._unsubscribe()
         # What was reported just now is not noted yet.
         await asyncio.sleep(0)
+        self._note("debug", self._output.close(), whole_lines=True)
         self._telling.cancel()
         while not self._lines.empty():
             await self._say(*self._lines.get_nowait())
@@ -70,7 +74,11 @@ class Logs:
             # The loop may be closed, and nobody there to be told.
             self._loop.call_soon_threadsafe(self._note, level, said)
 
-    def _note(self, level: LoggingLevel, said: str) -> None:
+    def _note(self, level: LoggingLevel, said: str, *, whole_lines: bool = False) -> None:
+        if level == "debug" and not whole_lines:
+            said = self._output.feed(said)
+        if not said:
+            return
         with contextlib.suppress(asyncio.QueueFull):
             self._lines.put_nowait((level, whole(said[:_LINE])))
 

@@ -53,6 +53,7 @@ class Offering:
         self._offer, self._spelled = self._made(())
         self._told = self._offer.definitions()
         self._told_prompts = self._prompts
+        self._told_resources = self._resources
 
     def tools(self) -> list[Tool]:
         """The tools as the client is to see them now."""
@@ -94,6 +95,13 @@ class Offering:
         self._refresh()
         now, before = self._prompts, self._told_prompts
         self._told_prompts = now
+        return now is not before and now != before
+
+    def resources_changed(self) -> bool:
+        """The same of resources."""
+        self._refresh()
+        now, before = self._resources, self._told_resources
+        self._told_resources = now
         return now is not before and now != before
 
     def resolve(self, name: str, *, prompt: bool = False) -> ToolEntry | None:

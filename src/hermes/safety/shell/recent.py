@@ -28,6 +28,9 @@ def judge_now(command: str, *, cwd: str, home: str | None, workspace: str) -> Ve
             for key in list(_verdicts)[: _MOST // 2]:
                 _verdicts.pop(key, None)
         _verdicts[command, cwd] = verdict
+    else:
+        # An earlier one is no longer true, such as of a script that was not there yet.
+        _verdicts.pop((command, cwd), None)
     return verdict
 
 

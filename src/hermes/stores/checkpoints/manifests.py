@@ -82,17 +82,16 @@ def save(connection: Connection, old: Manifest, folders: Folders, at: float) -> 
     return Manifest(root, version + 1, folders, old)
 
 
-def as_of(connection: Connection, snapshot: int, root: int) -> Folders:
-    """What an open snapshot saw."""
+def as_of(connection: Connection, snapshot: int, root: int) -> Folders | None:
+    """What an open snapshot saw; None where some of it can't be read: what is missing there would
+    be taken for what a command made."""
     rows = connection.execute("SELECT place, data FROM folders WHERE root = ?", (root,))
-    folders = dict(_readable(rows))
+    kept = dict(rows.fetchall())
     aside = connection.execute("SELECT place, data FROM frozen WHERE snapshot = ?", (snapshot,))
-    for place, data in aside:
-        if data is None:
-            folders.pop(place, None)
-        else:
-            folders.update(_readable([(place, data)]))
-    return folders
+    kept.update(aside.fetchall())
+    seen = [(place, data) for place, data in kept.items() if data is not None]
+    folders = dict(_readable(seen))
+    return folders if len(folders) == len(seen) else None
 
 
 def digests(connection: Connection) -> set[str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import hermes.stores.checkpoints.journal as journal
 from hermes.stores.checkpoints.compaction import compact, needed
-from hermes.stores.checkpoints.values import PruneReport, Usage
+from hermes.stores.checkpoints.values import CheckpointError, PruneReport, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,8 +88,7 @@ class Pruning:
         folders: list[str] = []
         if self._contents.fresh():
             # Nothing is dropped for room that compressing gives.
-            with self._database.writing() as connection:
-                compact(connection, self._contents.folder)
+            self._compact()
         with self._database.writing() as connection:
             self._drop_rest(connection)
             old, candidates = self._candidates(connection, days)
@@ -186,15 +186,31 @@ class Pruning:
     def _sweep(self) -> None:
         """Give the room back: packs that hold nothing, and free pages of the database."""
         with self._database.writing() as connection:
+            connection.execute(
+                "DELETE FROM packs WHERE id NOT IN"
+                " (SELECT pack FROM contents WHERE pack IS NOT NULL)"
+            )
+        # Those first: on a full disk they give the room to write others anew.
+        self._remove_unknown()
+        self._compact()
+        self._remove_unknown()
+        with self._database.reading() as connection:
+            connection.execute("PRAGMA incremental_vacuum").fetchall()
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def _compact(self) -> None:
+        """Write packs anew; where there is no room for that they stay as they are."""
+        with suppress(CheckpointError, OSError), self._database.writing() as connection:
             compact(connection, self._contents.folder)
+
+    def _remove_unknown(self) -> None:
+        """Remove packs that no row speaks of."""
+        with self._database.reading() as connection:
             names = {name for (name,) in connection.execute("SELECT name FROM packs")}
         if os.path.isdir(self._contents.folder):
             for entry in os.scandir(self._contents.folder):
                 if entry.name not in names:
                     os.unlink(entry.path)
-        with self._database.reading() as connection:
-            connection.execute("PRAGMA incremental_vacuum").fetchall()
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 def _size(connection: Connection) -> int:

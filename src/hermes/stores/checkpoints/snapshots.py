@@ -144,6 +144,13 @@ class Snapshots:
                     self._let_go(number, handle)
                     continue
                 folders = manifests.as_of(connection, number, root)
+            if folders is None:
+                # Of another version, or damaged: what its command changed can't be told any more.
+                with self._database.writing() as connection:
+                    connection.execute("DELETE FROM snapshots WHERE id = ?", (number,))
+                    connection.execute("DELETE FROM frozen WHERE snapshot = ?", (number,))
+                self._let_go(number, handle)
+                continue
             who = Author(*json.loads(author))
             snapshot = Snapshot(os.fsdecode(place), who, folders, [])
             snapshot.id, snapshot.watermark, snapshot.lock = number, watermark, handle

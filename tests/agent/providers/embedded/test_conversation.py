@@ -583,3 +583,31 @@ def test_the_same_name_in_another_folder_does(work: Path) -> None:
 
     assert result.text == "A boat."
     assert result.ended == "answered"
+
+
+def test_a_file_that_lies_here_does_not_stand_in_for_a_program(work: Path) -> None:
+    (work / "git").write_text("touch taken\n")
+    model = ScriptedSmall("task", call("terminal", command="git status"), reply("Clean."))
+    with agent(work, model) as one:
+        one.turn("What does git status say here?")
+    assert "taken" not in contents(work)
+
+
+def test_a_text_is_not_run_as_a_script(work: Path) -> None:
+    (work / "orders.txt").write_text("touch taken\n")
+    model = ScriptedSmall(call("terminal", command="orders.txt"), reply("Done."))
+    with agent(work, model) as one:
+        one.turn("Show orders.txt")
+    assert "taken" not in contents(work)
+
+
+def test_a_full_stop_may_be_what_something_is_replaced_by(work: Path) -> None:
+    (work / "prices.csv").write_text("milk;1,50\n")
+    model = ScriptedSmall(
+        call("read_file", path="prices.csv"),
+        call("patch", path="prices.csv", old=",", new="."),
+        reply("Done."),
+    )
+    with agent(work, model) as one:
+        one.turn('Replace every "," by "." in prices.csv')
+    assert contents(work)["prices.csv"] == "milk;1.50\n"

@@ -66,7 +66,7 @@ def write(given: Arguments) -> dict[str, Any]:
 def patch(given: Arguments) -> dict[str, Any]:
     """Replace a text wherever it stands."""
     old, new = str(given["old"]), str(given["new"])
-    if new[-1:] == "." and old[-1:] != "." and new[:-1] != old:
+    if " " in old and re.search(r"\w\.$", new) and old[-1:] != "." and new[:-1] != old:
         # A corrected line tends to get a full stop that nobody asked for.
         new = new[:-1]
     return {

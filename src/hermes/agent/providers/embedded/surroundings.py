@@ -16,7 +16,7 @@ LOOKED, NAMED = 400, 30
 _MADE = frozenset({"node_modules", "__pycache__", "venv", "target", "dist", "build"})
 
 # What runs a script that may not be run by its name.
-_RUNNERS = {".py": "python3", ".js": "node", ".rb": "ruby", ".pl": "perl"}
+_RUNNERS = {".sh": "bash", ".py": "python3", ".js": "node", ".rb": "ruby", ".pl": "perl"}
 
 
 def files_below(disk: Disk, root: str) -> list[str]:
@@ -59,10 +59,13 @@ def runnable(command: str, disk: Disk, root: str) -> str:
     first, space, rest = command.partition(" ")
     if not first or shlex.quote(first) != first:
         return command
+    runner = _RUNNERS.get(os.path.splitext(first)[1])
+    if runner is None:
+        # `git` is the program of that name, whatever lies here, and a text is no script.
+        return command
     status = disk.status(_place(root, first))
     if status is None or status.kind != "file" or status.mode & 0o111:
         return command
-    runner = _RUNNERS.get(os.path.splitext(first)[1], "bash")
     return f"{runner} {first}{space}{rest}"
 
 

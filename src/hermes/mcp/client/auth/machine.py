@@ -99,6 +99,7 @@ async def _asked(
 
 async def _signature(server: Server, place: Place) -> dict[str, str]:
     """Who we are, signed with our private key for that one login server."""
+    import jwt
     from mcp.client.auth.extensions.client_credentials import SignedJWTParameters
 
     who = _needed(server, "client_id")
@@ -111,7 +112,13 @@ async def _signature(server: Server, place: Place) -> dict[str, str]:
         signing_key=key,
         signing_algorithm=_said(server, "algorithm") or "RS256",
     )
-    assertion = await signed.create_assertion_provider()(place.issuer)
+    try:
+        assertion = await signed.create_assertion_provider()(place.issuer)
+    except (jwt.PyJWTError, NotImplementedError):
+        raise ConfigError(
+            f"its private key does not sign by {signed.signing_algorithm!r:.40}",
+            hint="`algorithm` in its auth says which one the key is for: RS256, ES256 …",
+        ) from None
     return {"client_assertion": assertion, "client_assertion_type": _SIGNED}
 
 
