@@ -5,12 +5,11 @@ from __future__ import annotations
 import posixpath
 from functools import lru_cache
 
+from hermes.safety.shell.judge import Judge
 from hermes.safety.shell.normalise import is_plain, normalise
+from hermes.safety.shell.origin import Origin
+from hermes.safety.shell.scope import Scope
 from hermes.safety.shell.verdict import Finding, Verdict
-
-TYPE_CHECKING = False  # spelled out: `typing` would be loaded at every start
-if TYPE_CHECKING:
-    from hermes.safety.shell.judge import Judge
 
 _LONGEST = 500_000
 
@@ -27,10 +26,6 @@ def detect_dangerous_command(
         workspace: Folder whose scripts are read when the command runs them; `cwd` when left out,
             and without that none are.
     """
-    from hermes.safety.shell.judge import Judge
-    from hermes.safety.shell.origin import Origin
-    from hermes.safety.shell.scope import Scope
-
     base, start, root = _places(cwd, _home() if home is None else home, workspace or cwd)
     judge = Judge(len(command))
     if len(command) > _LONGEST:
