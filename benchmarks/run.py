@@ -18,6 +18,7 @@ MODULES = (
     "gate",
     "files",
     "terminal",
+    "places",
     "agent",
     "chat",
     "traces",

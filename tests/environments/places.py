@@ -3,80 +3,29 @@
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
-import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.environments.servers import MissingError, SshHost, ssh_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from hermes.environments.ssh import SshSettings
-
-
-class SshHost:
-    """A running sshd: where it is, and how to log in."""
-
-    def __init__(self, folder: Path, port: int) -> None:
-        self.folder = folder
-        self.port = port
-        self.home = folder / "home"
-
-    def settings(self, **changes: object) -> SshSettings:
-        """What it takes to log in there."""
-        from hermes.environments.ssh import SshSettings
-
-        given: dict[str, object] = {
-            "user": pwd.getpwuid(os.getuid()).pw_name,
-            "port": self.port,
-            "identity_file": str(self.folder / "id"),
-            "known_hosts_file": str(self.folder / "known_hosts"),
-            "config_file": str(self.folder / "config"),
-        }
-        return SshSettings("127.0.0.1", **{**given, **changes})  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="session")
 def ssh_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshHost]:
     """A host to log in to; its home folder is empty."""
-    program = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
-    if program is None or shutil.which("ssh") is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("there is no sshd here")
-        pytest.skip("there is no sshd here")
-    folder = tmp_path_factory.mktemp("sshd")
-    for name in ("hostkey", "id"):
-        words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
-        subprocess.run(words, check=True)
-    shutil.copy(folder / "id.pub", folder / "authorized_keys")
-    host = SshHost(folder, _free_port())
-    host.home.mkdir()
-    (folder / "config").write_text("")
-    key = " ".join((folder / "hostkey.pub").read_text().split()[:2])
-    (folder / "known_hosts").write_text(f"[127.0.0.1]:{host.port} {key}\n")
-    (folder / "sshd_config").write_text(
-        f"Port {host.port}\nListenAddress 127.0.0.1\nHostKey {folder}/hostkey\n"
-        f"PidFile none\nAuthorizedKeysFile {folder}/authorized_keys\nPasswordAuthentication no\n"
-        "KbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\nUsePAM no\n"
-        f"StrictModes no\nMaxSessions 10\nMaxStartups 100\nSetEnv HOME={host.home}\n"
-    )
-    if os.getuid() == 0:
-        # The daemon wants it, and only a service manager would make it.
-        Path("/run/sshd").mkdir(exist_ok=True)
-    words = [program, "-D", "-f", str(folder / "sshd_config"), "-E", str(folder / "log")]
-    server = subprocess.Popen(words, stdin=subprocess.DEVNULL)
     try:
-        _wait_for(host.port, server)
-        yield host
-    finally:
-        server.terminate()
-        server.wait()
+        with ssh_server(tmp_path_factory.mktemp("sshd")) as host:
+            yield host
+    except MissingError as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(error))
+        pytest.skip(str(error))
 
 
 class Apptainer:
@@ -134,21 +83,3 @@ def _busybox(rootfs: Path) -> None:
             (rootfs / "bin" / name).symlink_to("busybox")
     (rootfs / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
     (rootfs / "etc/group").write_text("root:x:0:\n")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
-    for _ in range(200):
-        if server.poll() is not None:
-            pytest.skip("sshd does not start here")
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    pytest.fail("sshd does not answer")

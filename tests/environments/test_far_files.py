@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.environments.places import SshHost
+from tests.environments.servers import SshHost
 from tests.tools.bench import Bench
 
 from hermes.environments.sharing import Shared, inside, moved

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.environments.places import SshHost
+from tests.environments.servers import SshHost
 
 from hermes.environments.docker import DockerEnvironment, DockerSettings
 from hermes.environments.idling import Idle

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.environments.conftest import IMAGE, packed_image
+from tests.environments.servers import IMAGE, packed_image
 
 from hermes.environments.docker import DockerEnvironment, DockerSettings
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.environments.places import SshHost
+    from tests.environments.servers import SshHost
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="sshd is needed")
 

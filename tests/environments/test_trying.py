@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 import pytest
-from tests.environments.places import SshHost
+from tests.environments.servers import SshHost
 
 from hermes.core.errors import ToolError
 from hermes.environments.backends import BACKENDS, Backend, ready
