@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 import time
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from tests.conftest import HERMES
 from tests.interfaces.chat.conftest import Begin
@@ -30,7 +32,9 @@ class Tmux:
     def __init__(self, socket: str, env: dict[str, str], folder: Path) -> None:
         self._socket = socket
         self._env = env
-        self._run("new-session", "-d", "-x", "80", "-y", "24", "-c", str(folder), str(HERMES))
+        # Below a shell: what tmux started itself it would wake as soon as it is stopped.
+        line = f"{shlex.quote(str(HERMES))}; true"
+        self._run("new-session", "-d", "-x", "80", "-y", "24", "-c", str(folder), "sh", "-c", line)
 
     def enter(self, text: str) -> None:
         """Type a line and press Enter."""
@@ -38,8 +42,19 @@ class Tmux:
         self._run("send-keys", "Enter")
 
     def resize(self, columns: int, rows: int) -> None:
-        """Make the window larger or smaller."""
+        """Make the window larger or smaller, at a moment when nothing is being drawn.
+
+        What is written before the program can know of the new size, and read by tmux after it has
+        broken the lines, is drawn in the wrong row: no program can help that.
+        """
+        shell = psutil.Process(int(self._run("display-message", "-p", "#{pane_pid}")))
+        (chat,) = shell.children()
+        chat.suspend()
+        before = ""
+        while before != (before := self.text):
+            time.sleep(0.1)
         self._run("resize-window", "-x", str(columns), "-y", str(rows))
+        chat.resume()
 
     @property
     def text(self) -> str:

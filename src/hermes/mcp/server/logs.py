@@ -42,7 +42,8 @@ class Logs:
         self._ctx = ctx
         self._least = _LEVELS.index(level)
         self._loop = asyncio.get_running_loop()
-        self._lines: asyncio.Queue[tuple[LoggingLevel, str]] = asyncio.Queue(_WAITING)
+        # None is the end of them.
+        self._lines: asyncio.Queue[tuple[LoggingLevel, str] | None] = asyncio.Queue(_WAITING)
         # Output comes in pieces, and a secret may stand in two of them.
         self._output = runtime.redactor.stream()
         self._unsubscribe = runtime.events.subscribe(self._heard)
@@ -58,9 +59,9 @@ class Logs:
         # What was reported just now is not noted yet.
         await asyncio.sleep(0)
         self._note("debug", self._output.close(), whole_lines=True)
-        self._telling.cancel()
-        while not self._lines.empty():
-            await self._say(*self._lines.get_nowait())
+        await self._lines.put(None)
+        # A line may be on its way just now: it is never cut off, only waited for.
+        await self._telling
 
     def _heard(self, event: Event) -> None:
         """In the thread of whoever reports."""
@@ -83,8 +84,8 @@ class Logs:
             self._lines.put_nowait((level, whole(said[:_LINE])))
 
     async def _tell(self) -> None:
-        while True:
-            await self._say(*await self._lines.get())
+        while (line := await self._lines.get()) is not None:
+            await self._say(*line)
 
     async def _say(self, level: LoggingLevel, said: str) -> None:
         ctx = self._ctx
