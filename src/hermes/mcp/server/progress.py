@@ -8,7 +8,6 @@ clients give up on requests that they hear nothing of.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from typing import TYPE_CHECKING
 
@@ -91,8 +90,14 @@ class Progress:
     async def _say(self) -> None:
         self._news.clear()
         progress, total = self._grown()
-        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+        try:
             await self._session.report_progress(progress, total, self._message or None)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return
+        except asyncio.CancelledError:
+            # Cut off on its way: it is still to be said.
+            self._news.set()
+            raise
 
     def _grown(self) -> tuple[float, float | None]:
         """The next value, past the last one, and the whole where it is known."""
