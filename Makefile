@@ -13,8 +13,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 test: .venv/.dev
 	$(PYTHON) -m pytest -n 2 --dist loadgroup $(TESTS)
 
+# A run that ends for another reason than failed tests (1) is not repeated.
 check: lint
-	$(PYTHON) -m pytest -n 2 --dist loadgroup $(TESTS)
+	$(PYTHON) -m pytest -n 2 --dist loadgroup $(TESTS) || \
+		{ [ $$? -eq 1 ] && $(PYTHON) tests/failed_again.py; }
 
 lint: .venv/.dev
 	$(PYTHON) -m ruff check .
