@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -250,12 +251,15 @@ def test_four_processes_and_an_editor_lose_nothing(tmp_path: Path) -> None:
                 new.write_text(f"{text}\n{line}\n")
                 new.replace(memory.path)
             typed.append(line)
-            stop.wait(0.05)
+            # Nobody types on without a pause: not before the writers have had a few turns.
+            states = {Path(memory.path).read_bytes()}
+            while len(states) <= 3 and any(writer.poll() is None for writer in writers):
+                time.sleep(0.005)
+                states.add(Path(memory.path).read_bytes())
 
-    stop = threading.Event()
     editor = threading.Thread(target=edit)
     editor.start()
-    codes = [writer.wait(60) for writer in writers]
+    codes = [writer.wait(300) for writer in writers]
     editor.join()
 
     found = memory.entries()

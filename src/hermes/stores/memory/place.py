@@ -18,7 +18,8 @@ from hermes.core.home import make_private, write_private
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_PATIENCE = 20.0
+# Long: several may wait in a row, on a machine that is busy.
+_PATIENCE = 60.0
 _SETTLING = 0.1
 _HERE = -100  # AT_FDCWD
 _EXCHANGE = 2  # RENAME_EXCHANGE
