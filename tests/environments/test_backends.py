@@ -103,6 +103,14 @@ def test_odd_commands_reach_the_shell_unchanged(place: Environment) -> None:
     assert result.stdout.replace("\x1e", "") == "a  b|q|$x|\\n|ü€|it's||"
 
 
+def test_a_command_may_be_long(place: Environment) -> None:
+    lines = "a line of $text that 'is' \"kept\"\n" * 40_000
+
+    result = run(place, f"wc -c <<'END'\n{lines}END\n", timeout=120)
+
+    assert result.stdout.strip() == str(len(lines))
+
+
 def test_what_is_given_to_read_is_read(place: Environment) -> None:
     data = bytes(range(1, 256)) * 2000
 
@@ -163,6 +171,23 @@ def test_variables_of_one_call_and_those_taken_away(place: Environment) -> None:
 
     assert run(place, 'echo "$KEPT$LOST$ONCE"', env={"ONCE": "x"}).stdout == "1x\n"
     assert run(place, 'echo "$ONCE"').stdout == "\n"
+
+
+def test_a_shell_that_could_not_say_what_it_leaves_is_told_of(place: Environment) -> None:
+    lost = run(place, "cd /; export LOST=1; exec true")
+    kept = run(place, "cd /tmp; export KEPT=1; true")
+
+    assert "as before" in " ".join(lost.notes)
+    assert kept.notes == []
+    assert run(place, 'echo "$LOST$KEPT"').stdout == "1\n"
+
+
+@pytest.mark.parametrize("command", ["set -v", "set -xv", 'eval "echo \\"a"', "set -e; false"])
+def test_nothing_of_our_own_script_is_seen(place: Environment, command: str) -> None:
+    result = run(place, f"cd /tmp; {command}")
+
+    assert "hermes" not in result.stdout + result.stderr
+    assert result.cwd == "/tmp"
 
 
 def test_no_secret_of_ours_is_seen(place: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,6 +320,19 @@ def test_a_background_command_is_heard_written_to_and_ended(place: Environment) 
     assert started.state == "killed"
 
 
+def test_processes_are_named_as_commands_name_them(place: Environment) -> None:
+    started = place.start("echo $$; sleep 3050; echo")
+    assert started.wait(10, until=lambda: "\n" in started.recent())
+
+    number = int(started.recent().split()[0])
+
+    assert started.pid == number
+    assert number in started.pids()
+    assert run(place, f"kill -0 {number} && echo alive").stdout == "alive\n"
+    started.kill("a test")
+    assert started.wait(6)
+
+
 def test_a_terminal_can_be_answered(place: Environment) -> None:
     result = run(place, "printf 'name? '; read x; echo hello $x", pty=True, timeout=20)
 
@@ -303,6 +341,39 @@ def test_a_terminal_can_be_answered(place: Environment) -> None:
     result.background.write(b"joe\n")
     assert result.background.wait(10)
     assert "hello joe" in result.background.recent()
+
+
+def test_a_reader_that_asks_nothing_is_noticed_on_a_terminal(place: Environment) -> None:
+    result = run(place, "head -n 1", pty=True, timeout=60)
+
+    assert result.ended == "needs input"
+    assert result.background is not None
+    assert result.background.waits()
+    result.background.write(b"joe\n")
+    assert result.background.wait(10)
+    assert result.background.recent() == "joe\njoe\n"
+
+
+def test_the_keys_of_a_terminal_work(place: Environment) -> None:
+    started = place.start("echo ready; sleep 3048; echo over", pty=True)
+    assert started.wait(10, until=lambda: "ready" in started.recent())
+
+    started.write(b"\x03")
+
+    assert started.wait(10)
+    assert "over" not in started.recent()
+    said = run(place, "stty -a", pty=True).stdout.split()
+    assert {"icanon", "isig", "echo", "onlcr", "^C;", "38400"} <= set(said)
+
+
+def test_a_pipe_between_programs_is_no_question(place: Environment) -> None:
+    started = place.start("echo ready; sleep 3049 | cat")
+    assert started.wait(10, until=lambda: "ready" in started.recent() and len(started.pids()) > 1)
+
+    assert not started.waits()
+
+    started.kill("a test")
+    assert started.wait(6)
 
 
 def test_many_commands_at_once_do_not_mix(place: Environment) -> None:

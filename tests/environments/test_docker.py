@@ -215,7 +215,8 @@ def test_a_container_that_was_removed_is_made_anew_and_that_is_said(
     result = place.execute("echo $KEPT; pwd", timeout=30)
 
     assert result.stdout == "1\n/tmp\n"
-    assert "anew" in " ".join(result.notes)
+    assert "started anew" in " ".join(result.notes)
+    assert "what was kept only there, is gone" in " ".join(result.notes)
 
 
 def test_nothing_is_left_after_cleanup(engine: str, make: Make) -> None:

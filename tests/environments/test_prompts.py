@@ -72,6 +72,45 @@ def test_ordinary_ends_are_left_alone(command: str, output: str) -> None:
     assert wanted_input(command, output) is None
 
 
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("stty -echo; make", "stty: 'standard input': Inappropriate ioctl for device\nok\n"),
+        (
+            "ssh -t box true",
+            "Pseudo-terminal will not be allocated because stdin is not a terminal.\n",
+        ),
+        ("make", "Running in non-interactive mode\n"),
+        ("cat log", "EOFError: EOF when reading a line\n"),
+        ("grep -r tty .", "cannot open /dev/tty\n"),
+        ("make", "EOFError: EOF when reading a line\nretrying\nbuilt\nlinked\ndone\n"),
+    ],
+)
+def test_a_remark_of_one_that_ended_well_is_no_question(command: str, output: str) -> None:
+    assert wanted_input(command, output, failed=False) is None
+
+
+def test_a_failed_beginning_of_a_pipeline_is_noticed() -> None:
+    said = "sudo: a terminal is required to read the password\nsudo: a password is required\n"
+
+    assert wanted_input("sudo id 2>&1 | tail -5", said, failed=False)
+    said = "fatal: could not read Username for 'https://x': terminal prompts disabled\n"
+    assert wanted_input("git push 2>&1 | tail -5", said, failed=False)
+
+
+def test_a_warning_of_ssh_is_not_why_it_failed() -> None:
+    said = "Pseudo-terminal will not be allocated because stdin is not a terminal.\nrefused\n"
+
+    assert wanted_input("ssh box", said) is None
+
+
+def test_the_question_is_told_and_not_the_complaint() -> None:
+    fell = "Traceback (most recent call last):\n  x\nEOFError: EOF when reading a line\n"
+
+    assert wanted_input("./a", f"hi\nName? {fell}", stdout="hi\nName? ") == "Name?"
+    assert wanted_input("./a", f"hi\nPassword: {fell}", stdout="hi\n") == "Password:"
+
+
 def test_a_line_in_whose_middle_it_was_stopped_is_no_question() -> None:
     assert wanted_input("make", "Building (3/4) ", stopped=True) is None
     assert wanted_input("./install", "Continue? [y/N] ", stopped=True) == "Continue? [y/N]"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -42,6 +43,31 @@ def test_a_value_that_looks_like_a_declaration_is_no_declaration() -> None:
     text = b'declare -x A="x\ndeclare -x EVIL=\\"1\\"\n"\ndeclare -x B="2"\n'
 
     assert shell_state.read_exports(text) == {"A": 'x\ndeclare -x EVIL="1"\n', "B": "2"}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_shell_can_be_given_a_long_command(shell: str, tmp_path: Path) -> None:
+    bash = shell == "bash"
+    text = tmp_path / "text"
+    text.write_bytes(b"x='%s'; echo ${#x}; cd /usr" % (b"y" * 300_000) + (b"\0" if bash else b""))
+    script = shell_state.wrapped(bash=bash, long=True)
+
+    with open(text, "rb") as given_file, open(tmp_path / "state", "wb") as state:
+        files = (
+            f"exec 8<&{given_file.fileno()} 9>&{state.fileno()}; exec {shell} -c \"$0\" sh '' ''"
+        )
+        ran = subprocess.run(
+            ["bash", "-c", files, script],
+            pass_fds=[given_file.fileno(), state.fileno()],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+
+    assert ran.stdout == "300000\n"
+    left = shell_state.read_state((tmp_path / "state").read_bytes())
+    assert left is not None
+    assert left.cwd == "/usr"
 
 
 def test_what_was_changed_and_taken_away_is_known() -> None:

@@ -279,14 +279,54 @@ def test_a_connection_lost_meanwhile_is_said_and_nothing_runs_twice(
 ) -> None:
     word = sleeping()
     ssh.execute("true", timeout=20)
-    threading.Timer(0.7, _cut, args=(ssh,)).start()
 
+    def cut() -> None:
+        if eventually(lambda: running(word)):
+            _cut(ssh)
+
+    cutter = threading.Thread(target=cut)
+    cutter.start()
     result = ssh.execute(f"echo once >>{tmp_path}/ran; sleep {word}", timeout=30)
+    cutter.join()
 
     assert result.ended == "lost"
     assert (tmp_path / "ran").read_text() == "once\n"
     assert eventually(lambda: not running(word))
     assert ssh.execute("echo again", timeout=20).stdout == "again\n"
+
+
+def test_what_ran_beside_on_a_dead_connection_is_lost_and_did_not_exit(
+    ssh: SshEnvironment,
+) -> None:
+    beside = ssh.start("sleep 3051")
+    left = ssh.execute("sleep 3052 & echo", timeout=20).background
+    well = ssh.start("echo ready; read x; exit 255")
+    assert left is not None
+    assert well.wait(10, until=lambda: "ready" in well.recent())
+    well.write(b"go\n")
+    assert well.wait(10)
+
+    _cut(ssh)
+
+    assert beside.wait(10)
+    assert left.wait(10)
+    assert [(one.state, one.exit_code) for one in (beside, left)] == [("lost", None)] * 2
+    assert (well.state, well.exit_code, well.recent()) == ("exited", 255, "ready\n")
+
+
+def test_a_person_ends_here_what_runs_there(ssh: SshEnvironment) -> None:
+    from hermes.environments.local.census import census, end
+
+    word = sleeping()
+    started = ssh.start(f"sleep {word}", name="far away")
+    holding = [one for one in census() if one.called == "far away"]
+
+    assert [one.place for one in holding] == [ssh.label]
+    assert end(holding) == []
+
+    assert started.wait(10)
+    assert (started.state, started.killed_by) == ("killed", "a person, with hermes ps kill")
+    assert eventually(lambda: not running(word))
 
 
 def _cut(ssh: SshEnvironment) -> None:

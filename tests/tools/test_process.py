@@ -87,6 +87,15 @@ def test_waiting_ends_when_a_pattern_shows(runtime: Runtime) -> None:
     assert waited["state"] == "running"
 
 
+def test_what_python_prints_is_seen_while_it_runs(runtime: Runtime) -> None:
+    ask(runtime, "start", name="one", command="python3 -c \"print('up', 1); input()\"")
+
+    said = ask(runtime, "wait", name="one", pattern="^up", timeout=30)
+
+    assert said["matched"] == "up 1"
+    assert said["state"] == "running"
+
+
 def test_waiting_in_vain_says_so(runtime: Runtime) -> None:
     ask(runtime, "start", name="quick", command="echo bye")
 
@@ -167,6 +176,41 @@ def test_one_that_waits_for_input_is_known(runtime: Runtime) -> None:
     ask(runtime, "start", name="ask", command="printf 'Go on? [y/n] '; read x")
 
     assert ask(runtime, "status", name="ask")["needs_input"] == "Go on? [y/n]"
+
+
+@pytest.mark.parametrize(
+    ("command", "pty"),
+    [
+        ("stty -echo; printf 'Answer: '; read x; stty echo; echo \"got ${#x}\"", True),
+        ("printf 'Password for joe: '; read x; echo \"got ${#x}\"", False),
+    ],
+)
+def test_what_is_typed_unseen_is_in_no_log(
+    runtime: Runtime, home: Path, command: str, pty: bool
+) -> None:
+    ask(runtime, "start", name="ask", command=command, pty=pty)
+    ask(runtime, "wait", name="ask", pattern=": $", timeout=20)
+
+    ask(runtime, "submit", name="ask", data="hunter2-secret")
+
+    said = ask(runtime, "wait", name="ask", pattern="got 14", timeout=20)
+    assert "hunter2" not in str(said)
+    assert runtime.audit is not None
+    assert runtime.tracer is not None
+    runtime.audit.flush()
+    runtime.tracer.flush()
+    kept = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    assert b"submit" in kept
+    assert b"hunter2" not in kept
+
+
+def test_what_is_typed_for_all_to_see_is_no_secret(runtime: Runtime) -> None:
+    ask(runtime, "start", name="cat", command="cat", pty=True)
+
+    ask(runtime, "submit", name="cat", data="hunter2-plain")
+
+    said = ask(runtime, "wait", name="cat", pattern="^hunter2-plain$", timeout=20)
+    assert said["matched"] == "hunter2-plain"
 
 
 def test_dangerous_text_is_not_typed(runtime: Runtime) -> None:

@@ -189,11 +189,73 @@ def test_output_is_reported_while_the_command_runs(runtime: Runtime) -> None:
 
 
 def test_the_order_of_the_streams_is_told(runtime: Runtime) -> None:
-    said = run(
-        runtime, "for i in 1 2 3; do echo out$i; sleep 0.05; echo err$i >&2; sleep 0.05; done"
-    )
+    # Each line waits until the one before it was read.
+    script = """
+import fcntl, os, termios, time
+for number in range(6):
+    stream = 1 + number % 2
+    os.write(stream, b"line\\n")
+    while any(fcntl.ioctl(stream, termios.FIONREAD, b"\\0\\0\\0\\0")):
+        time.sleep(0.001)
+"""
+
+    said = run(runtime, "python3 -", stdin=script)
 
     assert said["order"] == "out 1, err 1, out 1, err 1, out 1, err 1"
+
+
+def test_an_order_that_nobody_knows_is_not_told(runtime: Runtime) -> None:
+    turns = "echo a; echo b >&2; echo c; echo d >&2; echo e"
+
+    seen = {run(runtime, turns).get("order") for _ in range(20)}
+
+    assert seen <= {None, "out 1, err 1, out 1, err 1, out 1"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'touch made; echo "unfinished',
+        "touch made; if true; then",
+        "touch made\necho )",
+        "touch made; echo $(date",
+        "touch made; for x in a b; do echo $x",
+        "touch made; echo ${x",
+        "touch made; case a in a) echo;",
+        "touch made; echo 'it's'",
+    ],
+)
+def test_a_command_that_no_shell_can_read_does_nothing_and_says_what_is_wrong(
+    runtime: Runtime, tmp_path: Path, command: str
+) -> None:
+    found = outcome(runtime, command)
+
+    assert not found.ok
+    assert found.status == "error"
+    assert "the shell can't read this" in found.content
+    assert "line " in found.content
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_command_that_a_secret_would_complete_is_judged_as_it_stands(
+    runtime: Runtime, tmp_path: Path
+) -> None:
+    found = outcome(runtime, "rm -rf made\necho '[secret:github-token:k3v9qj2mxa]")
+
+    assert not found.ok
+    assert found.status == "refused"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "shopt -s extglob\nls !(x) >/dev/null; echo ok",
+        "echo ok # it's fine",
+        "cat <<'E' >/dev/null\nit's (\nE\necho ok",
+    ],
+)
+def test_what_a_shell_can_read_is_left_to_it(runtime: Runtime, command: str) -> None:
+    assert run(runtime, command)["stdout"] == "ok\n"
 
 
 @pytest.mark.parametrize("command", ["", "  \n"])

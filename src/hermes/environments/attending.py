@@ -5,17 +5,20 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from hermes.environments.local.foreground import DOUBT_SECONDS, SILENCE_SECONDS
+from hermes.environments.local.foreground import DOUBT_SECONDS, LOOK_SECONDS, SILENCE_SECONDS
 from hermes.environments.output.collector import OUT, Collector
 from hermes.environments.prompts import last_line, looks_like_prompt
 from hermes.environments.results import CommandResult
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hermes.environments.beside import Background
     from hermes.environments.order import Order
     from hermes.environments.results import Ended
 
 _WHOLE = 1 << 20
+_SHOWN = 8000
 
 
 def attend(background: Background, order: Order) -> CommandResult:
@@ -23,10 +26,16 @@ def attend(background: Background, order: Order) -> CommandResult:
     begun = time.monotonic()
     why: Ended = "exited"
     prompt = ""
+    shown = 0
     while background.state == "running":
-        left = 0.5 if order.timeout is None else min(0.5, begun + order.timeout - time.monotonic())
+        # Whoever has been silent for long will hardly ask now.
+        left = LOOK_SECONDS if _silence(background) < 60 else 5.0
+        if order.timeout is not None:
+            left = min(left, begun + order.timeout - time.monotonic())
         if background.wait(max(0.01, left), cancellation=order.cancellation):
             break
+        if order.on_output is not None:
+            shown = _show(background, shown, order.on_output)
         if order.cancelled:
             why = "cancelled"
         elif left <= 0.01:
@@ -39,6 +48,8 @@ def attend(background: Background, order: Order) -> CommandResult:
     if why in ("cancelled", "timeout"):
         background.kill("its time limit" if why == "timeout" else "a cancel")
         background.wait(4.0)
+    if order.on_output is not None:
+        _show(background, shown, order.on_output)
     collector = Collector()
     text, _, _ = background.log(0, limit=_WHOLE)
     collector.feed(OUT, text.encode("utf-8", "surrogateescape"))
@@ -53,9 +64,26 @@ def attend(background: Background, order: Order) -> CommandResult:
     )
 
 
+def _show(background: Background, seen: int, on_output: Callable[[str], None]) -> int:
+    """Pass on what was printed since; of a flood only the end. How much there is by now."""
+    _, _, total = background.log(limit=1)
+    if total > seen:
+        text, _, total = background.log(max(seen, total - _SHOWN), limit=_SHOWN)
+        on_output(text)
+    return total
+
+
 def _asks(background: Background) -> bool:
+    silence = _silence(background)
+    if silence < SILENCE_SECONDS:
+        return False
+    if background.waits():
+        return True
     recent = background.recent(400)
-    silence = time.time() - background.last_output_at
-    if silence < SILENCE_SECONDS or not recent.strip() or recent.endswith("\n"):
+    if not recent.strip() or recent.endswith("\n"):
         return False
     return silence >= DOUBT_SECONDS or looks_like_prompt(recent)
+
+
+def _silence(background: Background) -> float:
+    return time.time() - background.last_output_at

@@ -93,8 +93,20 @@ class Background(Protocol):
         """Let it live on when the task ends."""
         ...
 
+    def waits(self) -> bool:
+        """Whether one of its processes is seen to wait for somebody to type."""
+        ...
+
+    def hides(self) -> bool:
+        """Whether what is typed now is not shown, as that of a password is not."""
+        ...
+
     def pids(self) -> list[int]:
-        """Its processes that are alive."""
+        """Its processes that are alive, by the numbers that commands know."""
+        ...
+
+    def here(self) -> list[int]:
+        """The same by their numbers on this machine; none where they are on another."""
         ...
 
     def ports(self) -> list[str]:

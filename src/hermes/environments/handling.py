@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hermes.core.errors import ToolError
 from hermes.environments.exits import exit_meaning
 from hermes.environments.line_matching import SECONDS, Matcher, SlowPatternError
-from hermes.environments.prompts import last_line
+from hermes.environments.prompts import asks_for_secret, last_line, looks_like_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 PAGE = 20_000
 _LONGEST_LINE = 500
 _MOST_HITS = 200
+_REST_SECONDS = 0.3
 
 
 def find(environment: Environment | None, name: str | None) -> Background:
@@ -81,22 +82,19 @@ def _live(one: Background) -> dict[str, Any]:
         "silent_seconds": round(time.time() - one.last_output_at, 1),
         "ports": one.ports(),
     }
-    if waiting(one, pids):
+    if waiting(one):
         shown["needs_input"] = last_line(one.recent()) or "it waits for input"
     return shown
 
 
-def waiting(one: Background, pids: list[int]) -> bool:
+def waiting(one: Background) -> bool:
     """Whether it waits for somebody to type."""
-    from hermes.environments.local.blocked import waits_for_input
-    from hermes.environments.prompts import looks_like_prompt
+    return one.takes_input and (one.waits() or looks_like_prompt(one.recent()))
 
-    if not one.takes_input:
-        return False
-    # Processes of another machine can't be looked at here.
-    seen = [] if getattr(one, "far", False) else pids
-    blocked = waits_for_input(seen, ("/dev/pts/", "/dev/tty", "pipe:"))
-    return bool(blocked) or looks_like_prompt(one.recent())
+
+def types_secret(one: Background) -> bool:
+    """Whether it asks for a password, or for what else is not shown when it is typed."""
+    return one.takes_input and (one.hides() or asks_for_secret(one.recent()))
 
 
 def log(
@@ -184,28 +182,33 @@ def wait(
 def _awaited(
     ctx: ToolContext, one: Background, wanted: Matcher | None, pattern: str | None, timeout: float
 ) -> dict[str, Any]:
-    found: list[str] = []
+    found: str | None = None
+    whole = True
     seen = 0
 
     def shows() -> bool:
-        nonlocal seen
+        nonlocal found, seen, whole
         assert wanted is not None
         text, start, total = one.log(max(0, seen - 10_000), limit=200_000)
-        seen = min(start + 200_000, total)
         lines = text.split("\n")
         hits = wanted.matching(lines)
-        if hits:
-            found.append(lines[hits[0]][:_LONGEST_LINE])
-        return bool(hits)
+        if not hits:
+            seen = min(start + 200_000, total)
+            return False
+        found, whole = lines[hits[0]][:_LONGEST_LINE], hits[0] + 1 < len(lines)
+        return True
 
     begun = time.monotonic()
     came = one.wait(
         timeout, until=shows if wanted is not None else None, cancellation=ctx.cancellation
     )
+    if not whole:
+        # Programs print lines in pieces; what follows on this one belongs to it.
+        one.wait(_REST_SECONDS, until=lambda: shows() and whole, cancellation=ctx.cancellation)
     shown = described(one)
     shown["waited_seconds"] = round(time.monotonic() - begun, 2)
-    if found:
-        shown["matched"] = found[0]
+    if found is not None:
+        shown["matched"] = found
     if not came:
         awaited = f"{pattern!r} did not show" if pattern is not None else "it still runs"
         if pattern is not None and one.state != "running":

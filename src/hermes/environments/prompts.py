@@ -18,21 +18,33 @@ _ASKS = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-# What programs say when they wanted to ask and could not.
-_COULD_NOT = re.compile(
-    r"a terminal is required to (?:read|authenticate)|no tty present|must be run from a terminal"
-    r"|EOFError: EOF when reading a line|EOF when reading a line"
-    r"|(?:stdin|standard input|the input device) is not a (?:tty|terminal)"
-    r"|terminal prompts disabled|cannot open '?/dev/tty|/dev/tty'?: No such device"
-    r"|Host key verification failed|Inappropriate ioctl for device"
-    r"|requires? an interactive terminal|could not read (?:Username|Password)"
-    r"|inputs? (?:is|are) required|su: must be run|setRawMode|non-interactive",
-    re.IGNORECASE,
+_SECRET = re.compile(
+    r"(?:pass(?:word|phrase|code)?|\bpin\b|token|otp|secret)[^\n]{0,80}[:?]\s*$", re.IGNORECASE
 )
+# What programs say when they wanted to ask and could not.
+_COULD_NOT = (
+    r"a terminal is required to (?:read|authenticate)|no tty present|must be run from a terminal"
+    r"|EOF when reading a line|terminal prompts disabled|could not read (?:Username|Password)"
+    r"|cannot open '?/dev/tty|/dev/tty'?: No such device"
+)
+# What may be the reason of a failure, and is a mere remark where nothing failed.
+_MAY_BE_WHY = (
+    r"(?<!allocated because )(?:stdin|standard input|the input device) is not a (?:tty|terminal)"
+    r"|Host key verification failed|Inappropriate ioctl for device|su: must be run|setRawMode"
+    r"|requires? an interactive terminal|inputs? (?:is|are) required|non-interactive"
+)
+_SAID = re.compile(_COULD_NOT, re.IGNORECASE)
+_SAID_AND_FAILED = re.compile(f"{_COULD_NOT}|{_MAY_BE_WHY}", re.IGNORECASE)
+# What was asked before a program gave up, on one line with its complaint.
+_GAVE_UP = re.compile(r"^(\S[^\n]{0,199}?)[ ]?Traceback \(most recent call last\):$", re.MULTILINE)
 # Any other question of a program: one leaves a space for the answer, and no line ends that way.
 _OPEN = re.compile(r"(?:\w[?:]|\w[^\n]*[)\]>]|[?#>:]) $")
-# Commands that do nothing but print such a line.
+# Commands that do nothing but print such a line, and those that show what others have written.
 _SAYS_SO = re.compile(r"\s*(?:echo|printf)\b[^;|&\n]*")
+_SHOWS = re.compile(
+    r"\s*(?:echo|printf|cat|head|tail|e?grep|rg|sed|awk|less|diff"
+    r"|git (?:log|show|diff|grep|blame))\b"
+)
 # An editor that goes on without a terminal, and will wait for keys for ever.
 _WITHOUT_SCREEN = re.compile(r"Warning: (?:In|Out)put is not (?:from|to) a terminal")
 # Given no file and nothing to read, these wait for somebody to type.
@@ -58,16 +70,36 @@ def looks_like_prompt(text: str) -> bool:
     return bool(tail.strip()) and not tail.endswith("\n") and bool(_ASKS.search(_line(tail)))
 
 
-def wanted_input(
-    command: str, output: str, *, fed: bool = False, stopped: bool = False
-) -> str | None:
-    """The line in which a command that has ended asked for what nobody could give it.
+def asks_for_secret(text: str) -> bool:
+    """Whether a text ends in a question for a password or the like."""
+    return not text.endswith("\n") and bool(_SECRET.search(_line(text[-400:])))
 
-    `fed` says that it was given something to read, `stopped` that it did not end by itself.
+
+def wanted_input(
+    command: str,
+    output: str,
+    *,
+    stdout: str = "",
+    failed: bool = True,
+    fed: bool = False,
+    stopped: bool = False,
+) -> str | None:
+    """What a command that has ended asked for and nobody could give it.
+
+    Args:
+        command: The text that ran.
+        output: What it printed on both streams.
+        stdout: What of that was on standard output.
+        failed: Its exit code says that it did not do what it should.
+        fed: It was given something to read.
+        stopped: It did not end by itself.
     """
-    for line in reversed(output[-4000:].splitlines()):
-        if _COULD_NOT.search(line):
-            return line.strip()[-200:]
+    complaint = _complaint(command, output, failed)
+    if complaint:
+        if _stands_open(stdout, stopped):
+            return last_line(stdout)
+        asked = _GAVE_UP.search(output[-4000:])
+        return asked[1] if asked else complaint
     if _stands_open(output, stopped) and not _SAYS_SO.fullmatch(command):
         return last_line(output)
     if fed:
@@ -77,6 +109,16 @@ def wanted_input(
     from hermes.environments.unfed import unfed_read
 
     return unfed_read(command)
+
+
+def _complaint(command: str, output: str, failed: bool) -> str:
+    """The line in which a program says that it could not ask."""
+    lines = output[-4000:].splitlines()
+    if not failed:
+        # The end of a pipeline may be well where its beginning was not; its last words are left.
+        lines = [] if _SHOWS.match(command) else lines[-3:]
+    said = _SAID_AND_FAILED if failed else _SAID
+    return next((line.strip()[-200:] for line in reversed(lines) if said.search(line)), "")
 
 
 def _stands_open(output: str, stopped: bool) -> bool:

@@ -217,6 +217,13 @@ class Environment(ABC):
             self.definitions = state.definitions
             return not changed and state.cwd == self.cwd
 
+    def _unkept(self, command: str, state: bytes) -> list[str]:
+        """What there is to say of a shell that should have left a state, and left none."""
+        if not shell_state.was_lost(command, state):
+            return []
+        early = "its shell was replaced or ended early (exec, a trap of its own on EXIT, a signal)"
+        return [f"{early}: working directory and variables are as before"]
+
     def _there(self, place: str) -> str:
         """Where a place is there: what lies in the workspace lies where commands begin."""
         if not inside(place, self._shared.workspace):

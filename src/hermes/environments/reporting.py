@@ -44,8 +44,14 @@ def report(
                 f"{result.background.name}; it ends with the task"
             )
     if result.ended in ("exited", "timeout") and not pty:
-        stopped = result.ended == "timeout"
-        wanted = wanted_input(command, result.output.merged, fed=fed, stopped=stopped)
+        wanted = wanted_input(
+            command,
+            result.output.merged,
+            stdout=result.stdout,
+            failed=result.exit_code != 0,
+            fed=fed,
+            stopped=result.ended == "timeout",
+        )
         if wanted:
             notes.append(f"needs input: {wanted} (give stdin, or pty=true and process write)")
     if result.ended == "exited":
@@ -67,18 +73,19 @@ def _trouble(result: CommandResult) -> tuple[str, str]:
             "What it had done until then stays done; look before going on.",
         )
     if result.ended == "needs input":
+        asked = result.prompt or "it reads from the terminal, and asks nothing"
         if result.background is not None:
             return (
-                f"needs input: {result.prompt}",
+                f"needs input: {asked}",
                 f"Answer with process write, name {result.background.name}; or process kill.",
             )
         return (
-            f"needs input: {result.prompt}",
+            f"needs input: {asked}",
             "It was stopped. Use an option that answers beforehand, stdin, or pty=true.",
         )
     return (
-        "the process that watches over commands was killed, and the command with it",
-        "Try again.",
+        f"lost after {seconds}: what ran it, or watched over it, is gone",
+        "Nobody knows how far it came; look before trying again.",
     )
 
 
@@ -88,7 +95,7 @@ def _streams(ctx: ToolContext, result: CommandResult, notes: list[str]) -> dict[
     if stderr:
         shown["stderr"] = _cut(stderr)
     turns = result.output.order()
-    if turns.count(",") > 1 and turns.count(",") < _MOST_TURNS:
+    if turns and result.ordered and turns.count(",") < _MOST_TURNS:
         shown["order"] = turns
     whole = len(stdout) <= SHOWN and len(stderr) <= SHOWN and not result.truncated
     if not whole:

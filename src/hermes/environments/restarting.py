@@ -119,6 +119,8 @@ class _Watched:
 
 def failed(one: Background) -> bool:
     """Whether a process ended by itself and not well, or was killed by nobody that is known."""
+    if one.state == "lost":
+        return True
     if one.state == "killed":
         return one.killed_by == OUTSIDE
     return one.state == "exited" and one.exit_code != 0

@@ -38,6 +38,7 @@ class CommandResult:
         "ended",
         "exit_code",
         "notes",
+        "ordered",
         "output",
         "prompt",
     )
@@ -54,6 +55,7 @@ class CommandResult:
         background: Background | None = None,
         background_pids: tuple[int, ...] = (),
         prompt: str = "",
+        ordered: bool = False,
         notes: list[str] | None = None,
     ) -> None:
         # -1 where nobody knows.
@@ -69,6 +71,8 @@ class CommandResult:
         self.background_pids = background_pids
         # The line in which it asked for input.
         self.prompt = prompt
+        # Whether the two streams are known to have taken turns as the output says.
+        self.ordered = ordered
         self.notes = notes or []
 
     @property

@@ -50,6 +50,13 @@ _MAY_CHANGE = re.compile(
 )
 
 
+# What people write to change the state, and expect to find at the next command.
+_MEANT = re.compile(
+    r"(?:^|[;&|({\n]|\bthen|\bdo)\s*(?:cd|pushd|popd|export|unset|source|alias|unalias|\.)\s",
+    re.MULTILINE,
+)
+
+
 class ShellState:
     """What the last command left: `cwd`, exported variables, and definitions as shell text."""
 
@@ -66,13 +73,16 @@ def wrapped(
 ) -> str:
     """The script to run as `SHELL -c SCRIPT NAME COMMAND DEFINITIONS`.
 
-    With `long` the command is read from file 8, ended by a zero byte, and not from the arguments.
+    With `long` the command is read from file 8 and not from the arguments; for bash it ends with a
+    zero byte.
     `keep` writes the state down at the end: to file 9, or with a `mark` (hex digits that nobody can
     guess) into the output, where `split_marked` finds it.
     """
     read = "__hermes=$1"
     if long:
-        read = f"IFS= read -r -d '' __hermes <&{TEXT_FILE}; exec {TEXT_FILE}<&-"
+        # Others have no `-d`, or read byte by byte; a command needs no line ends behind it.
+        text = f"IFS= read -r -d '' __hermes <&{TEXT_FILE}"
+        read = f"{text if bash else f'__hermes=$(cat <&{TEXT_FILE})'}; exec {TEXT_FILE}<&-"
     # All on one line, so that the shell counts the lines of the command alone.
     script = (
         f"{'shopt -s expand_aliases' if bash else ':'}; "
@@ -93,8 +103,9 @@ def wrapped(
     quoted = dump.replace("'", "'\\''")
     return (
         f"{script}trap '{{ set +x; }} 2>/dev/null; {quoted}' EXIT; "
-        f'eval "$__hermes"{hidden}\n'
-        f"{{ __hermes=$?; set +xeu; }} 2>/dev/null\n{dump}\n{closing}\n"
+        # Still on that line: it is read by now, whatever the command does to how lines are read.
+        f'eval "$__hermes"{hidden}; '
+        f"{{ __hermes=$?; set +xveu; }} 2>/dev/null; {dump}; {closing}; "
         'exit "$__hermes"\n'
     )
 
@@ -102,6 +113,11 @@ def wrapped(
 def leaves_no_trace(command: str) -> bool:
     """Whether a command can't change the state, so that a plain shell will do for it."""
     return command[:1].isalpha() and not _MAY_CHANGE.search(command)
+
+
+def was_lost(command: str, state: bytes) -> bool:
+    """Whether a command meant to change the state, and its shell did not get to write it down."""
+    return not state and _MEANT.search(command) is not None
 
 
 def split_marked(output: bytes, mark: str) -> tuple[bytes, bytes]:

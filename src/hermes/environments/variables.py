@@ -48,6 +48,8 @@ UNATTENDED = {
     "DEBIAN_FRONTEND": "noninteractive",
     "PIP_NO_INPUT": "1",
     "TERM": "dumb",
+    # Into a pipe it would print when it ends, or never where it is stopped.
+    "PYTHONUNBUFFERED": "1",
 }
 
 

@@ -42,7 +42,7 @@ def burning(running: Sequence[Background], seen: dict[int, tuple[float, float]])
         before = seen.get(one.pid)
         if before is not None and now - before[0] < BUSY_SECONDS:
             continue
-        used = sum(map(_cpu_seconds, one.pids()))
+        used = sum(map(_cpu_seconds, one.here()))
         seen[one.pid] = now, used
         if before is not None and (used - before[1]) / (now - before[0]) > BUSY_SHARE:
             notes.append(f"{one.name} (pid {one.pid}) in the background keeps a CPU core busy")

@@ -26,8 +26,14 @@ Action = Literal[
 def _judged(arguments: Mapping[str, Any], ctx: ToolContext) -> Iterator[tuple[str, ...]]:
     """What the gate looks at: the command with all that decides what it does, and where."""
     from hermes.environments.judging import judged
+    from hermes.environments.syntax import note_unreadable
 
-    text = judged(ctx, arguments["command"], env=arguments.get("env"), stdin=arguments.get("stdin"))
+    command = arguments["command"]
+    if note_unreadable(ctx, command):
+        # The tool will say so, and do nothing.
+        yield "execute", "true"
+        return
+    text = judged(ctx, command, env=arguments.get("env"), stdin=arguments.get("stdin"))
     yield "execute", text, _folder(arguments, ctx)
 
 
@@ -53,9 +59,21 @@ def _typing(arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[str, ...]:
     except ToolError:
         # The tool will say that there is none.
         return "execute", "true"
+    if handling.types_secret(one):
+        _keep_secret(ctx, arguments["data"])
     # Pieces of a line are harmless; the line need not be.
     text = _typed(ctx, one.name) + arguments["data"]
     return "execute", judged(ctx, one.command, stdin=text), one.cwd
+
+
+def _keep_secret(ctx: ToolContext, typed: str) -> None:
+    """Have what answers a hidden question masked in logs and results from now on."""
+    runtime = ctx.services.get("runtime")
+    value = typed.strip()
+    # A mere word or a small number would be masked wherever it is used.
+    common = value.isalpha() or (value.isdecimal() and len(value) < 6)
+    if runtime is not None and not common:
+        runtime.redactor.add(value)
 
 
 def _typed(ctx: ToolContext, name: str, more: str = "") -> str:
@@ -115,6 +133,7 @@ def terminal(
 
     if not command.strip():
         raise ToolError("there is no command")
+    _check_readable(ctx, command)
     environment = environment_of(ctx)
     around = {"command": command, "workdir": workdir, "env": env, "stdin": stdin}
     with _protect(ctx, around) as unprotected:
@@ -197,6 +216,7 @@ def process(
     if action == "start":
         if not command or not command.strip():
             raise ToolError("start needs a command")
+        _check_readable(ctx, command)
         begin = partial(environment_of(ctx).start, command, cwd=workdir, env=env, pty=pty)
         with _protect(ctx, {"command": command, "workdir": workdir, "env": env}) as unprotected:
             started = begin(name=name or "")
@@ -230,6 +250,7 @@ def process(
         return ToolResult(answer)
     if action == "close":
         one.close_input()
+        one.wait(0.3)
     elif action == "signal":
         one.signal(handling.signal_number(signal))
         one.wait(0.3)
@@ -240,6 +261,14 @@ def process(
     elif action == "detach":
         one.detach()
     return ToolResult({**handling.described(one, full=True), **restarts_of(ctx).shown(one.name)})
+
+
+def _check_readable(ctx: ToolContext, command: str) -> None:
+    from hermes.environments.syntax import unreadable
+
+    said = unreadable(ctx, command)
+    if said:
+        raise ToolError(f"the shell can't read this, and nothing ran: {said}", hint="Correct it.")
 
 
 def _protect(ctx: ToolContext, arguments: Mapping[str, Any]) -> AbstractContextManager[list[str]]:

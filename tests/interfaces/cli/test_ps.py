@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from io import StringIO
@@ -69,6 +71,44 @@ def test_one_is_ended_by_a_word_of_its_command(local: LocalEnvironment) -> None:
 
     assert command("kill", "814", "--json")[0] == 0
     assert started.pid
+
+
+def test_one_is_shown_and_ended_by_the_name_that_the_process_tool_has_for_it(
+    local: LocalEnvironment,
+) -> None:
+    started = local.start("sleep 815; echo", name="web server")
+    assert started.wait(10, until=lambda: len(started.pids()) > 1)
+
+    mine = [one for one in json.loads(command("--json")[1]) if one["called"] == "web server"]
+    assert {one["pid"] for one in mine} == set(started.pids())
+    assert command("kill", "web server")[0] == 0
+
+    assert started.wait(10)
+    assert started.killed_by == "a person, with hermes ps kill"
+    assert not any(one["called"] for one in json.loads(command("--json")[1]))
+
+
+def test_what_a_command_left_running_says_who_ended_it(local: LocalEnvironment) -> None:
+    left = local.execute("sleep 816 & echo", timeout=10).background
+    assert left is not None
+
+    command("kill", left.name)
+
+    assert left.wait(10)
+    assert (left.state, left.killed_by) == ("killed", "a person, with hermes ps kill")
+
+
+def test_notices_of_a_program_that_is_gone_are_taken_down(home: Path) -> None:
+    script = (
+        "from hermes.environments.local import LocalEnvironment as L; import os, signal;"
+        "L('/').start('sleep 817', name='orphan'); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=False)
+    assert list((home / "run").glob("beside.*"))
+
+    command("--json")
+
+    assert not list((home / "run").glob("beside.*"))
 
 
 def test_what_is_not_there_is_said_to_be_none(local: LocalEnvironment) -> None:

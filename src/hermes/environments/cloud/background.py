@@ -39,9 +39,6 @@ tail -c +{start} log | head -c {limit} | base64
 class CloudBackground:
     """See `environments.protocol.Background`. Nothing is known of it but by asking."""
 
-    # Whoever wants to look at its processes must not look here.
-    far = True
-
     def __init__(
         self, ask: Ask, folder: str, mark: str, *, name: str, command: str, cwd: str, pid: int
     ) -> None:
@@ -172,11 +169,23 @@ class CloudBackground:
         """Nothing outlives its sandbox."""
         raise ToolError(f"{self.name} ends with its sandbox", hint="Use a host of your own.")
 
+    def waits(self) -> bool:
+        """Nobody can type anything there."""
+        return False
+
+    def hides(self) -> bool:
+        """Nobody can type anything there."""
+        return False
+
     def pids(self) -> list[int]:
         """Its processes that are alive, by their numbers there."""
         if self.state == "running":
             self.look()
         return self._pids if self.state == "running" else []
+
+    def here(self) -> list[int]:
+        """They are elsewhere."""
+        return []
 
     def discard(self) -> None:
         """Its log is in the sandbox, and goes with it."""

@@ -149,6 +149,8 @@ class CloudEnvironment(Environment):
         if stopped and seconds < wanted:
             notes.append("it was stopped because the sandbox was about to end")
         ended: Ended = "cancelled" if order.cancelled else "timeout" if stopped else "exited"
+        if ended == "exited":
+            notes += self._unkept(order.command, answer.state)
         left = self._left(order, folder, mark, answer.left) if answer.left else None
         return CommandResult(
             answer.code,

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import signal
+import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hermes.environments.far.channel import BrokenChannelError
+from hermes.environments.far.marks import Splitter
 from hermes.environments.listening import SCRIPT, listening
 from hermes.environments.local.background import LocalBackground
+from hermes.environments.local.noticeboard import who_ended
 from hermes.environments.local.owner import guardian
 from hermes.environments.local.process import ERR, OUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hermes.environments.beside import State
     from hermes.environments.far.connection import Connection
     from hermes.environments.local.process import Process
     from hermes.environments.output.spill import Spill
@@ -23,9 +28,6 @@ _LONGEST_GREETING = 8000
 
 class FarBackground(LocalBackground):
     """Its process ids are those of the far end; log and state are the program's that holds it."""
-
-    # Whoever wants to look at its processes must not look here.
-    far = True
 
     def __init__(
         self,
@@ -41,6 +43,7 @@ class FarBackground(LocalBackground):
         known: list[int],
         mark: str = "",
         input_file: int = -1,
+        pty: bool = False,
         make_spill: Callable[[], Spill] | None = None,
         ansi: bool = False,
     ) -> None:
@@ -60,6 +63,11 @@ class FarBackground(LocalBackground):
         # What a login prints comes before the command, which begins with this mark on each stream.
         self._mark = f"\x1e{mark}<".encode()
         self._before: dict[int, bytes] = {OUT: b"", ERR: b""} if mark else {}
+        # With the same mark it says that it has ended; on a terminal there is nobody to say so.
+        self._says_end = bool(mark) and not pty
+        self._said_end = False
+        self._splitter = Splitter(mark, printed=self._printed, told=self._told)
+        self.place = connection.link.label
         self._connection = connection
         self._worker = worker
         self._number = number
@@ -73,8 +81,30 @@ class FarBackground(LocalBackground):
                 return
             del self._before[stream]
             data = memoryview(held[at + len(self._mark) :])
-        if data:
+        if data and stream == OUT and self._says_end:
+            self._splitter.feed(bytes(data))
+        elif data:
             super()._feed(stream, data)
+
+    def _printed(self, data: bytes) -> None:
+        super()._feed(OUT, memoryview(data))
+
+    def _told(self, message: bytes) -> None:  # noqa: ARG002
+        self._said_end = True
+
+    def _outcome(self) -> State:
+        # What is left of a command ends well, whenever that is; a shell says that it ended.
+        heard = self._said_end if self._says_end else not self.left_behind or not self.exit_code
+        if heard or self.killed_by:
+            return super()._outcome()
+        self.killed_by = who_ended(self._held_by)
+        if self.killed_by:
+            # Only what held it is gone so far; this is no place to wait for the rest.
+            threading.Thread(target=self._end_there, name="hermes-end-there", daemon=True).start()
+            return "killed"
+        # All that is known is the end of the program here.
+        self.exit_code = None
+        return "lost"
 
     def settle(self) -> bool:
         """Whether nothing of it is left; notes how it ended."""
@@ -114,10 +144,34 @@ class FarBackground(LocalBackground):
         self.detached = True
         self._connection.ask(f': >"$D/d{self._number}"')
 
+    def waits(self) -> bool:
+        """Whether one of its processes is seen to wait for somebody to type."""
+        try:
+            return bool(self._connection.ask(f"waits {self._number}").strip())
+        except BrokenChannelError:
+            return False
+
+    def hides(self) -> bool:
+        """Whether what is typed now is not shown."""
+        number = self._number
+        try:
+            said = self._connection.ask(f'group {number} {number}; stty -a <"/proc/$p/fd/0"')
+        except BrokenChannelError:
+            return False
+        return {b"icanon", b"-echo"} <= set(said.replace(b";", b" ").split())
+
+    def _end_there(self) -> None:
+        with suppress(BrokenChannelError):
+            self._connection.stop(self._worker, self._number)
+
     def pids(self) -> list[int]:
         """Its processes that are alive, by their numbers there."""
         found = self._connection.members(self._number)
         return found or self._connection.group(self._worker, self._number)
+
+    def here(self) -> list[int]:
+        """They are elsewhere."""
+        return []
 
     def ports(self) -> list[str]:
         """Where they listen there, as `address:port`."""

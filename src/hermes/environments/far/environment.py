@@ -133,6 +133,7 @@ class FarEnvironment(Environment):
         if done.end.why == "exited":
             given = settled({**self._connection.known.env, **UNATTENDED}, request.variables)
             self._carry(done.run.state, given, self.cwd if order.cwd is None else None)
+            notes += self._unkept(order.command, done.run.state)
         return CommandResult(
             done.run.code,
             self._output(collector),
@@ -189,7 +190,8 @@ class FarEnvironment(Environment):
             lambda name: FarBackground(
                 self._connection, process, worker=request.worker, number=request.number,
                 name=name, command=order.command, cwd=folder, task=self._task, known=known,
-                mark=mark, input_file=input_file, make_spill=self._spill, ansi=self._shared.ansi,
+                mark=mark, input_file=input_file, pty=order.pty, make_spill=self._spill,
+                ansi=self._shared.ansi,
             ),
             order.name,
         )  # fmt: skip
@@ -201,6 +203,11 @@ class FarEnvironment(Environment):
 
     @property
     def _anew(self) -> str:
+        if not self.link.lasts:
+            return (
+                f"{self.label} came to its end and has been started anew; "
+                "what ran there, and what was kept only there, is gone"
+            )
         return (
             f"the connection to {self.label} was lost and has been made anew; "
             "what ran there was ended"

@@ -73,18 +73,24 @@ class Request:
     def alone(self, folder: str, mark: str) -> str:
         """The text of a script that runs it by itself, reading our input where it has no other.
 
-        It begins with a mark on each stream, behind what a login prints.
+        It begins with a mark on each stream, behind what a login prints, and ends with one.
         """
         before, files = self._files(default="")
         begin = f"printf '\\036{mark}<'"
         before = f"{begin}\n{'' if self._order.pty else f'{begin} >&2'}\n{before}"
         before = f"{limited(self._token)}\n{before}"
         text = f"{before}cd {quoted(folder)} || exit 126\nexport PWD\n{settings(self.variables)}"
-        words = f"{self._words(keep=False)}{files}\n"
+        words = f"{self._words(keep=False)}{files}{'' if self._order.pty else ' 2>&3 3>&-'}\n"
         if self._order.pty:
             # It has a session of its own already, and must keep it for the terminal's sake.
-            return f"stty rows 40 cols 120 2>/dev/null\n{text}exec {words}"
-        return f"{text}( exec {self._far.setsid} {words})\nexit $?\n"
+            # Who asks for a terminal from none of his own is given one in which no key works.
+            keys = "{ stty 38400 sane; stty rows 40 cols 120; } 2>/dev/null"
+            return f"{keys}\n{text}exec {words}"
+        # What this shell itself has to say of the command ("Terminated") is not the command's.
+        return (
+            f"{text}exec 3>&2 2>/dev/null\n( exec {self._far.setsid} {words})\n"
+            f"c=$?; printf '\\036{mark}<\\036{mark}>'; exit $c\n"
+        )
 
     def _files(self, default: str = " </dev/null") -> tuple[str, str]:
         """What has to be done before, and where it reads from."""
@@ -95,7 +101,8 @@ class Request:
                 text = quoted(self.data.decode("utf-8", "surrogateescape"))
                 before = f"printf %s {text} >{self.place('i')}\n"
         if self._long:
-            before += f"printf '%s\\0' {quoted(self._order.command)} >{self.place('t')}\n"
+            form = "'%s\\0'" if self._far.bash else "%s"
+            before += f"printf {form} {quoted(self._order.command)} >{self.place('t')}\n"
             files += f" {shell_state.TEXT_FILE}<{self.place('t')}"
         return before, files
 

@@ -85,6 +85,19 @@ stop() {
     sleep 0.05
   done
 }
+# Whether command $1 waits for somebody to type: one of its processes reads a terminal, or what the
+# first of them was given to read. Where the system does not say what it does, it says where it is.
+waits() {
+  group "$1" "$1"
+  z=$(readlink "/proc/$p/fd/0") || z=-
+  for q in $(marked "$1."); do
+    s=; f=; read -r s f l <"/proc/$q/syscall"
+    [ -n "$s" ] || { read -r s <"/proc/$q/wchan"; f=0; }
+    case $s in 0|63|wait_woken|n_tty_read) ;; *) continue;; esac
+    f=$(readlink "/proc/$q/fd/$((f))")
+    case $f in /dev/tty|/dev/pts/*|"$z") echo y; return;; esac
+  done
+} 2>/dev/null
 number() {
   tr '\0' '\n' <"/proc/$1/environ" | sed -n "s/^HERMES_COMMAND=$T\.\([0-9]*\)\..*/\1/p"
 } 2>/dev/null

@@ -17,7 +17,7 @@
     process_table.py what the system says of processes, for the guardian
     answering.py     a short question to a shell
     sweeping.py      ends what is left when the guardian itself was killed
-    census.py        everything that runs, for `hermes ps`
+    census.py        everything that runs, for `hermes ps`; noticeboard.py: what it is called
     blocked.py       whether a process waits for somebody to type
 
 New here? Read guardian.py's head, then hosted.py.

@@ -7,8 +7,10 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+import hermes.environments.local.noticeboard as noticeboard
 from hermes.core.errors import ToolError
 from hermes.environments.beside import OUTSIDE
+from hermes.environments.local.blocked import hides_typing, waits_for_input
 from hermes.environments.local.pump import pump
 from hermes.environments.output.cleaning import clean
 from hermes.environments.output.decoding import decode
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
 class LocalBackground:
     """See `environments.protocol.Background`."""
+
+    # Where it runs, when that is not here.
+    place = ""
 
     def __init__(
         self,
@@ -55,6 +60,8 @@ class LocalBackground:
         self._signalled = False
         self._ansi = ansi
         self._log = Rolling(make_spill)
+        self._notice = ""
+        self._held_by: list[int] = []
         self.last_output_at = self.started_at
         self._changed = threading.Condition()
         process.feed = self._feed
@@ -77,6 +84,11 @@ class LocalBackground:
     def listen(self) -> None:
         """Begin to follow it."""
         self.last_output_at = time.time()
+        # By their numbers on this machine, wherever the command itself runs.
+        self._held_by = self._process.owner.members(self.task).get(self.id, [])
+        self._notice = noticeboard.put_up(
+            self.name, self.task, self.command, place=self.place, pids=self._held_by
+        )
         pump.add(self)
 
     def seed(self, data: bytes) -> None:
@@ -105,6 +117,7 @@ class LocalBackground:
             if process.exit_code is not None and not process.left and self.exit_code is None:
                 self.exit_code = process.exit_code
             return False
+        noticeboard.take_down(self._notice)
         with self._changed:
             process.drain()
             process.close()
@@ -115,14 +128,19 @@ class LocalBackground:
                 if not self.detached:
                     process.owner.sweep(self.task, self.pid)
                 self.state = "lost"
-            elif self.killed_by or (self.exit_code or 0) in (128 + 9, 128 + 15):
-                self.state = "killed"
-                sent = "process signal" if self._signalled else ""
-                self.killed_by = self.killed_by or sent or _killer(self.pid)
             else:
-                self.state = "exited"
+                self.state = self._outcome()
             self._changed.notify_all()
         return True
+
+    def _outcome(self) -> State:
+        """How it ended, now that it has."""
+        who = self.killed_by or noticeboard.who_ended(self._held_by)
+        killed = (self.exit_code or 0) in (128 + 9, 128 + 15)
+        if not who and not killed:
+            return "exited"
+        self.killed_by = who or ("process signal" if self._signalled else OUTSIDE)
+        return "killed"
 
     def _feed(self, stream: int, data: memoryview) -> None:  # noqa: ARG002
         self.last_output_at = time.time()
@@ -226,8 +244,26 @@ class LocalBackground:
         self.detached = True
         self._process.owner.detach(self.id)
 
+    def waits(self) -> bool:
+        """Whether one of its processes is seen to wait for somebody to type."""
+        places = ["/dev/pts/", "/dev/tty"]
+        with self._changed:
+            if self._input >= 0:
+                # Not just any pipe: those between the programs of a pipeline are theirs.
+                places.append(f"pipe:[{os.fstat(self._input).st_ino}]")
+        return bool(waits_for_input(self.here(), tuple(places)))
+
+    def hides(self) -> bool:
+        """Whether what is typed now is not shown."""
+        with self._changed:
+            return self._process.master >= 0 and hides_typing(self._process.master)
+
     def pids(self) -> list[int]:
-        """Its processes that are alive."""
+        """Its processes that are alive, by the numbers that commands know."""
+        return self._process.owner.numbers(self.task).get(self.id, [])
+
+    def here(self) -> list[int]:
+        """The same by their numbers on this machine."""
         return self._process.owner.members(self.task).get(self.id, [])
 
     def ports(self) -> list[str]:
@@ -235,7 +271,7 @@ class LocalBackground:
         import psutil
 
         found: set[str] = set()
-        for pid in self.pids():
+        for pid in self.here():
             try:
                 connections = psutil.Process(pid).net_connections("inet")
             except psutil.Error:
@@ -251,17 +287,3 @@ class LocalBackground:
         """Let go of the log's file."""
         with self._changed:
             self._log.discard()
-
-
-def _killer(pid: int) -> str:
-    """Who ended it, where they left word."""
-    from hermes.core.home import home_path
-
-    note = home_path("run", f"killed.{pid}")
-    try:
-        with open(note, encoding="utf-8") as file:
-            who = file.read(200).strip()
-        os.unlink(note)
-    except OSError:
-        return OUTSIDE
-    return who

@@ -33,6 +33,15 @@ def waits_for_input(pids: list[int], places: tuple[str, ...]) -> bool | None:
     return False if known else None
 
 
+def hides_typing(terminal: int) -> bool:
+    """Whether a terminal shows nothing of the line that is typed, as for a password."""
+    import termios
+
+    modes: int = termios.tcgetattr(terminal)[3]
+    # Editors and shells show nothing either, but don't take whole lines.
+    return bool(modes & termios.ICANON) and not modes & termios.ECHO
+
+
 def idle(pids: list[int]) -> bool:
     """Whether all of the processes sleep; False where the system does not say."""
     seen = False

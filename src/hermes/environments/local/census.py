@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from hermes.core.home import home_path, write_private
+from hermes.environments.local.noticeboard import leave_word, notices
 from hermes.environments.local.owner import MARK
 
 if TYPE_CHECKING:
@@ -21,7 +21,10 @@ _GRACE_SECONDS = 1.5
 class Found:
     """One process, with what a person wants to know of it."""
 
-    __slots__ = ("command", "cpu_seconds", "memory", "name", "parent", "pid", "seconds", "task")
+    __slots__ = (
+        "called", "command", "cpu_seconds", "memory", "name", "parent", "pid", "place", "seconds",
+        "task",
+    )  # fmt: skip
 
     def __init__(self, process: psutil.Process, task: str) -> None:
         with process.oneshot():
@@ -34,6 +37,8 @@ class Found:
             self.memory = int(process.memory_info().rss)
             self.seconds = max(0.0, time.time() - process.create_time())
             self.parent = process.ppid()
+        # The name that the process tool has for it, and where it runs when that is not here.
+        self.called = self.place = ""
 
     def as_dict(self) -> dict[str, object]:
         """The same for programs."""
@@ -71,7 +76,23 @@ def census() -> list[Found]:
                 found.setdefault(process.pid, Found(process, "?"))
             except psutil.Error:
                 continue
+    _name(found)
     return sorted(found.values(), key=lambda one: one.pid)
+
+
+def _name(found: dict[int, Found]) -> None:
+    """Add what the running programs tell of their commands."""
+    told = {pid: notice for notice in notices() for pid in notice.pids}
+    for one in found.values():
+        above: Found | None = one
+        while above is not None and above.pid not in told:
+            above = found.get(above.parent)
+        if above is None:
+            continue
+        notice = told[above.pid]
+        one.called, one.place, one.task = notice.name, notice.place, notice.task
+        if notice.place:
+            one.command = notice.command
 
 
 def end(wanted: Sequence[Found]) -> list[int]:
@@ -81,7 +102,7 @@ def end(wanted: Sequence[Found]) -> list[int]:
     doomed: dict[int, psutil.Process] = {}
     for one in wanted:
         # For whoever started it: they will want to know.
-        write_private(home_path("run", f"killed.{one.pid}"), b"a person, with hermes ps kill")
+        leave_word(one.pid, "a person, with hermes ps kill")
         try:
             process = psutil.Process(one.pid)
             below = process.children(recursive=True)

@@ -96,6 +96,7 @@ class HostedEnvironment(Environment):
             process.owner.sweep(self._task, process.pid)
         if end.why == "exited":
             self._carry(process.state, given, folder if order.cwd is None else None)
+            notes += self._unkept(order.command, process.state)
         return CommandResult(
             process.exit_code,
             self._output(collector),
@@ -106,6 +107,7 @@ class HostedEnvironment(Environment):
             background=left,
             background_pids=process.left,
             prompt=end.prompt,
+            ordered=process.ordered,
             notes=[*notes, *end.notes, *disk_note(folder), *self._burning()],
         )
 
@@ -114,7 +116,7 @@ class HostedEnvironment(Environment):
     ) -> tuple[Process, End]:
         """Start a command and follow it until it is over, one way or another."""
         for plain in (True, False):
-            process = Process(collector.feed, self._place.owner)
+            process = Process(collector.feed, self._place.owner, ordered=True)
             ready = Ready()
             try:
                 by_shell = self._launcher.start(

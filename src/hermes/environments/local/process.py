@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from hermes.environments.local.owner import guardian
@@ -33,6 +34,7 @@ class Process:
         "left",
         "lost",
         "master",
+        "ordered",
         "owner",
         "pid",
         "slave",
@@ -42,7 +44,13 @@ class Process:
         "status_text",
     )
 
-    def __init__(self, feed: Callable[[int, memoryview], None], owner: Guardian = guardian) -> None:
+    def __init__(
+        self,
+        feed: Callable[[int, memoryview], None],
+        owner: Guardian = guardian,
+        *,
+        ordered: bool = False,
+    ) -> None:
         self.feed = feed
         # Whoever starts it and ends it.
         self.owner = owner
@@ -50,6 +58,8 @@ class Process:
         self.pid = 0
         # Files that output comes from, and the stream that each is.
         self.files: dict[int, int] = {}
+        # Whether the pieces are known to come in the order in which they were printed.
+        self.ordered = ordered
         self.status = -1
         self.status_text = b""
         self.state_file = -1
@@ -198,11 +208,15 @@ class Process:
             self.left = ()
 
     def _take_output(self, file: int) -> bool:
+        most = _PIECE if self._buffer is None else _CHUNK
+        if self.ordered and len(self.files) > 1:
+            most = min(most, self._before_others(file))
         try:
             if self._buffer is None:
-                data = memoryview(os.read(file, _PIECE))
+                data = memoryview(os.read(file, most))
             else:
-                data = memoryview(self._buffer)[: os.readv(file, [self._buffer])]
+                view = memoryview(self._buffer)[:most]
+                data = view[: os.readv(file, [view])]
         except BlockingIOError:
             return False
         except OSError:
@@ -221,6 +235,15 @@ class Process:
             _widen(file)
         return True
 
+    def _before_others(self, file: int) -> int:
+        """How much of a file is older than anything on the others; all of it where nobody knows."""
+        mine = _waiting(file)
+        # In this order: what comes there from now on is newer than what is here already.
+        if mine and not any(_waiting(other) for other in self.files if other != file):
+            return mine
+        self.ordered = not mine
+        return _CHUNK
+
     def _close_state(self) -> None:
         os.close(self.state_file)
         self.state_file = -1
@@ -233,6 +256,15 @@ def _terminal() -> tuple[int, int]:
     os.set_blocking(master, False)
     termios.tcsetwinsize(slave, (40, 120))
     return master, slave
+
+
+def _waiting(file: int) -> int:
+    """How many bytes a pipe holds."""
+    import fcntl
+    import termios
+
+    answer = fcntl.ioctl(file, termios.FIONREAD, b"\0\0\0\0")
+    return int.from_bytes(answer, sys.byteorder)
 
 
 def _widen(file: int) -> None:

@@ -107,9 +107,13 @@ class SandboxOwner(Guardian):
         finally:
             os.close(terminal)
 
+    def numbers(self, task: str) -> dict[int, list[int]]:
+        """The processes of each command of a task, by their numbers in there."""
+        return super().members(task)
+
     def members(self, task: str) -> dict[int, list[int]]:
-        """The processes of each command of a task, by their numbers out here."""
-        inside = super().members(task)
+        """The same by their numbers out here."""
+        inside = self.numbers(task)
         if not inside:
             return {}
         outside = _numbers(self.first)

@@ -20,7 +20,9 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="for programs")
     actions = parser.add_subparsers(metavar="ACTION")
     kill = actions.add_parser("kill", help="end a process and everything it started")
-    kill.add_argument("which", metavar="PID|NAME", help="a process id, or a word of its command")
+    kill.add_argument(
+        "which", metavar="PID|NAME", help="a process id, a name, a task, or a word of the command"
+    )
     kill.add_argument("--json", action="store_true", help="for programs")
     kill.set_defaults(run=_kill)
 
@@ -35,7 +37,7 @@ def _list(app: CliApp, options: Namespace) -> int:
     if not found:
         app.note("nothing runs")
         return DONE
-    head = ("PID", "TASK", "CPU", "MEMORY", "SECONDS", "COMMAND")
+    head = ("PID", "TASK", "NAME", "CPU", "MEMORY", "SECONDS", "COMMAND")
     app.table([head, *(_row(one) for one in found)])
     return DONE
 
@@ -44,10 +46,11 @@ def _row(one: Found) -> tuple[str, ...]:
     return (
         str(one.pid),
         one.task,
+        one.called,
         f"{one.cpu_seconds:.1f} s",
         f"{one.memory // 1_000_000} MB",
         f"{one.seconds:.0f}",
-        one.command,
+        f"{one.command} (at {one.place})" if one.place else one.command,
     )
 
 
@@ -55,7 +58,8 @@ def _kill(app: CliApp, options: Namespace) -> int:
     from hermes.environments.local.census import census, end
 
     found = census()
-    wanted = [one for one in found if options.which in (str(one.pid), one.task, one.name)]
+    wanted = [one for one in found if options.which in (str(one.pid), one.called, one.task)]
+    wanted = wanted or [one for one in found if options.which == one.name]
     wanted = wanted or [one for one in found if options.which in one.command.split()]
     if not wanted:
         raise HermesError(
