@@ -107,7 +107,7 @@ var/lib/{cloud/**/user-data*,cloud/**/vendor-data*,sss/secrets,systemd/credentia
 var/lib/{vault,tailscale,jenkins/secrets,gitlab-runner,private,AccountsService/users}
 var/{db/dslocal,root/.ssh,spool/mail,mail,backups/*shadow*,backups/*passwd*,backups/*group*}
 var/snap/{lxd,docker}
-proc/{kcore,kmem,keys,key-users,kallsyms,kpage*,vmcore,sched_debug,timer_list}
+proc/{kcore,kmem,kmsg,keys,key-users,kallsyms,kpage*,vmcore,sched_debug,timer_list}
 proc/{self,thread-self,[0-9]*}
 sys/{kernel/security,kernel/debug,kernel/tracing,firmware/efi/efivars}
 dev/{mem,kmem,port,fd,stdin,stdout,stderr,tty*,pts,sd*,nvme*,vd*,hd*,dm-*,mapper,disk,loop*,kvm,input}

@@ -20,6 +20,7 @@ to be asked about, or is refused. From the outside in:
     producers.py      what a command prints, for pipes and substitutions
     effects.py, outputs.py, places.py, paths.py
                       what is written or read, and where that is
+    written.py        what the text itself puts into files, when it uses them again
     naming.py         files of secrets read for their names or size alone
     own_settings.py   edits of Hermes' own configuration, by the keys that they name
     bombs.py          what starts copies of itself without end

@@ -17,7 +17,7 @@ _WIDEST = 100_000
 _RANGE = re.compile(
     r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?\Z|([A-Za-z])\.\.([A-Za-z])(?:\.\.-?\d+)?\Z"
 )
-_TOKEN = re.compile(r"['\"\\$`{},]")
+_TOKEN = re.compile(r"['\"\\$`{},]|[<>](?=\()")
 
 
 class _TooManyError(Exception):
@@ -66,7 +66,7 @@ def _first_group(text: str) -> tuple[int, int, list[str]] | None:
             if close < 0:
                 return None
             index = close + 1
-        elif token == "$":
+        elif token in "$<>":
             if text.startswith(("{", "("), index):
                 index = _skip(text, index)
         elif token == "{":

@@ -10,12 +10,14 @@ from hermes.safety.shell.opening import run_line, run_word
 from hermes.safety.shell.producers import output
 from hermes.safety.shell.scope import HOLE, UNSET, Value
 from hermes.safety.shell.shells import run_script
-from hermes.safety.shell.stream import ENVIRONMENT, NOTHING, Stream, tagged
+from hermes.safety.shell.stream import ENVIRONMENT, NOTHING, SET_UP, UNKNOWN, Stream, tagged
+from hermes.safety.shell.written import fetch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hermes.safety.shell.judge import Judge
+    from hermes.safety.shell.word_building import Word
 
 _MOST_LINES = 200
 
@@ -101,7 +103,15 @@ def _declare(command: Command, judge: Judge) -> Stream:
 
 def _eval(command: Command, judge: Judge) -> Stream:
     words = command.words[1:]
-    return run_line(words, command, judge, scope=command.scope) if words else NOTHING
+    if not words or all(_is_set_up(word) for word in words):
+        return NOTHING
+    return run_line(words, command, judge, scope=command.scope)
+
+
+def _is_set_up(word: Word) -> bool:
+    """Whether a word is what an installed program prints to set up a shell, and nothing else."""
+    stream = word.stream
+    return word.text == HOLE and stream is not None and stream.tags == {UNKNOWN, SET_UP}
 
 
 def _source(command: Command, judge: Judge) -> Stream:
@@ -128,7 +138,7 @@ def _mkfifo(command: Command, _judge: Judge) -> None:
     """A pipe with a name: who reads commands from it gets what nobody has seen."""
     for word in command.operands:
         if word.known:
-            command.scope.fetched[command.scope.absolute(word.text)] = ""
+            fetch(word.text, command.scope)
 
 
 def _let(command: Command, _judge: Judge) -> Stream:

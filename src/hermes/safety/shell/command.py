@@ -30,7 +30,7 @@ _CMDLET_VERBS = names(
 class Redirect:
     """One redirection: its operator, its target word, or the text of a here-document."""
 
-    __slots__ = ("descriptor", "operator", "origin", "stream", "target")
+    __slots__ = ("copies", "descriptor", "operator", "origin", "stream", "target")
 
     def __init__(self, operator: str, descriptor: str, target: Word | None, origin: Origin) -> None:
         self.operator = operator
@@ -38,6 +38,8 @@ class Redirect:
         self.target = target
         self.origin = origin
         self.stream: Stream | None = None
+        # The descriptor that this one goes along with, or a dash when it is closed.
+        self.copies = ""
 
     @property
     def writes(self) -> bool:

@@ -24,7 +24,7 @@ USES_KEYS = names(
     "getfacl echo printf export : true false git-crypt age-keygen mv sha256sum sha1sum md5sum "
     "cksum terraform tofu packer hermes k9s stern kubectx source . sudo su env npm pip python "
     "python3 chezmoi stow direnv dotenv crontab systemctl journalctl service tee truncate nginx "
-    "sshd visudo compound set-content get-acl icacls test-path"
+    "sshd visudo set-content get-acl icacls test-path"
 )
 
 

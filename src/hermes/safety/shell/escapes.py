@@ -15,7 +15,16 @@ _ESCAPES = {
 
 def unescape(text: str) -> str:
     """The text of an ANSI-C string, `printf` format or `echo -e` argument."""
-    return _ANSI_ESCAPE.sub(_unescaped, text) if "\\" in text else text
+    if "\\" not in text:
+        return text
+    plain = _ANSI_ESCAPE.sub(_unescaped, text)
+    if plain.isascii():
+        return plain
+    try:
+        # Bytes that were spelled out one by one are one character together.
+        return plain.encode("latin-1").decode()
+    except UnicodeError:
+        return plain
 
 
 def _unescaped(found: re.Match[str]) -> str:

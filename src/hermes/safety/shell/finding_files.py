@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import posixpath
+from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ from hermes.safety.shell.places import judge_write
 from hermes.safety.shell.scope import HOLE
 from hermes.safety.shell.stream import SECRET_FILES, UNKNOWN, Stream, tagged
 from hermes.safety.shell.tables import names
+from hermes.safety.shell.written import MOST_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +27,7 @@ _EXECUTING = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 _FILTERS = names(
     "-name -iname -path -ipath -wholename -regex -iregex -size -mtime -mmin -newer -ctime -atime "
     "-user -group "
-    "-empty -maxdepth -perm -inum -links -amin -cmin -lname -samefile"
+    "-empty -perm -inum -links -amin -cmin -lname -samefile"
 )
 _NAMES = frozenset(("-name", "-iname", "-path", "-wholename"))
 _XARGS_VALUED = names(
@@ -33,6 +36,7 @@ _XARGS_VALUED = names(
     "--eof --process-slot-var"
 )
 _MOST_ITEMS = 24
+_MOST_MADE = 8
 
 
 def _find(command: Command, judge: Judge) -> Stream:
@@ -55,15 +59,16 @@ def _find(command: Command, judge: Judge) -> Stream:
         text in _FILTERS and (not at or texts[at - 1] not in ("!", "-not"))
         for at, text in enumerate(texts)
     )
+    # Files at the top alone are a part of it; folders there are all that is below them too.
+    shallow = "-maxdepth" in texts and ("-type", "d") not in pairwise(texts)
+    patterns = [name.text for flag, name in pairwise(words) if flag.text in _NAMES]
     secret = any(
-        name.text != "*" and is_credential("/x/" + name.text.strip("*"), command.scope)
-        for flag, name in pairwise(words)
-        if flag.text in _NAMES
+        name != "*" and is_credential("/x/" + name.strip("*"), command.scope) for name in patterns
     )
     while index < len(words):
         text = texts[index]
         if text == "-delete":
-            deleting.judge_found(command, paths, judge, filtered=filtered)
+            deleting.judge_found(command, paths, judge, filtered=filtered or shallow)
             for path in paths:
                 judge_write(path, command.text, command.scope, judge)
         elif text in ("-fprint", "-fprint0", "-fls", "-fprintf") and index + 1 < len(words):
@@ -73,7 +78,17 @@ def _find(command: Command, judge: Judge) -> Stream:
             while end < len(words) and texts[end] not in (";", "+"):
                 end += 1
             inner = words[index + 1 : end]
-            _for_each(command, inner, paths, judge, filtered=filtered, secret=secret)
+            recursive = any(word.text[:1] == "-" and "r" in word.text.lower() for word in inner)
+            top = shallow and (not recursive or ("-type", "f") in pairwise(texts))
+            _for_each(
+                command,
+                inner,
+                paths,
+                judge,
+                filtered=filtered or top,
+                secret=secret,
+                names=patterns,
+            )
             index = end
         index += 1
     if secret or any(
@@ -93,6 +108,7 @@ def _for_each(
     *,
     filtered: bool,
     secret: bool,
+    names: list[str],
 ) -> None:
     if not inner:
         return
@@ -108,8 +124,27 @@ def _for_each(
             found = f"{base}/{HOLE}"
         else:
             found = f"{base}/*"
-        filled = [_fill(word, "{}", found) for word in inner]
-        run_words(filled, command, judge, found=True)
+        made = _made_below(base, names, command) if command.scope.written else []
+        if len(made) > _MOST_MADE:
+            judge.too_large()
+            made = []
+        for place in [found, *made]:
+            filled = [_fill(word, "{}", place) for word in inner]
+            run_words(filled, command, judge, found=True)
+
+
+def _made_below(base: str, patterns: list[str], command: Command) -> list[str]:
+    """The files that this text itself has put where they would be found."""
+    scope = command.scope
+    if len(scope.written) > MOST_FILES:
+        return list(scope.written)
+    folder = scope.absolute(base).rstrip("/") + "/"
+    return [
+        place
+        for place in scope.written
+        if place.startswith(folder)
+        and (not patterns or any(fnmatchcase(posixpath.basename(place), p) for p in patterns))
+    ]
 
 
 def _fill(word: Word, marker: str, value: str, stream: Stream | None = None) -> Word:
@@ -165,7 +200,8 @@ def _xargs(command: Command, judge: Judge) -> Stream:
     inner = words[index:]
     if not inner:
         return command.stdin or tagged(UNKNOWN)
-    items = _items(command, separator)
+    # With a marker it is lines that are filled in, blanks and all.
+    items = _items(command, separator or ("\n" if marker else None))
     if marker:
         output = tagged(UNKNOWN)
         for item in items:
@@ -182,10 +218,8 @@ def _items(command: Command, separator: str | None) -> list[Word]:
         word = literal(HOLE, command)
         word.stream = stdin
         return [word]
-    pieces = stdin.text.split(separator) if separator else stdin.text.split()
-    items = [
-        literal(piece.strip("'\"\n"), command) for piece in pieces[:_MOST_ITEMS] if piece.strip()
-    ]
+    pieces = stdin.text.split(separator) if separator else _split(stdin.text)
+    items = [literal(piece.strip("\n"), command) for piece in pieces[:_MOST_ITEMS] if piece.strip()]
     for item in items:
         item.stream = stdin if stdin.tags else None
         # Printed by a shell, a pattern has become the files that fit it.
@@ -193,6 +227,18 @@ def _items(command: Command, separator: str | None) -> list[Word]:
     if len(pieces) > _MOST_ITEMS:
         items.append(literal(HOLE, command))
     return items
+
+
+def _split(text: str) -> list[str]:
+    """The items of a line, with what is quoted in one piece."""
+    if "'" in text or '"' in text or "\\" in text:
+        import shlex
+
+        try:
+            return shlex.split(text)
+        except ValueError:
+            return [piece.strip("'\"") for piece in text.split()]
+    return text.split()
 
 
 def _parallel(command: Command, judge: Judge) -> Stream:

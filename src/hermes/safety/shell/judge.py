@@ -7,15 +7,17 @@ of a stack overflow or a long wait.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import hermes.safety.shell.tree_text as tree_text
 from hermes.safety.shell.lexing import is_tangled
+from hermes.safety.shell.normalise import is_plain, normalise
 from hermes.safety.shell.origin import Origin
 from hermes.safety.shell.parse import run
 from hermes.safety.shell.paths import is_null
 from hermes.safety.shell.rules import RULES
-from hermes.safety.shell.scope import HOLE, UNSET, Scope
+from hermes.safety.shell.scope import HOLE, UNKNOWN_CHARS, UNSET, Scope
 from hermes.safety.shell.script_files import Reading
 from hermes.safety.shell.simple import run_command
 from hermes.safety.shell.stream import ANYTHING, NOTHING, Stream
@@ -30,6 +32,7 @@ _MOST_FAILURES = 6
 _MOST_STEPS = 15_000
 _STEPS_OF_A_TEXT = 3
 _MOST_FINDINGS = 200
+_STAND_INS = re.compile(f"([{UNKNOWN_CHARS}])")
 
 
 class Judge:
@@ -106,9 +109,27 @@ class Judge:
             return ANYTHING
         self.depth += 1
         try:
+            if self.depth > 1 and not is_plain(text):
+                self._as_shown(text, origin, scope.copy(), stdin)
             return run(text, origin, scope, stdin, self)
         finally:
             self.depth -= 1
+
+    def _as_shown(self, text: str, origin: Origin, scope: Scope, stdin: Stream | None) -> None:
+        """Judge an inner text as a normaliser reads it, where that is not as it is written."""
+        pieces = _STAND_INS.split(text)
+        if all(map(is_plain, pieces)):
+            return
+        shown = "".join(
+            piece if piece in UNKNOWN_CHARS else normalise(piece)[0] for piece in pieces
+        )
+        if shown != text and self.step(_STEPS_OF_A_TEXT):
+            own = self.apart(len(shown))
+            own.depth = self.depth
+            run(shown, origin.vague(), scope, stdin, own)
+            for finding in own.findings:
+                if not finding.rule.startswith("text."):
+                    self.report(finding.rule, origin, finding.command, scope=scope)
 
     def substitute(self, text: str, origin: Origin, scope: Scope, *, feeds: bool) -> Stream:
         """Judge an inner command and say what it would print."""
@@ -119,6 +140,7 @@ class Judge:
             return tree_text.read_file(stripped[1:].strip(), origin, scope, self)
         inner = scope.copy()
         inner.follows = []
+        inner.captured = True
         return self.run_text(text, origin, inner, ANYTHING if feeds else None)
 
     def scan(self, text: str, origin: Origin, scope: Scope) -> None:

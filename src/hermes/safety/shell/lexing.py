@@ -67,6 +67,11 @@ def prepare(text: str, *, simplify: bool = False) -> tuple[str, dict[int, Here],
     return shown, scanner.heres, scanner.whole
 
 
+def is_torn(word: str) -> bool:
+    """Whether a line ends inside of a word, outside of any quotes and brackets in it."""
+    return "\n" in prepare(word, simplify=True)[0].replace("\\\n", "")
+
+
 def _ascii(text: str) -> str:
     return text if text.isascii() else _NON_ASCII.sub("z", text)
 

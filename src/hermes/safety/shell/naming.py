@@ -25,6 +25,7 @@ _COUNTS = {
 _COUNTS["egrep"] = _COUNTS["fgrep"] = _COUNTS["ggrep"] = _COUNTS["grep"]
 # All that these do with a file goes on through the pipe.
 _PRINTING = names("cat tac nl head tail sort uniq grep egrep fgrep rg less bat tr")
+_EDITING = names("sed gsed awk gawk mawk cut xargs")
 # A file of `NAME=value` lines, of which these show what stands before the sign.
 _SETTINGS = re.compile(r"(?:.*/)?(?:\.env(?:\.[\w.-]+)?|[^/]*\.env)\Z")
 _SED_NAMES = re.compile(
@@ -56,7 +57,34 @@ def names_only(command: Command, path: str) -> bool:
         return True
     if _SETTINGS.match(path) is None:
         return False
-    return _takes_names(command.name, command.args) or keeps_names(command)
+    return (
+        _takes_names(command.name, command.args)
+        or keeps_names(command)
+        or _loads(command)
+        or _edits(command)
+    )
+
+
+def is_settings_file(path: str) -> bool:
+    """Whether a file is one of `NAME=value` lines."""
+    return _SETTINGS.match(path) is not None
+
+
+def _edits(command: Command) -> bool:
+    """Whether a command changes a file in place, and so shows nothing of it."""
+    return command.name in ("sed", "gsed") and any(
+        flag.startswith(("-i", "--in-place")) for flag in command.flags
+    )
+
+
+def _loads(command: Command) -> bool:
+    """Whether what a command prints becomes variables of a program, as with `env $(cat .env)`."""
+    scope = command.scope
+    if not scope.loads or command.name not in _PRINTING | _EDITING:
+        return False
+    after = scope.follows[0] if scope.follows else "xargs"
+    plain = after in _PRINTING or after in _EDITING or scope.follows in ([], ["xargs"])
+    return plain and all(redirect.descriptor == "2" for redirect in command.redirects)
 
 
 def keeps_names(command: Command) -> bool:

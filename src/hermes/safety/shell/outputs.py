@@ -45,6 +45,17 @@ _FOLDER_OPTIONS = {
     "tofu": ("-chdir",),
     "just": ("-d", "--working-directory"),
 }
+# What programs that install something call the place for it.
+_INSTALL_FOLDERS = (
+    "--dir",
+    "--directory",
+    "--prefix",
+    "--root",
+    "--path",
+    "--target",
+    "--to",
+    "-d",
+)
 # Their other words are a command for another machine or a container.
 _ELSEWHERE = names(
     "ssh docker podman nerdctl docker-compose podman-compose kubectl oc vagrant gcloud heroku"
@@ -71,6 +82,8 @@ def output_words(command: Command) -> list[Word]:
     maker = _MAKERS.get(command.name)
     if maker is not None:
         found += maker(command)
+    if "install" in command.name:
+        found += _values(command, _INSTALL_FOLDERS)
     return found
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.lexing import Here, as_ascii, needs_preparing, prepare
 from hermes.safety.shell.pieces import is_crowded, is_dense, split_pieces
 from hermes.safety.shell.scope import HOLE
+from hermes.safety.shell.simple import run_simple
 from hermes.safety.shell.smoothing import is_merged
 from hermes.safety.shell.stream import ANYTHING, NOTHING, Stream, joined
+from hermes.safety.shell.tables import names
 from hermes.safety.shell.walk import Walker
+from hermes.safety.shell.word_building import Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -19,6 +23,13 @@ if TYPE_CHECKING:
     from hermes.safety.shell.scope import Scope
 
 _LONG = 1500
+_PLAIN = re.compile(r"[A-Za-z0-9_./-][A-Za-z0-9_./:,+@%^-]*(?: +[A-Za-z0-9_./:=,+@%^-]+){0,30}\Z")
+_WORD = re.compile(r"[^ ]+")
+# The first words of which a grammar makes more than a program.
+_GRAMMAR = names(
+    "if then else elif fi for while until do done case esac select function time coproc in export "
+    "declare typeset local readonly unset unsetenv"
+)
 _parser: Parser | None = None
 
 
@@ -35,6 +46,13 @@ def parse(text: str) -> Node:
 
 def run(text: str, origin: Origin, scope: Scope, stdin: Stream | None, judge: Judge) -> Stream:
     """Judge a text and say what it would print."""
+    if _PLAIN.match(text) and text.partition(" ")[0] not in _GRAMMAR:
+        # Most commands are plain words side by side, and need no grammar.
+        words = [
+            Word(found.group(), found.group(), origin.at(found.start(), found.end()))
+            for found in _WORD.finditer(text)
+        ]
+        return run_simple(words, [], [], scope, stdin, judge)
     if len(text) > _LONG:
         return _run_long(text, origin, scope, stdin, judge)
     heres: dict[int, Here] = {}

@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.scope import HOLE, UNSET
+from hermes.safety.shell.stream import ENVIRONMENT, SECRET
 from hermes.safety.shell.tables import names
 
 if TYPE_CHECKING:
@@ -134,6 +135,7 @@ _PUBLIC = re.compile(
 _MADE_UP = re.compile(
     r"/(?:__)?(?:fixtures?|testdata|test-data|mocks?)(?:__)?/[^/]+\.(?:json|csv|txt|ya?ml)\Z"
 )
+_SECRETS = frozenset((SECRET, ENVIRONMENT))
 _POLICY = re.compile(
     r"(config\.ya?ml|hermes_permissions\.ya?ml|permissions\.ya?ml|approvals?(\.[\w.]+)?(/.*)?|"
     r"trust(ed)?(\.[\w.]+)?(/.*)?|"
@@ -267,7 +269,7 @@ def is_startup(path: str, scope: Scope) -> bool:
 
 def is_credential(path: str, scope: Scope) -> bool:
     """Whether a path is a private key or a store of credentials."""
-    if is_kept_secret(path, scope) or path in scope.tainted:
+    if is_kept_secret(path, scope) or (scope.written and _holds_secret(path, scope)):
         return True
     if scope.script:
         # A project's own programs read the project's own settings.
@@ -275,6 +277,12 @@ def is_credential(path: str, scope: Scope) -> bool:
     if _SECRET_NAME.match(path) is None or _PUBLIC.search(path) is not None:
         return False
     return not (_MADE_UP.search(path) and in_workspace(path, scope))
+
+
+def _holds_secret(path: str, scope: Scope) -> bool:
+    """Whether the command text itself put a secret into a file."""
+    known = scope.written.get(path)
+    return known is not None and not _SECRETS.isdisjoint(known.tags)
 
 
 def is_kept_secret(path: str, scope: Scope) -> bool:

@@ -15,9 +15,10 @@ from hermes.safety.shell.own_settings import (
 )
 from hermes.safety.shell.reading import writes_nowhere
 from hermes.safety.shell.rules.reading import PLAIN
-from hermes.safety.shell.scope import HOLE, UNSET
-from hermes.safety.shell.stream import ENVIRONMENT, NETWORK, SECRET, SECRET_FILES
+from hermes.safety.shell.scope import HOLE
+from hermes.safety.shell.stream import SECRET_FILES
 from hermes.safety.shell.tables import names
+from hermes.safety.shell.written import carry, remember
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command, Redirect
@@ -33,6 +34,8 @@ _HERE = tuple(
     for host in ("127.0.0.1/", "localhost/", "::1/", "[::1]/")
 )
 _OBEYING = names("sh bash zsh dash ksh ash fish python perl ruby php node lua")
+# What these print is known when there is nothing to print.
+_PRINTING = names("echo print printf cat tac head tail grep egrep fgrep sort uniq nl cut")
 _SILENT = frozenset((":", "true", "false"))
 
 
@@ -109,6 +112,8 @@ def judge_redirects(
     for redirect in redirects:
         target = redirect.target
         if target is None:
+            if scope.descriptors and redirect.copies:
+                _use_descriptor(redirect, scope, judge)
             if redirect.operator == "<&" and command is not None and _obeys(command):
                 judge.blame("remote-code.unknown-input", command)
             continue
@@ -119,9 +124,11 @@ def judge_redirects(
             continue
         if redirect.writes:
             judge_write(target, text, scope, judge)
+            if command is not None and command.name == "exec" and redirect.empties:
+                scope.descriptors[redirect.descriptor] = text
             if (
                 redirect.empties
-                and _says_nothing(command)
+                and (_says_nothing(command, output) or _reads_itself(command, target))
                 and not _goes_nowhere(target, scope)
                 and (target.known or not scope.script)
             ):
@@ -131,9 +138,19 @@ def judge_redirects(
                 and redirect.operator in (">", ">|", ">>")
                 and output is not None
             ):
-                _remember(target, scope, output)
+                remember(target, scope, output, append=redirect.operator == ">>")
         elif redirect.operator == "<" and target.text.startswith(("/dev/tcp/", "/dev/udp/")):
             judge.report("network.raw-socket", redirect.origin, text, scope=scope)
+
+
+def _use_descriptor(redirect: Redirect, scope: Scope, judge: Judge) -> None:
+    """Report a file that is closed again with nothing in it: `exec 3>f; exec 3>&-`."""
+    if redirect.copies != "-":
+        scope.descriptors.pop(redirect.copies, None)
+        return
+    text = scope.descriptors.pop(redirect.descriptor, None)
+    if text is not None:
+        judge.report("delete.emptied", redirect.origin, text, scope=scope)
 
 
 def _probes_here(redirect: Redirect, text: str, command: Command | None) -> bool:
@@ -152,41 +169,24 @@ def _obeys(command: Command) -> bool:
     return command.name in _OBEYING and all(word.text.isdigit() for word in command.operands)
 
 
-def _says_nothing(command: Command | None) -> bool:
+def _says_nothing(command: Command | None, output: Stream | None) -> bool:
     """Whether a command prints nothing, so that its output can only empty the target."""
     if command is None or command.name in _SILENT:
         return True
-    args = command.args
-    if command.name == "cat":
-        return args == ["/dev/null"] or (not args and _is_fed_nothing(command))
-    if command.name == "echo":
-        return not any(arg for arg in args if arg not in ("-n", "-e"))
-    return command.name == "printf" and not any(args)
+    text = output.text if output is not None else None
+    return command.name in _PRINTING and text is not None and not text.strip("\n")
 
 
-def _is_fed_nothing(command: Command) -> bool:
-    return any(
-        redirect.operator == "<"
-        and redirect.target is not None
-        and redirect.target.text == "/dev/null"
-        for redirect in command.redirects
-    )
+def _reads_itself(command: Command | None, target: Word) -> bool:
+    """Whether a filter reads what its own output has just emptied: `sort f > f`."""
+    if command is None or not any(target.text == word.text for word in command.words[1:]):
+        return False
+    reader = READERS.get(command.name)
+    return reader is not None and any(word.text == target.text for word in reader(command))
 
 
 def _goes_nowhere(target: Word, scope: Scope) -> bool:
     return any(paths.is_null(path) for path in paths.targets(target, scope))
-
-
-def _remember(target: Word, scope: Scope, output: Stream) -> None:
-    """Keep what is known about a file that this text writes, in case it runs it afterwards."""
-    if HOLE in target.text or UNSET in target.text:
-        return
-    if output.tags & {SECRET, ENVIRONMENT}:
-        scope.tainted.add(scope.absolute(target.text))
-    if output.tags & {NETWORK, "decoded"}:
-        scope.fetched[scope.absolute(target.text)] = ""
-    elif output.text:
-        scope.fetched[scope.absolute(target.text)] = output.text
 
 
 def _remember_link(command: Command) -> None:
@@ -205,8 +205,11 @@ def judge_command(command: Command, judge: Judge) -> None:
     scope = command.scope
     writer = WRITERS.get(name)
     if writer is not None:
-        for word in writer(command):
+        targets = writer(command)
+        for word in targets:
             judge_write(word, command.text, scope, judge, command=command)
+        if scope.written or command.stdin is not None:
+            carry(command, targets)
         if name in ("ln", "gln"):
             _remember_link(command)
         for word in moved_from(command):

@@ -6,34 +6,41 @@ import base64
 import binascii
 import posixpath
 import re
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 import hermes.safety.shell.paths as paths
 from hermes.safety.shell.effects import READERS
 from hermes.safety.shell.escapes import unescape
+from hermes.safety.shell.naming import is_settings_file
 from hermes.safety.shell.scope import HOLE
 from hermes.safety.shell.stream import (
     ANYTHING,
     ARCHIVE,
     DECODED,
+    DECRYPTED,
     ENVIRONMENT,
     FILE,
     NETWORK,
     NOTHING,
     SECRET,
+    SET_UP,
+    SETTINGS,
     UNKNOWN,
     UNPACKED,
     Stream,
     tagged,
 )
 from hermes.safety.shell.tables import names
+from hermes.safety.shell.written import FETCHED, fetch, is_unread, place_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from hermes.safety.shell.command import Command
+    from hermes.safety.shell.word_building import Word
 
+_MOST_PIECES = 400
 _DIRECTIVE = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?[sbdiqcxXouefgE])")
 _DOWNLOADERS = names(
     "curl wget fetch aria2c lynx w3m links http https httpie xh curlie axel nc ncat netcat socat "
@@ -43,6 +50,12 @@ _DOWNLOADERS = names(
 _FILTERS = names(
     "cat tee head tail grep egrep fgrep sort uniq pv cut nl tac dos2unix less more sponge"
 )
+_SETTING_UP = names("ssh-agent gpg-agent dircolors lesspipe keychain register-python-argcomplete")
+_SET_UP_WORDS = names(
+    "completion completions init hook shellenv env activate docker-env podman-env "
+    "generate-shell-completion shell.bash shell.zsh --completion --print-completion shell-init"
+)
+_SCRIPTED = names("grep egrep fgrep")
 # Which option names the file that a downloader fills.
 _SAVED_BY = {
     "aria2c": ("-o", "--out"),
@@ -59,10 +72,13 @@ _SAVED_BY = {
     "invoke-restmethod": ("-OutFile", "-outfile"),
 }
 _DECODERS = names(
-    "gunzip zcat bunzip2 bzcat unxz xzcat unzstd zstdcat uudecode lz4cat uncompress gpg xxd "
-    "openssl base64 "
-    "base32 basenc rev tr"
+    "gunzip zcat bunzip2 bzcat unxz xzcat unzstd zstdcat uudecode lz4cat uncompress xxd base64 "
+    "base32 basenc rev tr gpg gpg2 gpgsm openssl age rage sops ccrypt"
 )
+# Of these, the ones that need a key.
+_DECRYPTERS = names("gpg gpg2 gpgsm openssl age rage sops ccrypt")
+_BOTH_WAYS = _DECRYPTERS | {"base64", "base32", "xxd", "basenc"}
+_ENCODINGS = frozenset(("base64", "-base64", "-a", "-A", "enc", "-d", "-in", "-out"))
 
 
 def output(command: Command) -> Stream:
@@ -79,8 +95,16 @@ def output(command: Command) -> Stream:
         return _decode(command)
     stdin = command.stdin
     if stdin is None:
-        return ANYTHING
+        return tagged(UNKNOWN, SET_UP) if command.scope.captured and _sets_up(command) else ANYTHING
     return Stream(None, stdin.tags | {UNKNOWN})
+
+
+def _sets_up(command: Command) -> bool:
+    """Whether a program was asked for the lines by which a shell learns to work with it."""
+    if command.name in _SETTING_UP:
+        return True
+    args = command.args
+    return "/" not in command.words[0].text and not _SET_UP_WORDS.isdisjoint(args[:3])
 
 
 def _echo(command: Command) -> Stream:
@@ -111,21 +135,25 @@ def _printf(command: Command) -> Stream:
         args = args[1:]
     if not args or args[0] == "-v":
         return NOTHING
-    form, values = unescape(args[0]), args[1:]
-    slots = [found for found in _DIRECTIVE.findall(form) if found != "%%"]
+    # A sign that is spelled as an escape begins no directive.
+    texts, slots = _DIRECTIVE.split(args[0]), _DIRECTIVE.findall(args[0])
+    texts, values = [unescape(text) for text in texts], iter(args[1:])
+    more = len(args) - 1
+    taking = sum(slot != "%%" for slot in slots)
     pieces = []
     while True:
-        taken = iter([values.pop(0) if values else "" for _ in slots])
-        pieces.append(_DIRECTIVE.sub(lambda found, taken=taken: _slot(found.group(), taken), form))  # type: ignore[misc]
-        if not values or not slots or len(pieces) > 200:
+        for text, slot in zip_longest(texts, slots):
+            pieces += [text, _slot(slot, values) if slot else ""]
+        more -= taking
+        if more <= 0 or not taking or len(pieces) > _MOST_PIECES:
             break
     return Stream("".join(pieces), _tags(command))
 
 
-def _slot(directive: str, values: object) -> str:
+def _slot(directive: str, values: Iterator[str]) -> str:
     if directive == "%%":
         return "%"
-    value = str(next(values, ""))  # type: ignore[call-overload]
+    value = next(values, "")
     if directive.endswith("b"):
         return unescape(value)
     if directive.endswith("c"):
@@ -135,43 +163,63 @@ def _slot(directive: str, values: object) -> str:
     return value
 
 
+def reads_nothing(command: Command, files: list[Word]) -> bool:
+    """Whether there is nothing in what a filter reads: the files that it names, or its input."""
+    if files:
+        return all(word.text == "/dev/null" for word in files)
+    return command.stdin is not None and command.stdin.text == ""
+
+
 def _filter(command: Command) -> Stream:
     operands = command.operands
-    if command.name in ("grep", "egrep", "fgrep"):
+    if command.name in _SCRIPTED:
         operands = READERS["grep"](command)
+    if command.name in ("head", "tail") and command.values("-c", "-n", "--bytes", "--lines"):
+        sizes = command.values("-c", "-n", "--bytes", "--lines")
+        if all(size.text == "0" for size in sizes):
+            return NOTHING
     if command.name in ("tee", "sponge") or not operands or [w.text for w in operands] == ["-"]:
         return command.stdin or ANYTHING
     if command.name in ("cut", "sort") and command.stdin is not None:
         return Stream(None, command.stdin.tags | {UNKNOWN})
-    return _contents(command)
+    return _contents(command, operands)
 
 
-def _contents(command: Command) -> Stream:
+def _contents(command: Command, files: list[Word]) -> Stream:
     scope = command.scope
-    if all(word.text == "/dev/null" for word in command.operands):
+    if reads_nothing(command, files):
         return NOTHING
     tags = {FILE, UNKNOWN}
-    for word in command.operands:
+    for word in files:
         if word.process is not None:
             tags |= word.process.tags
         for path in paths.targets(word, scope):
-            known = scope.fetched.get(path)
-            if known is not None and len(command.operands) == 1:
-                return Stream(known) if known else tagged(NETWORK)
+            known = scope.written.get(path)
+            if known is not None and len(files) == 1:
+                return known
             if paths.is_credential(path, scope):
                 tags.add(SECRET)
+            if is_settings_file(path):
+                tags.add(SETTINGS)
     return Stream(None, frozenset(tags))
+
+
+def _edited(command: Command) -> Stream:
+    """What `sed` or `awk` make of a file or their input: new text of the same origin."""
+    files = READERS["sed"](command)
+    stream = _contents(command, files) if files else command.stdin or ANYTHING
+    return Stream(None, stream.tags | {UNKNOWN})
 
 
 def _download(command: Command) -> Stream:
     target = command.values("-o", "--output", "-O", "--output-document")
     if command.name in ("curl", "wget") and target and target[0].text != "-":
-        command.scope.fetched[command.scope.absolute(target[0].text)] = ""
+        command.scope.written[place_of(target[0], command.scope)] = FETCHED
         return NOTHING
     for word, following in pairwise(command.words):
         option, equals, value = word.text.partition("=")
         if option in _SAVED_BY.get(command.name, ()):
-            command.scope.fetched[command.scope.absolute(value if equals else following.text)] = ""
+            fetch(value if equals else following.text, command.scope)
             return NOTHING
     url = next((word.text for word in command.operands if "/" in word.text), "")
     saved = posixpath.basename(url.partition("?")[0])
@@ -181,7 +229,7 @@ def _download(command: Command) -> Stream:
     if (plain_wget or remote_name) and saved:
         folders = command.values("-P", "--directory-prefix", "--output-dir")
         base = f"{folders[0].text}/" if folders else ""
-        command.scope.fetched[command.scope.absolute(base + saved)] = ""
+        fetch(base + saved, command.scope)
         return NOTHING
     return tagged(NETWORK)
 
@@ -190,9 +238,11 @@ def _decode(command: Command) -> Stream:
     name, stdin = command.name, command.stdin
     text = stdin.text if stdin is not None else None
     tags = (stdin.tags if stdin is not None else frozenset()) | {DECODED}
-    decoding = command.has("-d", "--decode", "-D", "-r", "--decrypt", "-revert")
-    if name in ("base64", "base32", "xxd", "openssl", "gpg", "basenc") and not decoding:
+    decoding = command.has("-d", "--decode", "-D", "-r", "--decrypt", "-decrypt", "-revert")
+    if name in _BOTH_WAYS and not decoding:
         return Stream(None, tags - {DECODED} | {UNKNOWN})
+    if name in _DECRYPTERS and _needs_key(command):
+        tags |= {DECRYPTED}
     if text is None:
         return Stream(None, tags)
     if name == "rev":
@@ -209,6 +259,13 @@ def _decode(command: Command) -> Stream:
     except (binascii.Error, ValueError):
         return Stream(None, tags)
     return Stream(None, tags)
+
+
+def _needs_key(command: Command) -> bool:
+    """Whether what is decoded was encrypted; `openssl` knows encodings without a key too."""
+    return command.name != "openssl" or any(
+        arg[:1] == "-" and arg not in _ENCODINGS for arg in command.args
+    )
 
 
 def _translated(text: str, command: Command) -> str | None:
@@ -259,7 +316,7 @@ def _git(command: Command) -> Stream:
     """Like an archive: what a repository has in it is code that nobody has read."""
     operands = command.operands
     if operands and operands[0].text == "clone" and any("://" in w.text for w in operands):
-        command.scope.fetched[UNPACKED] = ""
+        command.scope.written[UNPACKED] = FETCHED
     return ANYTHING if command.stdin is None else Stream(None, command.stdin.tags | {UNKNOWN})
 
 
@@ -267,9 +324,9 @@ def _unpack(command: Command) -> Stream:
     """Note that what lies in the folder now came over the network, unread."""
     scope, stdin = command.scope, command.stdin
     sources = [scope.absolute(word.text) for word in command.words[1:] if word.known]
-    fetched = any(scope.fetched.get(path) == "" for path in sources)
+    fetched = any(is_unread(scope.written.get(path)) for path in sources)
     if fetched or (stdin is not None and NETWORK in stdin.tags):
-        scope.fetched[UNPACKED] = ""
+        scope.written[UNPACKED] = FETCHED
     return _tar(command) if command.name in ("tar", "bsdtar", "gtar", "zip") else ANYTHING
 
 
@@ -310,7 +367,7 @@ _MAKERS: dict[str, Callable[[Command], Stream]] = {
     "pg_dump": lambda _: tagged(ARCHIVE),
     "pg_dumpall": lambda _: tagged(ARCHIVE),
     "cd": lambda _: NOTHING,
-    "compound": lambda _: NOTHING,
+    **dict.fromkeys(names("sed gsed awk gawk mawk nawk"), _edited),
     "pgrep": lambda _: tagged(UNKNOWN, "processes"),
     "pidof": lambda _: tagged(UNKNOWN, "processes"),
     "ps": lambda _: tagged(UNKNOWN, "processes"),

@@ -65,9 +65,6 @@ def writes_nowhere(redirect: Redirect, scope: Scope) -> bool:
 def only_reads(command: Command, *, opened: bool) -> bool:
     """Whether a command changes nothing itself; `opened` when what it starts was judged too."""
     first = command.words[0].text
-    if command.name == "compound":
-        # The stand-in for a loop or group whose redirections are judged as a whole.
-        return not command.words[0].raw
     if "/" in first and not first.startswith(_PLACES):
         return False
     if any(changes_meaning(name) for name, _ in command.assignments):

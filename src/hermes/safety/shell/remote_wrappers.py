@@ -46,7 +46,7 @@ def elsewhere(command: Command) -> Scope:
 
 def _ssh(command: Command, judge: Judge) -> Stream | None:
     words = command.words
-    _judge_options(command, judge)
+    judge_connection(command, judge)
     index = 1
     while index < len(words) and words[index].text.startswith("-") and words[index].text != "--":
         text = words[index].text
@@ -67,7 +67,8 @@ def _ssh(command: Command, judge: Judge) -> Stream | None:
     return None
 
 
-def _judge_options(command: Command, judge: Judge) -> None:
+def judge_connection(command: Command, judge: Judge) -> None:
+    """Judge the programs that options of a connection start on this machine."""
     for value in command.values("-o"):
         name, text = (*re.split(r"[= ]", value.text, maxsplit=1), "")[:2]
         if (

@@ -58,23 +58,25 @@ class Scope:
     __slots__ = (
         "aliases",
         "calls",
+        "captured",
         "container",
         "cwd",
+        "descriptors",
         "elevated",
         "elsewhere",
-        "fetched",
         "follows",
         "functions",
         "home",
         "links",
+        "loads",
         "loop",
         "oldpwd",
         "positional",
         "root",
         "script",
-        "tainted",
         "variables",
         "workspace",
+        "written",
     )
 
     def __init__(self, cwd: str, home: str, *, root: str = "") -> None:
@@ -86,6 +88,10 @@ class Scope:
         self.workspace = cwd
         self.home = home
         self.oldpwd = HOLE
+        # Whether what is printed here goes into the text around it.
+        self.captured = False
+        # Whether what is printed here becomes variables of a program.
+        self.loads = False
         # The next command of a pipeline, as written: what this one prints goes there.
         self.follows: list[str] = []
         self.variables: dict[str, Value] = {}
@@ -98,10 +104,10 @@ class Scope:
         self.elevated = False
         # On another machine or in a container, where paths are not ours.
         self.elsewhere = False
-        # Files that this command text downloaded or wrote; shared by all copies.
-        self.fetched: dict[str, str] = {}
-        # Files that this command text put secrets into; shared likewise.
-        self.tainted: set[str] = set()
+        # What this command text put into files, as far as it is known; shared by all copies.
+        self.written: dict[str, Stream] = {}
+        # Files that stand open under a number with nothing written to them yet; shared likewise.
+        self.descriptors: dict[str, str] = {}
         # Symbolic links that this command text made, and where they lead; shared likewise.
         self.links: dict[str, str] = {}
 

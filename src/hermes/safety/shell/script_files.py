@@ -86,7 +86,7 @@ def run_file(
     for name, word in command.assignments:
         inner.assign(name, Value([word.text]))
     key = (digest, kind, scope.cwd, scope.home, scope.root, scope.elevated, scope.script, *args)
-    plain = not (sourced or inner.variables or inner.functions or scope.fetched or scope.links)
+    plain = not (sourced or inner.variables or inner.functions or scope.written or scope.links)
     known = _known.get(key) if plain else None
     if known is None:
         known = _judge(content.decode("utf-8", "replace"), kind, command, inner, args, judge)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hermes.safety.shell.bombs import starts_itself
 from hermes.safety.shell.opening import run_word
 from hermes.safety.shell.origin import Origin
+from hermes.safety.shell.scope import Value
 from hermes.safety.shell.script_files import run_file
 from hermes.safety.shell.stream import (
     ANYTHING,
@@ -14,23 +15,22 @@ from hermes.safety.shell.stream import (
     FILE,
     NETWORK,
     NOTHING,
-    UNPACKED,
+    SET_UP,
     Stream,
 )
 from hermes.safety.shell.tables import names
+from hermes.safety.shell.written import code_at, code_in, is_unread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hermes.safety.shell.command import Command
     from hermes.safety.shell.judge import Judge
-    from hermes.safety.shell.scope import Scope
     from hermes.safety.shell.word_building import Word
 
 _CHECKING = frozenset(("bash", "sh", "zsh", "dash", "ksh", "mksh", "ash", "fish", "yash"))
 _VALUED = frozenset(("-o", "+o", "-O", "+O", "--rcfile", "--init-file", "-C", "--init-command"))
 _SCRIPT_LANGUAGES = ("perl", "ruby", "node", "php", "lua")
-_INSTALLED = ("/usr/", "/bin/", "/sbin/", "/opt/")
 _STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 
 
@@ -68,6 +68,10 @@ def _shell(command: Command, judge: Judge) -> Stream:
             return NOTHING
         scope = command.scope.copy()
         scope.positional = [word.text for word in rest[2:]]
+        for word in rest[1:2]:
+            scope.assign("0", Value([word.text]))
+        for name, word in command.assignments:
+            scope.assign(name, Value([word.text]))
         return run_word(rest[0], command, judge, scope=scope)
     if command.scope.elevated and not rest and command.stdin is None:
         judge.blame("accounts.root-shell", command)
@@ -109,7 +113,7 @@ def run_script(
     if word.text in _STDIN or word.text == ";":
         # A lone `;` is the end of a `find -exec` that a pipe has cut in two, no file of that name.
         return run_stream(command.stdin, command, judge)
-    known = fetched(word.text, command.scope)
+    known = code_in(word, command.scope)
     if known is not None:
         return run_known(known, word.text, command, judge)
     if command.scope.elevated:
@@ -119,21 +123,12 @@ def run_script(
     return ANYTHING
 
 
-def fetched(path: str, scope: Scope) -> str | None:
-    """What this text wrote to a file; empty when it was downloaded; None when it did neither."""
-    if not scope.fetched:
-        return None
-    known = scope.fetched.get(scope.absolute(path))
-    if known is None and not path.startswith(_INSTALLED):
-        # Whatever an archive had in it may be anywhere in the folder.
-        return scope.fetched.get(UNPACKED)
-    return known
-
-
-def run_known(known: str, path: str, command: Command, judge: Judge) -> Stream:
-    """Run a file that this text made: `known` is its text, or empty when it was downloaded."""
-    if not known:
+def run_known(stream: Stream, path: str, command: Command, judge: Judge) -> Stream:
+    """Run a file that this text made, as far as its content is known."""
+    if is_unread(stream):
         judge.blame("remote-code.downloaded", command)
+    known = stream.text
+    if known is None:
         return ANYTHING
     if starts_itself(known, path):
         judge.blame("process.fork-bomb", command)
@@ -161,7 +156,7 @@ def run_stream(stream: Stream | None, command: Command, judge: Judge) -> Stream:
     if stream.text is None:
         if command.scope.elevated:
             judge.blame("system.elevated-script", command)
-        known = fetched(stream.path, command.scope) if stream.path else None
+        known = code_at(stream.path, command.scope) if stream.path else None
         if known is not None:
             return run_known(known, stream.path, command, judge)
         if stream.path:
@@ -174,7 +169,7 @@ def note_stream(stream: Stream, command: Command, judge: Judge) -> None:
     """Report code of which nobody can say what it is before it runs."""
     if stream.tags & {NETWORK, DECODED}:
         judge.blame("remote-code.pipe", command)
-    elif stream.text is None and stream.tags != {FILE}:
+    elif stream.text is None and stream.tags != {FILE} and SET_UP not in stream.tags:
         judge.blame("remote-code.unknown-input", command)
 
 

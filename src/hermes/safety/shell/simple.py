@@ -13,21 +13,23 @@ import hermes.safety.shell.producers as producers
 from hermes.safety.shell.command import Command, Redirect
 from hermes.safety.shell.effects import READERS, WRITERS
 from hermes.safety.shell.environment import judge_assignment
+from hermes.safety.shell.interpreters.folders import FOLDER_RUNNERS, run_folder
 from hermes.safety.shell.opening import run_words
 from hermes.safety.shell.outputs import works_elsewhere
 from hermes.safety.shell.paths import in_workspace
 from hermes.safety.shell.reading import only_reads
 from hermes.safety.shell.rules import RULES_BY_PROGRAM, RULES_FOR_ANY, RULES_FOR_OPENED
-from hermes.safety.shell.rules.any_program import TELLING
+from hermes.safety.shell.rules.any_program import TELLING, opens_by_variable
 from hermes.safety.shell.rules.reading import PLAIN
 from hermes.safety.shell.rules.system import USUAL_AS_ROOT
 from hermes.safety.shell.scope import HOLE, UNSET, Scope, Value
 from hermes.safety.shell.script_files import run_file
-from hermes.safety.shell.shells import fetched, run_known
+from hermes.safety.shell.shells import run_known
 from hermes.safety.shell.special import SPECIAL
 from hermes.safety.shell.stream import ANYTHING, DECODED, NETWORK, NOTHING, Stream
 from hermes.safety.shell.tables import names
 from hermes.safety.shell.trying import TRIED, only_asks, only_tries
+from hermes.safety.shell.written import code_at
 
 if TYPE_CHECKING:
     from hermes.safety.shell.judge import Judge
@@ -91,12 +93,16 @@ def run_simple(
         return NOTHING
     command = Command(words, scope, stdin=stdin, redirects=redirects, assignments=assignments)
     output = run_command(command, judge)
-    if redirects:
-        places.judge_redirects(command, redirects, scope, output, judge)
-        if any(redirect.writes and redirect.descriptor in ("", "1") for redirect in redirects):
-            # Errors that were sent along first go on where the output would have gone.
-            along = any(r.descriptor == "2" and not r.writes for r in redirects)
-            return ANYTHING if along else NOTHING
+    return redirected(command, redirects, output, judge) if redirects else output
+
+
+def redirected(command: Command, redirects: list[Redirect], output: Stream, judge: Judge) -> Stream:
+    """Judge where a command's output goes, and say what is left of it for a pipe."""
+    places.judge_redirects(command, redirects, command.scope, output, judge)
+    if any(redirect.writes and redirect.descriptor in ("", "1") for redirect in redirects):
+        # Errors that were sent along first go on where the output would have gone.
+        along = any(r.descriptor == "2" and not r.writes for r in redirects)
+        return ANYTHING if along else NOTHING
     return output
 
 
@@ -126,7 +132,7 @@ def run_command(command: Command, judge: Judge) -> Stream:
         return _alias(command, judge)
     path = first.raw.replace("\\", "/") if first.raw.startswith(".\\") else first.text
     if "/" in path or path.endswith(_RUN_FROM_HERE):
-        known = fetched(path, scope)
+        known = code_at(path, scope)
         if known is not None:
             return run_known(known, path, command, judge)
         run_file(path, command, judge, args=command.args)
@@ -135,6 +141,8 @@ def run_command(command: Command, judge: Judge) -> Stream:
     special = SPECIAL.get(name)
     output = None
     opened = judge.opened
+    if scope.written and name in FOLDER_RUNNERS:
+        run_folder(command, judge)
     if special is not None:
         tried = name in TRIED and only_tries(command)
         output = ANYTHING if tried else special(command, judge)
@@ -182,7 +190,14 @@ def judge_rules(command: Command, judge: Judge, *, opened: bool = False) -> None
     if name in PLAIN and not rules:
         return
     args = command.args
-    if args and name not in PLAIN and TELLING.search(" ".join([name, *args]).lower()):
+    if (
+        args
+        and name not in PLAIN
+        and (
+            TELLING.search(" ".join([name, *args]).lower())
+            or ((command.assignments or command.scope.variables) and opens_by_variable(command))
+        )
+    ):
         rules = (*rules, *(RULES_FOR_OPENED if opened else RULES_FOR_ANY))
     if not rules or not _HELPS.isdisjoint(args) or (args[-1:] in _HELP_LAST and _is_help(command)):
         return
@@ -223,6 +238,9 @@ def _unknown_program(command: Command, judge: Judge) -> Stream:
     """A program whose name is not certain: read what can be read, and ask about the rest."""
     judge.reads_only = False
     first, rest = command.words[0], command.words[1:]
+    if command.scope.container and first.glob and first.known:
+        # Files for the program that the image starts by itself.
+        return ANYTHING
     if first.raw.startswith("$env:") and "=" in first.raw and first.text.startswith(UNSET):
         # PowerShell sets a variable of the environment so; no other shell has a program there.
         return NOTHING

@@ -31,6 +31,7 @@ _ASSIGNING = re.compile(
 _MERGED = re.compile(
     r"^[ \t]*\w+\+?=\S*(?:[ \t]+(?:\w+\+?=\S*|[12&]?>[ \t]*\S+))+[ \t]*\n\s*\S", re.M
 )
+_ODD_START = re.compile(r"\n[ \t]*[\\`]")
 _SINGLE_TEST = re.compile(r"(?<![^\s;&|({)])\[(?=\s)|(?<=\s)(?:[=!]=|=~?|!|\])(?=[\s;&|)]|\Z)")
 _DOUBLE_TEST = re.compile(r"(?<![^\s;&|({)])\[\[(?=\s)")
 _DOUBLE_END = re.compile(r"(?<=\s)\]\](?=[\s;&|)]|\Z)")
@@ -45,8 +46,11 @@ _BEFORE = 120
 
 
 def is_merged(text: str) -> bool:
-    """Whether the grammar would take a line of assignments and the next line for one command."""
-    return _MERGED.search(text) is not None
+    """Whether the grammar would take a line and the one before it for one command.
+
+    It does with a line of assignments, and with one that begins with an escape or a backtick.
+    """
+    return _MERGED.search(text) is not None or _ODD_START.search(text) is not None
 
 
 def smooth(text: str) -> str:

@@ -10,6 +10,14 @@ FILE = "file"
 ARCHIVE = "archive"
 ENVIRONMENT = "environment"
 UNKNOWN = "unknown"
+# Text that was kept from others until a key opened it.
+DECRYPTED = "decrypted"
+# Lines of `NAME=value`, which a program is given rather than shown.
+SETTINGS = "settings"
+# Lines by which an installed program sets up the shell that asks it for them.
+SET_UP = "set-up"
+# What nobody else is meant to get.
+PRIVATE = frozenset((SECRET, ENVIRONMENT, DECRYPTED))
 # Not the secrets themselves, but the names of the files that hold them.
 SECRET_FILES = "secret files"
 # Stands among the files that a text fetched for whatever was in an archive.

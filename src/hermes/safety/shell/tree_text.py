@@ -6,10 +6,12 @@ import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.command import Redirect
+from hermes.safety.shell.lexing import is_torn
 from hermes.safety.shell.paths import is_credential, targets
 from hermes.safety.shell.scope import HOLE, Scope, Value
-from hermes.safety.shell.stream import FILE, FROM_FILE, SECRET, Stream, tagged
+from hermes.safety.shell.stream import FILE, FROM_FILE, NOTHING, SECRET, Stream, tagged
 from hermes.safety.shell.words import expand, expand_document, expand_text
+from hermes.safety.shell.written import place_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -43,6 +45,9 @@ class TreeText:
 
     def _expand(self, start: int, end: int, scope: Scope) -> list[Word]:
         raw, origin = self.text[start:end], self.origin.at(start, end)
+        if "\n" in raw and is_torn(raw):
+            # No shell takes two lines for one word; whoever reads them so has misread them.
+            self.judge.report("text.unreadable", origin, raw[:200])
         if " " in raw and not _QUOTING.search(raw):
             # The grammar may take `{ {` for one word; to a shell a bare blank ends a word.
             parts = [expand(part, origin.vague(), scope, self.judge) for part in raw.split()]
@@ -77,7 +82,9 @@ class TreeText:
             redirect.stream = self._document(here, scope)
             return redirect
         if start < 0:
-            return Redirect(operator, descriptor, None, origin)
+            redirect = Redirect(operator, descriptor, None, origin)
+            redirect.copies = "-" if operator.endswith("&-") else ""
+            return redirect
         word = expand_text(self.text[start:end], self.origin.at(start, end), scope, self.judge)
         if here is not None:
             redirect = Redirect("<<<", descriptor, None, origin)
@@ -88,7 +95,9 @@ class TreeText:
             redirect.stream = Stream(text, tags)
             return redirect
         if operator in (">&", "<&") and (word.text.isdigit() or word.text == "-"):
-            return Redirect(operator, descriptor, None, origin)
+            redirect = Redirect(operator, descriptor, None, origin)
+            redirect.copies = word.text
+            return redirect
         redirect = Redirect(operator, descriptor, word, origin)
         if operator in ("<", "<>"):
             redirect.stream = word.process or file_stream(word, scope, self.judge)
@@ -136,8 +145,6 @@ class TreeText:
                 self.judge,
             )
             result = Value([word.text])
-            if word.stream is not None and word.stream.text is None:
-                scope.fetched["$" + name] = ",".join(sorted(word.stream.tags))
         if target.type == "subscript":
             self._inside(target, scope)
             name = name.partition("[")[0]
@@ -173,4 +180,10 @@ def file_stream(word: Word, scope: Scope, judge: Judge) -> Stream:
         if is_credential(path, scope):
             judge.report("secrets.read", word.origin, word.text, scope=scope)
             return tagged(FILE, SECRET)
-    return Stream(None, FROM_FILE.tags, word.text) if word.known else FROM_FILE
+    if word.text == "/dev/null":
+        return NOTHING
+    known = scope.written.get(place_of(word, scope)) if scope.written else None
+    if known is not None and known.text is not None:
+        return Stream(known.text, known.tags, word.text)
+    tags = FROM_FILE.tags if known is None else FROM_FILE.tags | known.tags
+    return Stream(None, tags, word.text) if word.known else FROM_FILE

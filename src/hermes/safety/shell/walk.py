@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import hermes.safety.shell.bombs as bombs
+from hermes.safety.shell.command import Command
 from hermes.safety.shell.scope import HOLE, Scope, Value
-from hermes.safety.shell.simple import run_simple
+from hermes.safety.shell.simple import redirected, run_simple
 from hermes.safety.shell.stream import ANYTHING, ENVIRONMENT, NOTHING, Stream, joined, tagged
 from hermes.safety.shell.tables import names
 from hermes.safety.shell.tree_text import TreeText, fed
@@ -84,8 +85,8 @@ class Walker(TreeText):
         outputs = [
             self.run(child, scope, stdin) for child in node.children if child.type not in _SKIPPED
         ]
-        self._apply(redirects, scope, node)
-        return joined([output for output in outputs if output is not NOTHING])
+        output = joined([output for output in outputs if output is not NOTHING])
+        return self._apply(redirects, scope, output) if redirects else output
 
     def subshell(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
@@ -178,16 +179,36 @@ class Walker(TreeText):
                     # No shell takes this, but the grammar does.
                     self.judge.report("text.unreadable", self._origin(node), self._raw(node)[:200])
                 self.run(child, scope, stdin)
-            elif child.start_byte == end or self.text[end : child.start_byte] == "\\\n":
+            elif child.start_byte == end or (gap := self.text[end : child.start_byte]) == "\\\n":
                 # Nothing stands between the two: for a shell this is one word.
                 end = child.end_byte
             else:
                 if start >= 0:
-                    words += self._expand(start, end, scope)
+                    if "\n" in gap and "\n" in gap.replace("\\\n", ""):
+                        # Two lines are two commands, whatever the grammar made of them.
+                        self.judge.report("text.unreadable", self._origin(node), self._raw(node))
+                    if words and words[0].text == "env":
+                        words += self._assigning(words, start, end, scope)
+                    else:
+                        words += self._expand(start, end, scope)
                 start, end = child.start_byte, child.end_byte
         if start >= 0:
             words += self._expand(start, end, scope)
         return run_simple(words, assignments, [*own, *redirects], scope, stdin, self.judge)
+
+    def _assigning(self, words: list[Word], start: int, end: int, scope: Scope) -> list[Word]:
+        """Expand a word after `env`, before the program that it starts."""
+        before = all("=" in word.text or word.text[:1] == "-" for word in words[1:])
+        return (self._load if before else self._expand)(start, end, scope)
+
+    def _load(self, start: int, end: int, scope: Scope) -> list[Word]:
+        """Expand a word that stands for assignments, if it is one substitution and no more."""
+        before = scope.loads
+        scope.loads = before or self.text[start] in "$`"
+        try:
+            return self._expand(start, end, scope)
+        finally:
+            scope.loads = before
 
     def assigned(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
@@ -203,8 +224,7 @@ class Walker(TreeText):
                     if before is not None:
                         scope.variables[name] = before
                     scope.assign(name, value, append=self._appends(child))
-        self._apply(redirects, scope, node)
-        return NOTHING
+        return self._apply(redirects, scope, NOTHING)
 
     def declaration(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
@@ -222,7 +242,7 @@ class Walker(TreeText):
             if child.type not in ("variable_assignment", "variable_name", "word") and (
                 child.type not in _DECLARING
             ):
-                self._expand(child.start_byte, child.end_byte, scope)
+                self._load(child.start_byte, child.end_byte, scope)
         return NOTHING
 
     def unset(
@@ -280,8 +300,8 @@ class Walker(TreeText):
                 output = self.block(node, scope, stdin, ())
         finally:
             scope.loop -= 1
-        self._apply(redirects, scope, node)
-        return output if len(values) == 1 else Stream(None, output.tags)
+        output = output if len(values) == 1 else Stream(None, output.tags)
+        return self._apply(redirects, scope, output) if redirects else output
 
     def case(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
@@ -303,8 +323,8 @@ class Walker(TreeText):
                 ]
             elif item.type == "ERROR":
                 outputs.append(self.run(item, scope, stdin))
-        self._apply(redirects, scope, node)
-        return joined([output for output in outputs if output is not NOTHING])
+        output = joined([output for output in outputs if output is not NOTHING])
+        return self._apply(redirects, scope, output) if redirects else output
 
     def function(
         self, node: Node, scope: Scope, _stdin: Stream | None, redirects: tuple[Redirect, ...]
@@ -321,20 +341,20 @@ class Walker(TreeText):
         inner.positional = None
         inner.calls = (*scope.calls, name)
         self.run(body, inner, ANYTHING)
-        self._apply(redirects, scope, node)
-        return NOTHING
+        return self._apply(redirects, scope, NOTHING)
 
     def expression(
         self, node: Node, scope: Scope, _stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
         self._inside(node, scope)
-        self._apply(redirects, scope, node)
-        return NOTHING
+        return self._apply(redirects, scope, NOTHING)
 
-    def _apply(self, redirects: tuple[Redirect, ...], scope: Scope, _node: Node) -> None:
+    def _apply(self, redirects: tuple[Redirect, ...], scope: Scope, output: Stream) -> Stream:
+        """Send the output of a compound statement where its redirections say."""
         if redirects:
-            compound = [Word("compound", "", redirects[0].origin)]
-            run_simple(compound, [], list(redirects), scope, None, self.judge)
+            words = [Word("compound", "", redirects[0].origin)]
+            return redirected(Command(words, scope), list(redirects), output, self.judge)
+        return output
 
 
 _METHODS: dict[str, Callable[..., Stream]] = {

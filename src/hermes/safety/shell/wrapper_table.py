@@ -67,7 +67,6 @@ PREFIXES = {
     "doppler": Prefix("-p -c --project --config"),
     "dotenv": Prefix("-f --file -e"),
     "dotenvx": Prefix("-f"),
-    "direnv": Prefix(),
     "catchsegv": Prefix(),
     "ts": Prefix(),
     "sudo": Prefix(
@@ -154,10 +153,15 @@ RUNNERS = {
     "rustup": (("run", ""),),
     "nix": (("shell", ""), ("develop", "")),
     "cargo": (("watch", ""),),
+    "direnv": (("exec", ""),),
     "watchexec": (("", "-w --watch -e --exts -f --filter -i --ignore"),),
     "entr": (("", ""),),
     "lxc": (("exec", ""),),
     "incus": (("exec", ""),),
     "multipass": (("exec", ""),),
+    "machinectl": (("shell", "-M --machine --uid -E --setenv"),),
 }
-RUNNER_OPERANDS = {"aws-vault": 1, "lxc": 1, "incus": 1, "multipass": 1, "direnv": 1, "rustup": 1}
+RUNNER_OPERANDS = {
+    **dict.fromkeys(("aws-vault", "lxc", "incus", "multipass", "direnv", "rustup"), 1),
+    "machinectl": 1,
+}

@@ -12,7 +12,15 @@ from hermes.safety.shell.environment import judge_assignment
 from hermes.safety.shell.opening import literal, run_line, run_word, run_words
 from hermes.safety.shell.remote_wrappers import REMOTE
 from hermes.safety.shell.scope import Value
-from hermes.safety.shell.stream import ANYTHING, ENVIRONMENT, NOTHING, Stream, tagged
+from hermes.safety.shell.stream import (
+    ANYTHING,
+    ENVIRONMENT,
+    NETWORK,
+    NOTHING,
+    SETTINGS,
+    Stream,
+    tagged,
+)
 from hermes.safety.shell.tables import names
 from hermes.safety.shell.wrapper_table import PREFIXES, RUNNER_OPERANDS, RUNNERS
 
@@ -52,7 +60,7 @@ def rest_after(
                 options.extend(words[index : index + 1])
                 index += 1
             continue
-        if assigns and _ASSIGNMENT.match(text):
+        if assigns and (_ASSIGNMENT.match(text) or _is_loaded(word)):
             assignments.append(word)
         elif skip:
             skip -= 1
@@ -60,6 +68,16 @@ def rest_after(
             break
         index += 1
     return options, assignments, words[index:]
+
+
+def _is_loaded(word: Word) -> bool:
+    """Whether a word stands for the lines of a settings file, which are all assignments."""
+    return (
+        word.stream is not None
+        and not word.quoted
+        and SETTINGS in word.stream.tags
+        and NETWORK not in word.stream.tags
+    )
 
 
 def _prefix(command: Command, judge: Judge) -> Stream | None:
@@ -208,7 +226,7 @@ def _systemd_run(command: Command, judge: Judge) -> Stream:
 
 def _runner(command: Command, judge: Judge) -> Stream | None:
     operands = command.operands
-    if command.name in _PACKAGE_RUNNERS and command.scope.fetched:
+    if command.name in _PACKAGE_RUNNERS and command.scope.written:
         from hermes.safety.shell.interpreters.recipes import judge_npm_scripts
 
         judge_npm_scripts(command, judge)

@@ -10,11 +10,12 @@ service_calls.py  calls of any language that destroy what a service keeps
 strings.py      other languages: the strings in them, as commands
 sql.py, database_shells.py
                 SQL by statement, and the programs that run it
-text_tools.py, editors.py
+awk.py, text_tools.py, editors.py
                 awk, sed, pagers; vim, ed, emacs: what can start a shell or write
 powershell.py   PowerShell and cmd
 tools.py        tools with a command among their options: git, tar, rsync, crontab
 recipes.py      make, just, task: recipes that the text itself writes
+folders.py      go run, cargo run: programs that the text itself writes
 transfer.py     lftp, sftp, ftp: deletes on the other side
 """
 

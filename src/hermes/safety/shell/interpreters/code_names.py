@@ -60,16 +60,16 @@ WRITE_SECOND = names(
     "rename renameSync copyFile copyFileSync mv cp symlink symlinkSync ln_s copy move cp_r Rename "
     "Symlink moveSync copySync"
 )
-OPEN = names("open fopen OpenFile openSync")
+OPEN = names("open fopen OpenFile openSync gzopen file")
 CREATE = names("create Create")
-CREATE_OWNERS = ("File", "os", "fs")
+CREATE_OWNERS = ("File", "os", "fs", "file")
 TRUNCATE = names("truncate truncateSync ftruncate Truncate set_len")
 TRUNCATE_OWNERS = ("", "File", "fs", "fsp", "promises", "os", "Deno")
 CHMOD = names("chmod chmodSync Chmod fchmod lchmod chmod_R set_permissions from_mode fchmodSync")
 # They call the function whose name they are given.
 CALLERS = names("array_map array_walk call_user_func call_user_func_array public_send send method")
 READ = names(
-    "readFileSync readFile file_get_contents readfile fpassthru show_source createReadStream file "
+    "readFileSync readFile file_get_contents readfile fpassthru show_source createReadStream "
     "lines read slurp readlines readTextFile binread ReadFile "
     "read_to_string readAllBytes readAllLines readString readLines"
 )
@@ -83,13 +83,14 @@ STATEMENTS = names(
     "$executeRaw execute_batch QueryRow dbExecute dbSendQuery dbSendStatement statement unprepared"
 )
 KILL = names("kill posix_kill Kill pskill")
-SQL = re.compile(r"\s*(?:drop|delete|truncate|update|alter)\s", re.I)
+SQL = re.compile(r"\s*(?:drop|delete|truncate|update|alter)\s+(?![-./])", re.I)
 # Functions that give one path for several pieces, or the path that they are given.
 JOIN = names("join joinpath resolve file_path path")
 THROUGH = names(
     "expand_path realpath abspath absolute_path new Path Pathname File URI get of PathBuf from "
     "normalize toString to_s path expand fileURLToPath String Paths as_str into tilde"
 )
+FORMATS = names("format sprintf Sprintf vsprintf strformat format!")
 LISTING = names("glob Dir Dir.glob readdirSync list.files Dir.children readdir globSync children")
 SILENT = names(
     "my our local const let var new await val final auto mut return path.join File.join os.path "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 
 Token = tuple[str, str]
 
@@ -34,11 +35,17 @@ _HOME = re.compile(
     r"\bhomedir\(\)|path\.expand\(['\"]~['\"]\)|System\.getenv\(['\"]HOME['\"]\)|"
     r"File\.expand_path\(['\"]~['\"]\)|Pathname\.home|Deno\.env\.get\(['\"]HOME['\"]\)"
 )
-_LUA_COMMENT = re.compile(r"--\[\[.*?\]\]|--[^\n]*", re.S)
+# What a source calls a module by the moment it asks for it.
+_REQUIRED = re.compile(r"\brequire\(\s*['\"](?:node:)?([A-Za-z][\w/-]*)['\"]\s*\)(?=\s*[.(])")
+_TEXTS = frozenset(("string", "quote", "tick"))
+# Strings come first: what looks like a comment in one of them is none.
+_LUA_COMMENT = re.compile(r"(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')|--\[\[.*?\]\]|--[^\n]*", re.S)
 
 
 def marked(text: str) -> str:
     """The text with every spelling of the home directory as one string."""
+    if "require" in text:
+        text = _REQUIRED.sub(lambda found: _module(found.group(1)), text)
     if (
         "'~" not in text
         and '"~' not in text
@@ -47,13 +54,30 @@ def marked(text: str) -> str:
         and "Home" not in text
     ):
         return text
-    return _HOME.sub(f"'{HOME_MARK}'", text)
+    if not _HOME.search(text):
+        return text
+    strings = [found.span() for found in _TOKEN.finditer(text) if found.lastgroup in _TEXTS]
+    starts = [start for start, _ in strings]
+
+    def mark(found: re.Match[str]) -> str:
+        at = found.start()
+        before = bisect_left(starts, at)
+        inside = before > 0 and at < strings[before - 1][1]
+        # In a string it is text, perhaps code of another language, unless it is filled in there.
+        filled = found.group()[0] == "$" or text[at - 2 : at] in ("#{", "${")
+        return found.group() if inside and not filled else f"'{HOME_MARK}'"
+
+    return _HOME.sub(mark, text)
+
+
+def _module(name: str) -> str:
+    return name.rpartition("/")[2].replace("-", "_")
 
 
 def tokens_of(text: str, language: str) -> list[Token]:
     """The tokens of a source without its comments."""
     if language in ("lua", "luajit"):
-        text = _LUA_COMMENT.sub("", text)
+        text = _LUA_COMMENT.sub(lambda found: found.group(1) or "", text)
     return [
         (kind, found[kind])
         for found in _TOKEN.finditer(text)

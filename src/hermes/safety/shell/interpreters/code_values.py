@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.escapes import unescape
-from hermes.safety.shell.interpreters.code_names import JOIN, LISTING, SILENT, THROUGH
+from hermes.safety.shell.interpreters.code_names import FORMATS, JOIN, LISTING, SILENT, THROUGH
 from hermes.safety.shell.interpreters.code_tokens import HOME_MARK, PART, Token
 from hermes.safety.shell.interpreters.python_values import expand_home
 from hermes.safety.shell.scope import HOLE
@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from hermes.safety.shell.scope import Scope
 
 _INTERPOLATED = re.compile(r"[#$]\{([^}]*)\}|[$@](\w+)(?:->)?(?:\{[^}]*\}|\[[^\]]*\])?")
+# Where a bare `$name` in a string is text, and only brackets after a sign are filled in.
+_BRACKETS_ALONE = re.compile(r"[#$]\{([^}]*)\}()")
+_TICKS_ALONE = frozenset(("node", "nodejs", "bun", "deno", "tsx", "ts-node"))
+_BARE_NAMES_ARE_TEXT = _TICKS_ALONE | {"ruby", "elixir", "mix", "crystal"}
+_PLACE = re.compile(r"%%|%[-+ 0#]*\d*(?:\.\d+)?[sdvqi]|\{\}")
 _ENDS = frozenset(("if", "unless", "for", "foreach", "while", "or", "and", "do"))
 _OPENING = frozenset("([{")
 _CLOSING = frozenset(")]}")
@@ -122,7 +127,11 @@ class CodeValues:
         if opening and len(tokens) > 1:
             at = next((i for i, (_, token) in enumerate(tokens) if token in _OPENING), 0)
             inner = _split(tokens, at + 1, lines=False)
-            items = [self.value(part) for part in inner if part] if tokens[at][1] != "{" else []
+            if tokens[at][1] == "{":
+                # Of settings, the words that a program is started with count.
+                inner = [part for part in inner if part[:1] == [("name", "args")]]
+                inner = _split(inner[0], 3, lines=False) if inner else []
+            items = [self.value(part) for part in inner if part]
             return Argument(items[0] if items else "", items, tokens)
         text = self.value(tokens)
         return Argument(text, [text], tokens)
@@ -140,6 +149,10 @@ class CodeValues:
                 called = tokens[index : index + 1] == [("other", "(")]
                 if called and depth < _DEEPEST:
                     inner, index = _inside(tokens, index)
+                    if out and token == "format":
+                        # A method of the text before it, as in Lua and Java.
+                        out = [self._formatted("".join(out), inner, depth + 1)]
+                        continue
                     out.append(self._called(token, inner, depth + 1, "".join(out)))
                 elif (known := self.named(token)) is not None:
                     out.append(known)
@@ -161,6 +174,8 @@ class CodeValues:
         if last in LISTING:
             return "*"
         parts = [self.value(part, depth) for part in _split(inner, 0, lines=False) if part]
+        if last in FORMATS and parts and not before:
+            return formatted(parts[0], parts[1:])
         if last in JOIN and parts:
             return posixpath.join(*([before] if before else []), *parts)
         if last in THROUGH and parts:
@@ -168,6 +183,10 @@ class CodeValues:
         if last in ("unwrap", "toString", "to_s", "expanduser", "clone", "toPath", "toFile"):
             return ""
         return HOLE if not before else ""
+
+    def _formatted(self, form: str, inner: list[Token], depth: int) -> str:
+        given = [self.value(part, depth) for part in _split(inner, 0, lines=False) if part]
+        return formatted(form, given)
 
     def receiver(self, index: int) -> str:
         """What a method is called on: `new File("x").delete()`, `f.delete()` after `f = …`."""
@@ -194,6 +213,8 @@ class CodeValues:
         if token[0] == "'":
             plain = token[1:-1].replace("\\'", "'").replace("\\\\", "\\")
             return plain.replace(HOME_MARK, self.scope.home)
+        if token[0] == '"' and self.language in _TICKS_ALONE:
+            return unescape(token[1:-1]).replace(HOME_MARK, self.scope.home)
         if token[0] in '"`':
             return self.fill(unescape(token[1:-1]))
         return self.fill(re.sub(r"^(?:q[qw]?|%[wqQ])", "", token)[1:-1])
@@ -203,7 +224,9 @@ class CodeValues:
         for opening in ("#{", "${"):
             text = text.replace(f"{opening}'{HOME_MARK}'}}", HOME_MARK)
         text = text.replace(f"'{HOME_MARK}'", HOME_MARK)
-        if self.language not in _NO_INTERPOLATION:
+        if self.language in _BARE_NAMES_ARE_TEXT:
+            text = _BRACKETS_ALONE.sub(self._interpolated, text)
+        elif self.language not in _NO_INTERPOLATION:
             text = _INTERPOLATED.sub(self._interpolated, text)
         return text.replace(HOME_MARK, self.scope.home)
 
@@ -212,6 +235,12 @@ class CodeValues:
         known = self.named(name)
         known = self.named("$" + name) if known is None else known
         return HOLE if known is None else known
+
+
+def formatted(form: str, values: list[str]) -> str:
+    """A text whose places are filled with values in turn, and stand-ins where there are none."""
+    given = iter(values)
+    return _PLACE.sub(lambda found: "%" if found.group() == "%%" else next(given, HOLE), form)
 
 
 def _inside(tokens: list[Token], index: int) -> tuple[list[Token], int]:

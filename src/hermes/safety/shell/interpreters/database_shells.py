@@ -83,6 +83,9 @@ _REDIS = re.compile(
 )
 
 
+_MEMCACHED = re.compile(r"^\s*(?:flush_all|shutdown)\b|^DELETE /\S* HTTP/", re.M)
+
+
 def _text(text: str, command: Command, judge: Judge) -> None:
     if command.name in ("mongo", "mongosh", "arangosh"):
         if _MONGO.search(text):
@@ -104,6 +107,14 @@ def _redis(command: Command, judge: Judge) -> Stream | None:
     if command.found and words[:1] and words[0].lower() in ("del", "unlink"):
         judge.blame("database.empty", command)
     return ANYTHING
+
+
+def _socket(command: Command, judge: Judge) -> Stream | None:
+    """A bare connection: the text that is sent is what the service at its end obeys."""
+    text = command.stdin.text if command.stdin is not None else None
+    if text and (_REDIS.search(text) or _MEMCACHED.search(text)):
+        judge.blame("database.drop", command)
+    return None
 
 
 DATABASES: dict[str, Callable[[Command, Judge], Stream | None]] = {
@@ -135,6 +146,7 @@ DATABASES: dict[str, Callable[[Command, Judge], Stream | None]] = {
         ),
         _database("-e -q -c -Q --query --execute --command --eval --sql", operands=0),
     ),
+    **dict.fromkeys(("nc", "ncat", "netcat", "socat", "telnet"), _socket),
     "redis-cli": _redis,
     "valkey-cli": _redis,
     "turso": _database("", operands=3),

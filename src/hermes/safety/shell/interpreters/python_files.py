@@ -11,6 +11,7 @@ from hermes.safety.shell.opening import literal
 from hermes.safety.shell.paths import is_credential, targets
 from hermes.safety.shell.places import judge_write
 from hermes.safety.shell.scope import HOLE
+from hermes.safety.shell.written import remember_text
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
@@ -38,6 +39,9 @@ class PythonFiles:
         self.values = values
         # Files whose reading was looked at.
         self.reads: set[str] = set()
+        # What was written to each file so far.
+        self._texts: dict[str, str] = {}
+        self._unused_calls: set[ast.expr] | None = None
 
     def word(self, node: ast.expr) -> Word:
         """The word that an expression stands for, as far as it is known."""
@@ -96,18 +100,56 @@ class PythonFiles:
         text = self.values.text(mode) if mode is not None else "r"
         if any(letter in text for letter in "wax+" + HOLE):
             self.write(args[0])
-            if "w" in text and call in self._unused() and not self.scope.script:
+            if "w" in text and not self.scope.script and call in self._unused():
                 self.judge.blame("delete.emptied", self.command)
         else:
             self.read(args[0])
 
+    def put(self, file: ast.expr, content: ast.expr) -> None:
+        """Keep a text that is known to be written to a file, in case it is run afterwards."""
+        opened = self._bound().get(file.id, file) if isinstance(file, ast.Name) else file
+        if isinstance(opened, ast.Call) and opened.args:
+            opened = opened.args[0]
+        text = self.values.text(content).replace(HOLE_NAME, HOLE)
+        path = self.values.text(opened)
+        self._texts[path] = self._texts.get(path, "") + text
+        remember_text(path, self._texts[path], self.scope)
+
+    def _bound(self) -> dict[str, ast.expr]:
+        """What names are set to, those of `with … as` among them."""
+        return self.values.names | {
+            item.optional_vars.id: item.context_expr
+            for item in self.tree.of(ast.withitem)
+            if isinstance(item.optional_vars, ast.Name)
+        }
+
     def _unused(self) -> set[ast.expr]:
-        """Calls whose result is closed at once or let go, so that nothing can be written."""
+        """Calls whose result is let go, or used for nothing but to close it."""
+        if self._unused_calls is not None:
+            return self._unused_calls
         found: set[ast.expr] = set()
         for node in self.tree.of(ast.Expr):
             value = node.value
             if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-                found.add(value.func.value if value.func.attr == "close" else value)
+                found.add(value.func.value if _adds_nothing(value, value.func.attr) else value)
             else:
                 found.add(value)
+        closed = {id(part.value) for part in self.tree.of(ast.Attribute) if part.attr == "close"}
+        used = {
+            name.id
+            for name in self.tree.of(ast.Name)
+            if isinstance(name.ctx, ast.Load) and id(name) not in closed
+        }
+        found.update(value for name, value in self._bound().items() if name not in used)
+        found.update(
+            item.context_expr for item in self.tree.of(ast.withitem) if item.optional_vars is None
+        )
+        self._unused_calls = found
         return found
+
+
+def _adds_nothing(call: ast.Call, method: str) -> bool:
+    """Whether a method leaves a file as empty as it is: it is closed, or given no text."""
+    if method == "write":
+        return all(isinstance(arg, ast.Constant) and not arg.value for arg in call.args)
+    return method == "close"

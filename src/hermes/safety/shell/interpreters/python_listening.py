@@ -9,11 +9,15 @@ if TYPE_CHECKING:
     from hermes.safety.shell.interpreters.python_values import Values
 
 _SERVERS = ("HTTPServer", "TCPServer", "UDPServer", "http.server.test")
+# A source without any of these opens nothing.
+_TELLING = ("Server", "server", "bind", "listen")
 _SERVING = (".accept", ".serve_forever", ".recvfrom", "http.server.test", ".handle_request")
 
 
 def opens_port(called: list[tuple[ast.Call, str]], text: str, values: Values) -> bool:
     """Whether one of these calls listens on an address that others can reach."""
+    if not any(word in text for word in _TELLING):
+        return False
     serves = any(name.endswith(_SERVING) for _, name in called) or "accept" in text
     for call, name in called:
         if name.endswith(_SERVERS) or (name.endswith(".bind") and "socket" in text):

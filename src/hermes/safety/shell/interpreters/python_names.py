@@ -50,7 +50,7 @@ UNPICKLES = names("pickle.loads pickle.load marshal.loads dill.loads cloudpickle
 METHODS = names(
     "unlink write_text write_bytes touch mkdir read_text read_bytes open rename replace execute "
     "executescript executemany rmtree write get_password get_credential loads run_path netrc glob "
-    "iglob"
+    "iglob exec_command sudo"
 )
 WATCHED = names(
     "exec eval open connect connect_ex create_connection bind listen dup2 chdir fork kill killpg "
@@ -75,5 +75,11 @@ TELLING_NAMES = (
         )
         for name in table
     )
+)
+# By these a function may be known that is named where others call it.
+HANDED_ON = frozenset(
+    name.rpartition(".")[2]
+    for table in (DELETE_ONE, DELETE_TREE, RUN_TEXT, RUN_LIST)
+    for name in table
 )
 TELLING_STARTS = ("exec", "spawn", "posix_spawn")

@@ -80,10 +80,12 @@ _DATA = names(
     "st_mtime st_mode real imag numerator denominator netloc path query scheme hostname port args "
     "buffer"
 )
-_TELLTALE = re.compile(
-    r"\b(?:class|exec|eval|subprocess|shutil|requests|httpx|socket|system|popen|remove|unlink|"
-    r"write_text|write_bytes|mkdir|makedirs|rename|dump|sqlite3|numpy|pandas|async)\b|[\"']wb?[\"']"
-)
+_TELLING_WORDS = (
+    "class", "exec", "eval", "subprocess", "shutil", "requests", "httpx", "socket", "system",
+    "popen", "remove", "unlink", "write_text", "write_bytes", "mkdir", "makedirs", "rename", "dump",
+    "sqlite3", "numpy", "pandas", "async", "'w", '"w',
+)  # fmt: skip
+_TELLTALE = re.compile(rf"\b(?:{'|'.join(_TELLING_WORDS[:-2])})\b|[\"']wb?[\"']")
 _OPEN_KEYWORDS = frozenset(("mode", "encoding", "errors", "newline"))
 _FORBIDDEN_NODES = frozenset(
     (
@@ -101,7 +103,8 @@ _FORBIDDEN_NODES = frozenset(
 
 def may_be_pure(text: str) -> bool:
     """Whether a source is worth a closer look: most that do something show it in a word."""
-    return _TELLTALE.search(text) is None
+    # To look for each of the words is ten times as fast as the pattern, which few texts need.
+    return not any(word in text for word in _TELLING_WORDS) or _TELLTALE.search(text) is None
 
 
 def is_pure(tree: Tree) -> bool:

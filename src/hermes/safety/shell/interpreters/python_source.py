@@ -14,6 +14,7 @@ from hermes.safety.shell.interpreters.python_names import (
     COPIES,
     DELETE_ONE,
     DELETE_TREE,
+    HANDED_ON,
     NETWORK,
     PRINTED,
     READERS,
@@ -36,9 +37,9 @@ from hermes.safety.shell.interpreters.service_calls import is_near
 from hermes.safety.shell.opening import literal, run_words
 from hermes.safety.shell.scope import HOLE, UNSET
 from hermes.safety.shell.script_files import run_file
-from hermes.safety.shell.shells import fetched
-from hermes.safety.shell.stream import DECODED, ENVIRONMENT
+from hermes.safety.shell.stream import ANYTHING, DECODED, ENVIRONMENT, Stream
 from hermes.safety.shell.stream import NETWORK as NETWORK_TAG
+from hermes.safety.shell.written import code_at, fetch, is_unread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,6 +96,8 @@ class _Reader:
         self.command = command
         self.judge = judge
         self.scope = command.scope
+        # What the program that is started next reads.
+        self.fed: Stream | None = None
         self.values = Values(tree, command.scope)
         self.files = PythonFiles(tree, text, command, judge, self.values)
         elsewhere = any(word in text for word in _FROM_ELSEWHERE)
@@ -105,6 +108,9 @@ class _Reader:
         called = [
             (call, self.values.dotted(call.func)) for call in calls if self._may_matter(call.func)
         ]
+        if "write" in self.text:
+            # What a file is filled with has to be known before it is run.
+            called.sort(key=lambda pair: (pair[0].lineno, pair[0].col_offset))
         names = {name for _, name in called}
         if "os.chdir" in names:
             self._change_directory(calls)
@@ -120,8 +126,9 @@ class _Reader:
             self._forks()
         for call, name in called:
             self._call(call, name)
-        for call in calls:
-            self._handed_on(call)
+        if self._hands_on():
+            for call in calls:
+                self._handed_on(call)
         if not self.scope.script:
             judge_services(calls, self.text, self.command, self.judge)
 
@@ -134,6 +141,12 @@ class _Reader:
             name: str = func.id
             return name in BUILTINS or name in self.values.modules or name in self.values.names
         return True
+
+    def _hands_on(self) -> bool:
+        """Whether a function that matters is named at all, by whatever name."""
+        named = {node.attr for node in self.tree.of(ast.Attribute)}
+        named.update(name.rpartition(".")[2] for name in self.values.modules.values())
+        return not HANDED_ON.isdisjoint(named) or "getattr" in self.text
 
     def _handed_on(self, call: ast.Call) -> None:
         """`map(os.remove, files)`: the function is named here and called by someone else."""
@@ -188,7 +201,7 @@ class _Reader:
             if isinstance(opened, ast.Call) and opened.args:
                 path = self.values.text(opened.args[0])
                 if HOLE not in path:
-                    self.scope.fetched[self.scope.absolute(path)] = ""
+                    fetch(path, self.scope)
 
     def _origins(self, node: ast.expr) -> set[str]:
         return self.origins.of(node) if self.origins is not None else set()
@@ -204,10 +217,11 @@ class _Reader:
             args = [ast.Constant(HOLE)]
         handler = self._named(name)
         if handler is not None:
-            if name in RUN_LIST:
-                self._unread([word.value for word in call.keywords if word.arg == "input"])
+            self.fed = None
+            if name in RUN_LIST and call.keywords:
+                self._feeds(call)
             elif name == "urllib.request.urlretrieve" and len(args) > 1:
-                self.scope.fetched[self.scope.absolute(self.values.text(args[1]))] = ""
+                fetch(self.values.text(args[1]), self.scope)
             if args:
                 handler(args)
             return
@@ -226,7 +240,7 @@ class _Reader:
             if NETWORK_TAG in self._origins(args[0]):
                 self.judge.blame("remote-code.pipe", self.command)
         elif name == "runpy.run_path" and args:
-            if fetched(self.values.text(args[0]), self.scope) == "":
+            if is_unread(code_at(self.values.text(args[0]), self.scope)):
                 self.judge.blame("remote-code.downloaded", self.command)
         elif name in ("glob.glob", "glob.iglob") and args:
             # The names alone are no secret.
@@ -238,6 +252,14 @@ class _Reader:
             self._method(call, call.func, args)
         elif args and name.rpartition(".")[2] in READERS:
             self.files.read(args[0])
+
+    def _feeds(self, call: ast.Call) -> None:
+        """Note the text that a program is given to read, unless nobody has read it."""
+        given = [word.value for word in call.keywords if word.arg == "input"]
+        self._unread(given)
+        for node in given:
+            text = self.values.text(node).replace(HOLE_NAME, HOLE)
+            self.fed = ANYTHING if HOLE in text else Stream(text)
 
     def _named(self, name: str) -> Callable[[list[ast.expr]], None] | None:
         if name in DELETE_ONE:
@@ -265,7 +287,13 @@ class _Reader:
     def _shell(self, node: ast.expr) -> None:
         self._unread([node])
         word = self.files.word(node)
-        self.judge.run_text(word.text, self.command.origin.vague(), self.scope.copy())
+        self.judge.run_text(word.text, self.command.origin.vague(), self.scope.copy(), self.fed)
+
+    def _elsewhere(self, node: ast.expr) -> None:
+        """A command for the machine at the other end of a connection."""
+        scope = self.scope.copy()
+        scope.elsewhere = True
+        self.judge.run_text(self.files.word(node).text, self.command.origin.vague(), scope)
 
     def _program(self, node: ast.expr) -> None:
         if isinstance(node, ast.Name) and node.id in self.values.names:
@@ -299,7 +327,7 @@ class _Reader:
         for word, node in zip(words, flat, strict=False):
             if isinstance(node, ast.Starred):
                 word.text = HOLE
-        run_words(words, self.command, self.judge, scope=self.scope.copy())
+        run_words(words, self.command, self.judge, scope=self.scope.copy(), stdin=self.fed)
 
     def _code(self, args: list[ast.expr]) -> None:
         if not args:
@@ -307,7 +335,7 @@ class _Reader:
         source = ast.unparse(args[0])
         text = self.values.text(args[0])
         named = _READ_SOURCE.search(source)
-        if named and fetched(named.group(1), self.scope) == "":
+        if named and is_unread(code_at(named.group(1), self.scope)):
             self.judge.blame("remote-code.downloaded", self.command)
         elif named:
             run_file(named.group(1), self.command, self.judge, kind="python", args=[])
@@ -326,7 +354,9 @@ class _Reader:
         elif attr in ("write_text", "write_bytes", "touch", "mkdir"):
             self.files.write(func.value)
             if args and NETWORK_TAG in self._origins(args[0]):
-                self.scope.fetched[self.scope.absolute(self.values.text(func.value))] = ""
+                fetch(self.values.text(func.value), self.scope)
+            elif args and attr[:5] == "write":
+                self.files.put(func.value, args[0])
             empty = [isinstance(arg, ast.Constant) and not arg.value for arg in args]
             if empty == [True] and not self.scope.script:
                 self.judge.blame("delete.emptied", self.command)
@@ -336,8 +366,11 @@ class _Reader:
             self.files.read(args[0])
         elif attr in SENDERS:
             self._sends(call)
-        elif attr == "write" and args and NETWORK_TAG in self._origins(args[0]):
-            self._keeps(func.value)
+        elif attr == "write" and args:
+            if NETWORK_TAG in self._origins(args[0]):
+                self._keeps(func.value)
+            else:
+                self.files.put(func.value, args[0])
         elif attr == "open" and self.values.text(func.value) != HOLE:
             self.files.open(call, [func.value, *args])
         elif attr in ("rename", "replace") and len(args) == 1:
@@ -348,3 +381,7 @@ class _Reader:
             self.files.delete(args[0] if args else func.value, recursive=True)
         elif attr in ("system", "popen", "execl", "execv") and "ctypes" in self.text and args:
             self._shell(args[0])
+        elif args and (
+            attr == "exec_command" or (attr in ("run", "sudo") and "fabric" in self.text)
+        ):
+            self._elsewhere(args[0])

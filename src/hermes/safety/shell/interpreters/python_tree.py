@@ -55,22 +55,7 @@ def parsed(text: str) -> ast.Module | None:
 
 def by_kind(top: ast.AST, most: int) -> Tree:
     """The nodes of a tree; those of a larger one are cut off a little past `most`."""
-    found = [top]
-    for node in found:
-        kind = node.__class__
-        if kind in _LEAVES:
-            continue
-        fields = _FIELDS.get(kind)
-        if fields is None:
-            fields = _FIELDS[kind] = tuple(name for name in node._fields if name not in _NO_FIELDS)
-        for name in fields:
-            value: Any = getattr(node, name, None)
-            if value.__class__ is list:
-                found += [item for item in value if item.__class__ not in _NO_NODES]
-            elif value.__class__ not in _NO_NODES:
-                found.append(value)
-        if len(found) > most:
-            break
+    found: list[Any] = [top]
     kinds: dict[type, list[Any]] = {}
     for node in found:
         kind = node.__class__
@@ -78,7 +63,33 @@ def by_kind(top: ast.AST, most: int) -> Tree:
             kinds[kind].append(node)
         else:
             kinds[kind] = [node]
+        if kind in _LEAVES:
+            continue
+        # The two commonest that hold others, without a look at what their fields hold.
+        if kind is ast.Attribute:
+            found.append(node.value)
+            continue
+        if kind is ast.Call:
+            found.append(node.func)
+            found += node.args
+            found += node.keywords
+        else:
+            _add_children(node, kind, found)
+        if len(found) > most:
+            break
     return Tree(kinds, len(found))
+
+
+def _add_children(node: ast.AST, kind: type[ast.AST], found: list[Any]) -> None:
+    fields = _FIELDS.get(kind)
+    if fields is None:
+        fields = _FIELDS[kind] = tuple(name for name in kind._fields if name not in _NO_FIELDS)
+    for name in fields:
+        value: Any = getattr(node, name, None)
+        if value.__class__ is list:
+            found += [item for item in value if item.__class__ not in _NO_NODES]
+        elif value.__class__ not in _NO_NODES:
+            found.append(value)
 
 
 def _on_lines(text: str) -> str:

@@ -171,6 +171,12 @@ class Values:
             return self._method(node, node.func, depth)
         return HOLE
 
+    def _listed(self, node: ast.expr) -> list[ast.expr] | None:
+        """The items of a list that is spelled out, here or where its name is set."""
+        if isinstance(node, ast.Name) and node.id not in self.loops:
+            node = self.names.get(node.id, node)
+        return node.elts if isinstance(node, ast.List | ast.Tuple) else None
+
     def _method(self, node: ast.Call, func: ast.Attribute, depth: int) -> str:
         if func.attr in _METHODS_THROUGH:
             text = self.text(func.value, depth)
@@ -182,8 +188,9 @@ class Values:
         given = self.arguments(node.args[0]) if func.attr == "join" and node.args else None
         if given is not None:
             return self.text(func.value, depth).join(given)
-        if func.attr == "join" and node.args and isinstance(node.args[0], ast.List | ast.Tuple):
-            return self.text(func.value, depth).join(self.text(e, depth) for e in node.args[0].elts)
+        listed = self._listed(node.args[0]) if func.attr == "join" and node.args else None
+        if listed is not None:
+            return self.text(func.value, depth).join(self.text(part, depth) for part in listed)
         if func.attr == "replace" and len(node.args) == 2:
             old, new = (self.text(arg, depth) for arg in node.args)
             return self.text(func.value, depth).replace(old, new)

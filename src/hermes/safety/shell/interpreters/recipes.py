@@ -11,8 +11,8 @@ import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.opening import run_words
-from hermes.safety.shell.shells import fetched
 from hermes.safety.shell.stream import ANYTHING, NETWORK, Stream
+from hermes.safety.shell.written import code_at, code_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +85,7 @@ def _known(
     command: Command, judge: Judge, names: tuple[str, ...], options: tuple[str, ...]
 ) -> list[str]:
     """The texts of the task files that a command names, or takes by their usual names."""
-    texts = []
+    written: list[Stream | None] = []
     words = command.words
     given = [words[at + 1] for at, word in enumerate(words[:-1]) if word.text in options]
     given += [w.part(w.text.partition("=")[2]) for w in words if w.text.split("=")[0] in options]
@@ -96,14 +96,13 @@ def _known(
         elif word.process is not None:
             streams.append(word.process)
         else:
-            texts.append(fetched(word.text, command.scope))
+            written.append(code_in(word, command.scope))
     for stream in streams:
         if stream is not None and (stream.text is None or NETWORK in stream.tags):
             judge.blame("remote-code.unknown-input", command)
-        texts.append(stream.text if stream is not None else None)
     if not given:
-        texts += [fetched(name, command.scope) for name in names]
-    return [text for text in texts if text]
+        written += [code_at(name, command.scope) for name in names]
+    return [known.text for known in (*written, *streams) if known is not None and known.text]
 
 
 def _make(command: Command, judge: Judge) -> Stream | None:
@@ -151,10 +150,9 @@ def _task(command: Command, judge: Judge) -> Stream | None:
 
 def judge_npm_scripts(command: Command, judge: Judge) -> None:
     """Judge the scripts of a `package.json` that this very text has written."""
-    if command.scope.fetched:
-        text = fetched("package.json", command.scope)
-        for line in _npm_lines(text or ""):
-            _run(line, command, judge)
+    known = code_at("package.json", command.scope)
+    for line in _npm_lines((known.text or "") if known is not None else ""):
+        _run(line, command, judge)
 
 
 RECIPES: dict[str, Callable[[Command, Judge], Stream | None]] = {

@@ -13,9 +13,10 @@ from hermes.safety.shell.interpreters.source import find_source
 from hermes.safety.shell.interpreters.strings import STRINGS
 from hermes.safety.shell.interpreters.tcl import judge_tcl
 from hermes.safety.shell.opening import run_words
-from hermes.safety.shell.shells import fetched, note_stream
+from hermes.safety.shell.shells import note_stream
 from hermes.safety.shell.stream import ANYTHING, Stream
 from hermes.safety.shell.tables import names
+from hermes.safety.shell.written import code_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,9 +37,21 @@ def _script(
         source = find_source(command, judge, inline=inline, valued=valued, long=long)
         if source is not None and not _only_checks(command, source.text):
             judge_script(source.text, command, judge)
+            if command.name in ("perl", "ruby") and _keeps_nothing(command, source.text):
+                judge.blame("delete.emptied", command)
         return None
 
     return run
+
+
+_PRINTS = re.compile(r"\b(?:print|printf|say|puts|p|write|putc|display)\b|\$stdout|STDOUT|<<")
+
+
+def _keeps_nothing(command: Command, text: str) -> bool:
+    """Whether files are changed line by line, in place, with nothing printed back to them."""
+    options = [flag[1:] for flag in command.flags if flag[1:2] != "-"]
+    in_place = any(option[:1] == "i" for option in options) and "n" in options
+    return in_place and not _PRINTS.search(text)
 
 
 _CHECKS = {"ruby": "-c", "perl": "-c", "php": "-l", "node": "-c --check", "lua": ""}
@@ -77,9 +90,9 @@ def _files(command: Command, judge: Judge) -> Stream | None:
         if word.text in ("-e", "--eval", "-e=") and not command.name.startswith(("g", "c")):
             judge_script(following.text, command, judge, _language(command.name))
     for word in words:
-        text = fetched(word.text, command.scope) if _SOURCE.search(word.text) else None
-        if text:
-            judge_script(text, command, judge, _language(word.text))
+        known = code_in(word, command.scope) if _SOURCE.search(word.text) else None
+        if known is not None and known.text:
+            judge_script(known.text, command, judge, _language(word.text))
     stdin = command.stdin
     if stdin is not None and ("-" in command.args or "/dev/stdin" in command.args):
         note_stream(stdin, command, judge)

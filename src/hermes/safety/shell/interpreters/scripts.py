@@ -14,26 +14,26 @@ from typing import TYPE_CHECKING
 import hermes.safety.shell.interpreters.code_names as known
 import hermes.safety.shell.interpreters.sql as sql
 from hermes.safety.shell.deleting import kind_of_delete
+from hermes.safety.shell.interpreters.code_handles import stays_empty
 from hermes.safety.shell.interpreters.code_origins import (
     EVALUATES,
     INCLUDES,
     CodeOrigins,
-    sends_environment,
 )
-from hermes.safety.shell.interpreters.code_tokens import HOME_MARK, PART, marked, tokens_of
-from hermes.safety.shell.interpreters.code_values import Argument, CodeValues
+from hermes.safety.shell.interpreters.code_tokens import PART, marked, tokens_of
+from hermes.safety.shell.interpreters.code_values import CodeValues
+from hermes.safety.shell.interpreters.code_whole import judge_whole
 from hermes.safety.shell.interpreters.python_values import expand_home
 from hermes.safety.shell.interpreters.service_calls import (
     LISTS_PROCESSES,
     STARTS,
-    deletes_all,
-    request_rule,
     service_rule,
 )
 from hermes.safety.shell.opening import literal, run_words
-from hermes.safety.shell.paths import is_credential, is_startup, targets
+from hermes.safety.shell.paths import is_credential, targets
 from hermes.safety.shell.places import judge_write
 from hermes.safety.shell.scope import HOLE
+from hermes.safety.shell.written import remember_text
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
@@ -41,29 +41,15 @@ if TYPE_CHECKING:
     from hermes.safety.shell.judge import Judge
 
 _STEPS_OF_A_SOURCE = 4
+# What stands before a template that a shell is to run.
+_TAGS = frozenset(("$", "$.sync", "execa", "Bun.$", "$sync"))
+# Ways in which a function that is a module of its own may be called.
+_VARIANTS = frozenset(("sync", "native", "default", "manual", "posix"))
 _SHELL_TICKS = frozenset(("perl", "ruby", "php", "julia", "crystal"))
-# Of those that run text, the ones whose name hardly anything else has.
-_EVALUATES = EVALUATES - {"setTimeout", "assert", "evaluate"}
 _WATCHED = known.ALL | EVALUATES | INCLUDES
 _EACH = ([("name", "for")], [("name", "foreach")])
-_FORKS = re.compile(
-    r"\bfork\s+while\s+fork|while\s*\(?\s*(?:1|true)\s*\)?\s*(?:\{|do)?[^}]*\bfork\b|"
-    r"fork\s+while\s+1|\bloop\s*(?:\{|do)\s*fork|"
-    r"(?:while\s*\(\s*(?:1|true)\s*\)|for\s*\(\s*;\s*;\s*\))[^}]*\b(?:fork|spawn)\w*\("
-)
-_LOOPBACK = re.compile(r"[\"'](?:127\.\d+\.\d+\.\d+|localhost|\[?::1\]?)(?::\d+)?[\"']")
-_ALL_ADDRESSES = re.compile(r"[\"'](?:0\.0\.0\.0|\[?::\]?|\*)(?::\d+)?[\"']")
 _ADDRESS = re.compile(r"https?://|//")
 _PATH = re.compile(r"[/.]")
-# A shell is told to kill what the code puts behind it.
-_KILLS = re.compile(r"['\"`](?:/bin/)?kill(?: -(?!0)\w+)* ?(?:['\"$#]|\$\{|#\{)")
-_TAKES = re.compile(r"[rR]ead|[eE]xist|\bstat|slurp|[lL]ines|copy|[gG]et_?[cC]ontents")
-# A hidden file below home, and a word for writing.
-_DOTTED = re.compile(r"['\"](?:~|/home/\w+|/Users/\w+|/root)/\.")
-_PUTS = re.compile(
-    r"[wW]rite|[aA]ppend|\bsink\(|\bcat\([^)]*\bfile\s*=|\bdump|\bdput|put_contents|>>|<<\s*['\"]|"
-    r"[fF]printf|spurt|['\"](?:w|a|wb|ab|wt|at|w\+|a\+)['\"]"
-)
 _MODE = re.compile(r"[rwabxt+]+\Z")
 _WRITES = re.compile(r"O_WRONLY|O_RDWR|O_CREATE|O_TRUNC|O_APPEND")
 
@@ -88,92 +74,49 @@ class _Reader:
     def read(self) -> None:
         parts: dict[str, list[str]] = {}
         named: list[tuple[int, str]] = []
-        ticks: list[str] = []
+        ticks: list[tuple[str, bool]] = []
         for index, (kind, token) in enumerate(self.tokens):
             if kind == "name":
                 named.append((index, token))
                 if token not in parts:
                     parts[token] = PART.split(token)
             elif kind == "tick":
-                ticks.append(token)
-        self._whole({part for pieces in parts.values() for part in pieces})
+                tagged = index > 0 and self.tokens[index - 1][1] in _TAGS
+                ticks.append((token, tagged))
+        self.origins = CodeOrigins(self.text, self.values.statements)
+        called = {part for pieces in parts.values() for part in pieces}
+        judge_whole(self.text, self.tokens, called, self.origins, self.command, self.judge)
         # Most names are the source's own, and nobody asks what stands behind them.
         telling = {
             token
             for token, pieces in parts.items()
-            if pieces[-1] in _WATCHED or pieces[-1].startswith(STARTS)
+            if pieces[-1] in _WATCHED
+            or pieces[-1].startswith(STARTS)
+            or (pieces[-1] in _VARIANTS and not known.DELETE_TREE.isdisjoint(pieces))
         }
         if not ticks and not telling:
             return
         self.values.read_constants()
-        for token in ticks:
-            self._tick(token)
+        for token, tagged in ticks:
+            if tagged or self.language in _SHELL_TICKS:
+                self._tick(token)
         for index, token in named:
             if token in telling:
                 self._name(index, token, parts[token])
         if self.values.budget < 0:
             self._blame("text.too-complex")
 
-    def _whole(self, names: set[str]) -> None:
-        text = self.text
-        connects = bool(names & known.CONNECT)
-        runs = names & known.RUN - {"$", "run", "shell", "cmd"} or (
-            "sh" in text and names & {"pipe", "dup2", "open", "fdopen", "exec", "reopen"}
-        )
-        if connects and (runs or "Command::new" in text):
-            self._blame("network.reverse-shell")
-        if ("fork" in text or "spawn" in text) and _FORKS.search(text):
-            self._blame("process.fork-bomb")
-        self.origins = CodeOrigins(text, self.values.statements)
-        if names & _EVALUATES and (connects or self.origins.any):
-            self._blame("remote-code.pipe")
-        if names & known.LISTEN and self._listens(names):
-            self._blame("network.listener")
-        lowered = text.lower()
-        if "env" in lowered and sends_environment(text):
-            self._blame("secrets.sent")
-        if ("delete" in lowered or "destroy" in lowered) and deletes_all(text):
-            self._blame("database.empty")
-        rule = request_rule(text) if "delete" in lowered else None
-        if rule:
-            self._blame(rule)
-        if "kill" in text and _KILLS.search(text) and LISTS_PROCESSES.search(text):
-            self._blame("process.kill-by-name")
-        if ("/." in text or HOME_MARK in text) and _PUTS.search(text):
-            self._startup()
-
-    def _startup(self) -> None:
-        """A start-up file that is named in a source that writes, however it does that."""
-        scope = self.command.scope
-        below = f"{scope.home}/" if HOME_MARK in self.text and not _TAKES.search(self.text) else ""
-        if not below and not _DOTTED.search(self.text):
-            return
-        for kind, token in self.tokens:
-            if kind == "string" and "." in token:
-                path = expand_home(token[1:-1], scope)
-                if below and path.startswith((".", "/.")):
-                    path = below + path.lstrip("/")
-                if is_startup(scope.absolute(path), scope):
-                    self._blame("persist.startup-file")
-                    return
-
-    def _listens(self, names: set[str]) -> bool:
-        """Whether others can reach what is listened on; a server alone listens to nobody."""
-        if "createServer" in names and "listen" not in names:
-            return False
-        return not _LOOPBACK.search(self.text) or _ALL_ADDRESSES.search(self.text) is not None
-
     def _blame(self, rule: str) -> None:
         self.judge.blame(rule, self.command)
 
     def _tick(self, token: str) -> None:
-        if self.language not in _SHELL_TICKS:
-            return
         inner = token[1:-1] if token[0] == "`" else re.sub(r"^(qx|%x)", "", token)[1:-1]
         self._shell(self.values.fill(inner))
 
     def _name(self, index: int, token: str, parts: list[str]) -> None:
         owner, last = (parts[-2] if len(parts) > 1 else ""), parts[-1]
+        if last in _VARIANTS and owner in known.DELETE_TREE:
+            last = owner
         if last.startswith(STARTS):
             self._service(index, last)
         if last in EVALUATES or last in INCLUDES:
@@ -186,14 +129,18 @@ class _Reader:
             self._deletes_one(index, owner, last)
         elif last in known.RUN:
             self._starts(index, token, owner, last)
-        elif last == "new" and owner == "Command":
-            self._chain(index)
+        elif last == "new":
+            if owner == "Command":
+                self._chain(index)
+            elif owner == "File":
+                self._open(index)
         elif last in known.WRITE and _fits(owner, known.WRITE_OWNERS.get(last)):
-            self._writes(self.values.arguments(index + 1))
+            self._writes(index)
         elif last in known.OPEN:
             self._open(index)
         elif last in known.CREATE and owner in known.CREATE_OWNERS:
             self._write([arg.text for arg in self.values.arguments(index + 1)[:1]])
+            self._opened(index)
         elif last in known.TRUNCATE:
             self._truncates(index, owner, last)
         elif last in known.CHMOD:
@@ -320,7 +267,7 @@ class _Reader:
         run_words(words, self.command, self.judge, scope=self.command.scope.copy())
 
     def _run(self, args: list[str]) -> None:
-        plain = [arg for arg in args if arg and not arg.startswith(("{", HOLE + ":"))]
+        plain = [arg for arg in args if arg and not arg.startswith(HOLE + ":")]
         if len(plain) > 1 and " " not in plain[0]:
             # One word per argument starts a program; a shell reads a single text.
             self._words(plain)
@@ -340,10 +287,15 @@ class _Reader:
         for word in words:
             judge_write(word, self.command.text, self.command.scope, self.judge)
 
-    def _writes(self, args: list[Argument]) -> None:
+    def _writes(self, index: int) -> None:
+        args = self.values.arguments(index + 1)
         self._write([arg.text for arg in args[:1]])
         if len(args) == 2 and "".join(token for _, token in args[1].tokens) in ("''", '""'):
             self._blame("delete.emptied")
+        elif len(args) == 1:
+            self._opened(index)
+        elif len(args) > 1:
+            remember_text(args[0].text, args[1].text, self.command.scope)
 
     def _write(self, args: list[str]) -> None:
         for arg in args:
@@ -360,6 +312,13 @@ class _Reader:
             if any(is_credential(path, scope) for path in targets(word, scope)):
                 self._blame("secrets.read")
 
+    def _opened(self, index: int, handle: str = "") -> None:
+        """Report what was opened to be written and has lost what it had before, for nothing."""
+        # A name is looked for in all of the source.
+        self.values.budget -= len(self.tokens)
+        if self.values.budget >= 0 and stays_empty(self.tokens, index, handle):
+            self._blame("delete.emptied")
+
     def _open(self, index: int) -> None:
         """Perl's `open(F, ">file")` and `open(F, "cmd|")`, and the usual `open(path, mode)`."""
         given = self.values.arguments(index + 1)
@@ -370,6 +329,8 @@ class _Reader:
                     args[position + 1] if position + 1 < len(args) else ""
                 )
                 self._write([path])
+                if arg[0] == ">" and arg[:2] != ">>" and position:
+                    self._opened(index, given[0].tokens[-1][1])
             elif arg.strip().startswith("|") or (
                 arg.strip().endswith("|") and len(arg.strip()) > 1
             ):
@@ -380,23 +341,12 @@ class _Reader:
         if len(args) > 1 and (_MODE.match(args[1]) or _WRITES.search(flags)):
             writes = bool(re.search(r"[wax+]", args[1])) or bool(_WRITES.search(flags))
             (self._write if writes else self._read)(args[:1])
-            if args[1].startswith("w") and self._is_unused(index):
-                self._blame("delete.emptied")
+            if args[1].startswith("w"):
+                self._opened(index)
         elif len(args) == 1:
             self._read(args)
         elif self.language == "perl" and not args[-1].startswith((">", "+")):
             self._read(args[-1:])
-
-    def _is_unused(self, index: int) -> bool:
-        """Whether what was opened is closed at once: `File.open("x", "w") {}`."""
-        nested = 0
-        for at in range(index + 1, min(index + 40, len(self.tokens))):
-            token = self.tokens[at][1]
-            nested += (token == "(") - (token == ")")
-            if not nested:
-                rest = [token for _, token in self.tokens[at + 1 : at + 3]]
-                return rest in (["{", "}"], [".", "close"]) or (at == index + 1)
-        return False
 
 
 def _fits(owner: str, owners: tuple[str, ...] | None) -> bool:

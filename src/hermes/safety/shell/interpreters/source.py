@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.shell.opening import note_unread
 from hermes.safety.shell.script_files import run_file
-from hermes.safety.shell.shells import fetched, note_stream, run_known
+from hermes.safety.shell.shells import note_stream, run_known
+from hermes.safety.shell.written import code_in, is_unread
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
@@ -80,9 +81,11 @@ def _file_or_pipe(rest: list[Word], command: Command, judge: Judge) -> Source | 
     if rest and rest[0].process is not None:
         stream = rest[0].process
     elif rest and rest[0].text not in _STDIN:
-        known = fetched(rest[0].text, command.scope)
-        if known:
-            return Source(known, None)
+        known = code_in(rest[0], command.scope)
+        if known is not None and known.text is not None:
+            if is_unread(known):
+                judge.blame("remote-code.downloaded", command)
+            return Source(known.text, None)
         if known is not None:
             run_known(known, rest[0].text, command, judge)
         else:

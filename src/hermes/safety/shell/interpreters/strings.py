@@ -23,7 +23,11 @@ _STRING = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'|`([^`]*)`")
 _CODE = names("-e -x -r -E -c -eval -run --eval --execute --run --expression -batch -code eval")
 _MOST = 50
 # Code that starts something says so outside its strings.
-_STARTS = re.compile(r"exec|system|cmd|command|shell|process|spawn|popen|proc|run|\bsh\b|!", re.I)
+_STARTS = re.compile(
+    r"exec|system(?!\.(?:out|err|in|get|nano|current)\b)|cmd|command|shell|process|spawn|popen|"
+    r"proc|run|\bsh\b|!",
+    re.I,
+)
 
 
 def _strings(command: Command, judge: Judge) -> Stream | None:

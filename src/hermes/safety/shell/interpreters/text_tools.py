@@ -1,28 +1,25 @@
-"""Filters that can start a shell or write files: awk, sed, pagers."""
+"""Filters that can start a shell or write files: sed and pagers."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.escapes import unescape
+from hermes.safety.shell.effects import READERS
 from hermes.safety.shell.interpreters.python_values import expand_home
 from hermes.safety.shell.opening import literal
+from hermes.safety.shell.paths import is_null
 from hermes.safety.shell.places import judge_write
+from hermes.safety.shell.producers import reads_nothing
 from hermes.safety.shell.scope import HOLE
-from hermes.safety.shell.stream import ANYTHING, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hermes.safety.shell.command import Command
     from hermes.safety.shell.judge import Judge
+    from hermes.safety.shell.stream import Stream
 
-_STRING = r'"((?:[^"\\]|\\.)*)"'
-_AWK_SYSTEM = re.compile(r"\bsystem\s*\(([^)]*)\)")
-_AWK_PIPE = re.compile(rf"\|&?\s*{_STRING}|{_STRING}\s*\|&?\s*getline")
-_AWK_WRITE = re.compile(rf"\bprintf?\b[^;}}\n]*?>>?\s*{_STRING}")
-_AWK_NETWORK = re.compile(r"/inet[46]?/")
 _SED_COMMAND = re.compile(
     (
         r"(?:^|[;{}\n]|\d|\$|/[IM]?)\s*(?:([ewWrR])(?:\s+(\S[^\n]*)|$)|s(.)((?:\\.|"
@@ -37,31 +34,9 @@ _SED_FILLED = re.compile(r"(?<!\\)&|\\\d")
 
 
 def _awk(command: Command, judge: Judge) -> Stream | None:
-    scripts = command.values("-e", "--source")
-    if not scripts and not command.values("-f", "--file", "-E", "--exec"):
-        scripts = command.operands[:1]
-    for script in scripts:
-        text = script.text
-        for found in _AWK_SYSTEM.finditer(text):
-            pieces = re.findall(_STRING, found.group(1))
-            known = re.sub(_STRING, "", found.group(1)).strip() == ""
-            line = "".join(unescape(piece) for piece in pieces)
-            _shell(line if known else line + HOLE, command, judge)
-        for found in _AWK_PIPE.finditer(text):
-            fed = ANYTHING if found.group(1) else None
-            line = unescape(found.group(1) or found.group(2) or "")
-            judge.run_text(line, command.origin.vague(), command.scope.copy(), fed)
-        if re.search(r"\|\s*(?:getline|[a-z_]\w*\s*(?:;|\}|$))", text) and "|" in text.replace(
-            "||", ""
-        ):
-            for found in re.finditer(rf"(\w+)\s*=\s*{_STRING}", text):
-                if re.search(rf"\b{found.group(1)}\s*\|\s*getline|\|\s*{found.group(1)}\b", text):
-                    _shell(unescape(found.group(2)), command, judge)
-        for found in _AWK_WRITE.finditer(text):
-            _write(found.group(1), command, judge)
-        if _AWK_NETWORK.search(text):
-            judge.blame("network.raw-socket", command)
-    return None
+    from hermes.safety.shell.interpreters.awk import run_awk
+
+    return run_awk(command, judge)
 
 
 def _sed(command: Command, judge: Judge) -> Stream | None:
@@ -96,6 +71,8 @@ def _pager(command: Command, judge: Judge) -> Stream | None:
 def _write(path: str, command: Command, judge: Judge) -> None:
     word = literal(expand_home(path, command.scope), command)
     judge_write(word, command.text, command.scope, judge)
+    if reads_nothing(command, READERS["sed"](command)) and not is_null(word.text):
+        judge.blame("delete.emptied", command)
 
 
 def _shell(text: str, command: Command, judge: Judge) -> None:
@@ -103,10 +80,7 @@ def _shell(text: str, command: Command, judge: Judge) -> None:
 
 
 TEXT_TOOLS: dict[str, Callable[[Command, Judge], Stream | None]] = {
-    "awk": _awk,
-    "gawk": _awk,
-    "mawk": _awk,
-    "nawk": _awk,
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
     "sed": _sed,
     "gsed": _sed,
     **dict.fromkeys(("less", "more", "most"), _pager),

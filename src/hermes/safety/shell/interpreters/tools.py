@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.opening import run_line, run_word, run_words
+from hermes.safety.shell.remote_wrappers import judge_connection
 from hermes.safety.shell.stream import ANYTHING, NETWORK, Stream
 
 if TYPE_CHECKING:
@@ -113,6 +114,11 @@ def _option(*names: str) -> Callable[[Command, Judge], Stream | None]:
         return None
 
     return run
+
+
+def _copier(command: Command, judge: Judge) -> Stream | None:
+    judge_connection(command, judge)
+    return _option("-S")(command, judge)
 
 
 def _zip(command: Command, judge: Judge) -> Stream | None:
@@ -239,8 +245,7 @@ TOOLS: dict[str, Callable[[Command, Judge], Stream | None]] = {
     "bsdtar": _tar,
     "gtar": _tar,
     "rsync": _option("-e", "--rsh", "--rsync-path"),
-    "scp": _option("-S"),
-    "sftp": _option("-S"),
+    **dict.fromkeys(("scp", "sftp"), _copier),
     "zip": _zip,
     "sort": _option("--compress-program"),
     "rg": _option("--pre"),

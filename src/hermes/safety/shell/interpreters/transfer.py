@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _TAKES_AWAY = re.compile(
     r"(?:^|[;\n&])\s*(?:mrm|mdelete|mdel|rmdir|(?:glob\s+-?\w*\s*)?rm\s+-r|"
-    r"(?:rm|del|delete|prompt|put\s+-E)\b[^;\n]*\*|mirror\b[^;\n]*--(?:delete|Remove))",
+    r"(?:rm|del|delete|prompt|put\s+-E)\b[^;\n]*\*|mirror\b(?![^;\n]*--dry-run)[^;\n]*--(?:delete|Remove))",
     re.I,
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import hermes.safety.shell.reading as looking
 from hermes.safety.shell.paths import absolute, is_disk
 from hermes.safety.shell.rules.model import Rule
 from hermes.safety.shell.rules.reading import PLAIN
@@ -25,7 +26,7 @@ TELLING = re.compile(
     r"del(?<=\bdel)(?:\b|prefix)|reset|prune|revok|disabl|clear|clean|gc(?<=\bgc)\b|rollback|"
     r"down(?:\b|grad)|expire|fresh|0\.0\.0\.0|\*(?<=[ =]\*)(?:[ :]|\Z)|::(?<=[ =\[]::)|"
     r"-all\b|_all\b|force|/dev/|stop|retire|deactiv|mutation|unlink|shred|uninstall|dismount|"
-    r"suspend|public-access|unprov"
+    r"suspend|public-access|unprov|--host(?: -|\Z)"
 )
 
 _EVERYONE = re.compile(r"(?:\w+://)?(?:0\.0\.0\.0|\[?::\]?|\*|0)(?::\d+)?\Z")
@@ -43,8 +44,18 @@ _TALKING = names(
 )
 
 
+# Without one of these no option opens anything to all.
+_OPEN_SIGNS = ("0.0.0.0", "*", "::", "--host", "_all", "-all", "public-access")
 _ADDRESS = re.compile(r"(?:tcp://|udp://|tcp:)?(?:0\.0\.0\.0|\[::\]|\*):\d+\Z")
 _DEBUGGED = re.compile(r"\baddress=(?:\*|0\.0\.0\.0):\d+")
+# The letters that stand for an address, a host or what is bound to one.
+_SHORT = re.compile(r"-(?:[aAbBhHiIlLsS]|host|addr|bind|listen|ip)\Z")
+_ANYWHERE = re.compile(r"(?:\w+://)?(?:0\.0\.0\.0|\[::\]|::)(?::\d+)?\Z")
+_ATTACHED = re.compile(
+    r"(?:-[A-Za-z]|(?:[\w.]+[._])?(?:host|hostname|bind|listen|addr|address|ip)=)0\.0\.0\.0(?::\d+)?\Z"
+)
+_LISTENING = re.compile(r"(?:\w+_)?(?:RUN_HOST|BIND\w*|LISTEN\w*)\Z|HOST\Z|HOSTNAME\Z")
+_SERVES = re.compile(r"serve|start|dev\b|run\b|up\b|preview|watch|listen|d\Z")
 _CLIENT = re.compile(r"wait|curl|cat\Z|ping|client|probe|ready|bench|check|open\Z|test|cli\Z")
 
 
@@ -53,6 +64,9 @@ def _opens_to_all(command: Command) -> bool:
     if name in _TALKING or name in PLAIN:
         return False
     args = command.args
+    line = " ".join(args)
+    if not any(sign in line for sign in _OPEN_SIGNS):
+        return opens_by_variable(command)
     if not _CLIENT.search(name) and any(_ADDRESS.match(word.text) for word in command.operands[:4]):
         return True
     for index, arg in enumerate(args):
@@ -65,11 +79,26 @@ def _opens_to_all(command: Command) -> bool:
             return True
         if arg in ("--bind_ip_all", "--bind-all", "--public-access"):
             return True
-        if arg in ("-a", "-H", "-b", "-l", "-i", "-host") and re.match(
-            r"(?:tcp://)?0\.0\.0\.0(?::\d+)?\Z", value
+        if (
+            _SHORT.match(arg)
+            and _ANYWHERE.match(value)
+            and not looking.only_reads(command, opened=False)
         ):
             return True
-    return False
+        if _ATTACHED.match(arg) or (arg == "--host" and value[:1] in ("", "-")):
+            return True
+    return opens_by_variable(command)
+
+
+def opens_by_variable(command: Command) -> bool:
+    """Whether the environment tells a server to listen everywhere: `HOST=0.0.0.0 npm start`."""
+    variables = command.scope.variables
+    given = [(name, word.text) for name, word in command.assignments]
+    given += [(name, value.text) for name, value in variables.items()]
+    own = command.name.upper() + "_HOST"
+    return any(
+        _ANYWHERE.match(text) and (name == own or _LISTENING.match(name)) for name, text in given
+    ) and any(_SERVES.search(arg) for arg in [command.name, *command.args])
 
 
 _SET_ID = re.compile(r"(?:^|,)[ugoa]*[+=][rwxXt]*s|^0?[2467][0-7]{3}\Z")
@@ -164,6 +193,9 @@ RULES = (
             "kubectl port-forward --address 0.0.0.0 svc/db 5432:5432",
             "uvicorn app:app --host 0.0.0.0",
             "jupyter lab --ip='*'",
+            "iperf3 -s -B 0.0.0.0",
+            "HOST=0.0.0.0 npm run dev",
+            "npx vite --host",
             "gdbserver 0.0.0.0:2345 ./bin/app",
             "python manage.py runserver '[::]:8000'",
         ),
@@ -175,6 +207,8 @@ RULES = (
             "wait-for-it.sh 0.0.0.0:5432",
             "curl 0.0.0.0:8000/health",
             "psql --host 0.0.0.0",
+            "DB_HOST=0.0.0.0 npm test",
+            "npx vite --host localhost",
         ),
     ),
     Rule(

@@ -163,8 +163,8 @@ def _registry(command: Command) -> bool:
             return False
         if texts[:2] == ["repo", "edit"]:
             return command.has("--visibility", "--default-branch")
-        if texts[:2] == ["pr", "close"] or texts[:2] == ["pr", "merge"]:
-            return texts[1] == "close" and command.has("-d", "--delete-branch")
+        if texts[:2] in (["pr", "close"], ["pr", "merge"], ["mr", "merge"]):
+            return command.has("-d", "--delete-branch", "--remove-source-branch")
         return texts[1:2] in (
             ["delete"],
             ["archive"],

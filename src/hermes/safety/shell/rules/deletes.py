@@ -34,6 +34,12 @@ def _kind(command: Command) -> str | None:
     return kind_of_delete(command.operands, command.scope, recursive=recursive, found=command.found)
 
 
+def _takes_what_it_packs(command: Command) -> bool:
+    if command.name == "7z":
+        return command.has("-sdel")
+    return command.has("-m", "--move") if command.name == "zip" else command.has("--remove-files")
+
+
 def _mirrors_home(command: Command) -> bool:
     return any(covers_everything(word, command.scope) for word in command.operands[-1:])
 
@@ -274,13 +280,26 @@ RULES = (
         "delete.archived",
         "It deletes the files that it has packed.",
         programs="tar bsdtar gtar zip 7z",
-        when=lambda command: (
-            command.has("-m", "--move", "-sdel")
-            if command.name in ("zip", "7z")
-            else command.has("--remove-files")
-        ),
+        when=lambda command: _takes_what_it_packs(command),
         matches=("tar czf a.tgz --remove-files src", "zip -rm a.zip src", "7z a a.7z src -sdel"),
-        passes=("tar czf a.tgz src", "zip -r a.zip src", "7z a a.7z src"),
+        passes=("tar czf a.tgz src", "zip -r a.zip src", "7z a -mx=9 a.7z src"),
+    ),
+    Rule(
+        "delete.archived-home",
+        "It deletes a whole home directory or the root after packing it.",
+        programs="tar bsdtar gtar zip 7z",
+        when=lambda command: (
+            _takes_what_it_packs(command)
+            and any(covers_everything(word, command.scope) for word in command.operands)
+        ),
+        severity=REFUSE,
+        human_only=True,
+        matches=(
+            'tar cf /dev/null --remove-files "$HOME"',
+            "zip -rm /tmp/a.zip ~",
+            "7z a /tmp/a.7z ~/* -sdel",
+        ),
+        passes=("tar cf a.tar --remove-files src", 'tar czf /tmp/a.tgz "$HOME"', "zip -r a.zip ~"),
     ),
     Rule(
         "delete.trash",

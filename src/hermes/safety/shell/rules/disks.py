@@ -17,14 +17,19 @@ def _on_device(command: Command) -> bool:
     return any(is_disk(absolute(word.text, command.scope)) for word in command.operands)
 
 
+def _erases(command: Command) -> bool:
+    if command.name == "nwipe":
+        # Without being told which, it takes every disk that there is.
+        return command.has("--autonuke") or _on_device(command)
+    return _on_device(command) and (command.name != "badblocks" or command.has("-w"))
+
+
 RULES = (
     Rule(
         "disk.overwrite",
         "It writes straight onto a disk device and destroys what is on it.",
-        programs="shred wipe scrub badblocks",
-        when=lambda command: (
-            _on_device(command) and (command.name != "badblocks" or command.has("-w"))
-        ),
+        programs="shred wipe scrub badblocks nwipe sg_format sg_sanitize",
+        when=lambda command: _erases(command),
         severity=REFUSE,
         human_only=True,
         matches=(
@@ -33,6 +38,7 @@ RULES = (
             "cp image.iso /dev/nvme0n1",
             "shred -n1 /dev/sda",
             "echo x | sudo tee /dev/vda",
+            "nwipe --autonuke --nowait",
         ),
         passes=("dd if=/dev/sda of=backup.img", "echo x > /dev/null", "ls /dev/sda", "shred file"),
     ),

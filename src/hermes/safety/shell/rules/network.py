@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 _LOCAL = re.compile(r"(?:localhost|127\.\d+\.\d+\.\d+|::1|\[::1\]|0\.0\.0\.0)(?:[:/]|\Z)")
 
 
+# What a tunnel is asked about, or made ready with, before it is opened.
+_LOOKING = frozenset(
+    ("ingress", "validate", "list", "info", "token", "login", "create", "rule", "help", "diag")
+)
 # A port without a host is open on all of them.
 _ANY_HOST = re.compile(r"(?:--listen=|-l=)?:\d+\Z")
 
@@ -162,7 +166,7 @@ RULES = (
             "nc ncat netcat socat ssh autossh httpd php ngrok cloudflared localtunnel lt bore "
             "chisel frpc frps ttyd gotty "
             "sshd telnetd dropbear vsftpd webfsd updog tailscale localhost.run serveo tmate upterm "
-            "sshx pagekite zrok rathole frp inlets gs-netcat wstunnel"
+            "sshx pagekite zrok rathole frp inlets gs-netcat wstunnel iperf iperf3 netserver"
         ),
         when=lambda command: _opens(command),
         matches=(
@@ -198,12 +202,15 @@ def _opens(command: Command) -> bool:
     if command.name in ("nc", "ncat", "netcat", "socat", "ssh", "autossh", "php"):
         return _listens(command)
     texts = [word.text for word in command.operands]
+    if command.name in ("iperf", "iperf3"):
+        near = any(_LOCAL.match(word.text) for word in command.values("-B", "--bind"))
+        return command.has("-s", "--server") and not near
     if command.name == "tailscale":
         return texts[:1] in (["funnel"], ["serve"]) or "--ssh" in command.args
     if command.name == "httpd":
         return command.has("-p", "-f", "-h")
     if command.name == "cloudflared":
-        return "tunnel" in texts
+        return "tunnel" in texts and _LOOKING.isdisjoint(texts)
     if command.name == "ngrok":
         return bool(texts) and texts[0] not in ("version", "help", "config", "update")
     return command.args != ["--version"]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from hermes.safety.shell.effects import READERS
 from hermes.safety.shell.naming import keeps_fields
 from hermes.safety.shell.paths import is_credential, targets
 from hermes.safety.shell.rules.model import Rule
-from hermes.safety.shell.stream import ARCHIVE, ENVIRONMENT, SECRET
+from hermes.safety.shell.stream import ARCHIVE, ENVIRONMENT, PRIVATE, SECRET
+from hermes.safety.shell.written import holds_private
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
@@ -47,6 +49,10 @@ _DATA = (
 )
 
 
+_NOT_FOR_OTHERS = PRIVATE | {ARCHIVE}
+# What goes from one of these into another has not left the machine for being decrypted.
+_KEYED = frozenset((SECRET, ENVIRONMENT))
+_SENDING_FILES = frozenset(("mail", "mutt", "scp", "sftp", "rclone"))
 # Subcommands that print what a store keeps.
 _PRINTING: dict[str, tuple[tuple[str, ...], ...]] = {
     "gcloud": (
@@ -121,17 +127,15 @@ def _sends_secret(command: Command) -> bool:
         word.text in ("@-", "-", "@/dev/stdin") or word.text.endswith(("=@-", "=<-"))
         for word in data
     )
-    if (
-        stdin is not None
-        and stdin.tags & {SECRET, ENVIRONMENT, ARCHIVE}
-        and (uses_stdin or not data)
-    ):
+    if stdin is not None and stdin.tags & _NOT_FOR_OTHERS and (uses_stdin or not data):
         return True
     for word in [*urls, *data]:
         if any(_SECRET_VARIABLE.search(name) for name in word.variables):
             return True
-        if word.stream is not None and word.stream.tags & {SECRET, ENVIRONMENT, ARCHIVE}:
+        if word.stream is not None and word.stream.tags & _NOT_FOR_OTHERS:
             return True
+    if command.scope.written and holds_private(READERS["curl"](command), command.scope):
+        return True
     return bool(data) and any(_DROP_SITES.search(word.text) for word in urls)
 
 
@@ -158,8 +162,13 @@ def _copies_away(command: Command) -> bool:
             for word in command.operands[2:]
             for path in targets(word, command.scope)
         )
-        return shared or (stdin is not None and bool(stdin.tags & {SECRET, ENVIRONMENT}))
-    return stdin is not None and bool(stdin.tags & {SECRET, ENVIRONMENT})
+        return shared or (stdin is not None and bool(stdin.tags & PRIVATE))
+    if command.scope.written and command.name in _SENDING_FILES:
+        words = [*command.operands, *command.values("-a", "-A", "--attach")]
+        if holds_private(words, command.scope):
+            return True
+    kept = _KEYED if command.name in ("openssl", "gpg") else PRIVATE
+    return stdin is not None and bool(stdin.tags & kept)
 
 
 def _prints_keys(command: Command) -> bool:

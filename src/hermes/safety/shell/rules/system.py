@@ -9,7 +9,7 @@ from hermes.safety.shell.tables import names
 USUAL_AS_ROOT = names(
     "tcpdump tshark perf iotop iftop htop top atop btop nethogs nmap ping traceroute mtr tracepath "
     "dmidecode lshw hwinfo blkid smartctl nvme ethtool iw iwlist arp lsmod modinfo dpkg-query "
-    "updatedb locate needrestart sync compound bpftrace powertop sensors turbostat efibootmgr "
+    "updatedb locate needrestart sync bpftrace powertop sensors turbostat efibootmgr "
     "lvs vgs pvs lvdisplay vgdisplay pvdisplay lvscan vgscan pvscan findmnt xfs_info dumpe2fs "
     "iostat mpstat sar pidstat lsscsi lsns lslocks lsipc repquota"
 )

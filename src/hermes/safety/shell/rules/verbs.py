@@ -82,6 +82,9 @@ _OPTION = re.compile(
     r"--?(?:delete|destroy|purge|drop|wipe|nuke|erase|unregister|obliterate)"
     r"(?:-(?:all|everything|data|database|db|cluster|volumes?|topics?|groups?|records?))?\Z"
 )
+# A copy that takes away at the target what the source does not have.
+_MIRRORS = frozenset(("sync", "mirror"))
+_MIRRORING = re.compile(r"--(?:delete|remove|purge)(?:-[a-z]+)*(?:=(?:true|yes|1))?\Z")
 _PATTERN = re.compile(
     r"-[gkqtm]\Z|--?(?:grep|filter|pattern|match|query|search|name|names|tag|label|title|message|"
     r"include|exclude|select|run|only|test|reason|description|comment|format|columns?|sort|type)\Z"
@@ -125,6 +128,8 @@ def destroys(command: Command) -> bool:
     if _DESTROYER.search(name) and args not in ([], ["--version"], ["--help"], ["list"]):
         return not any(_HARMLESS.search(arg) for arg in args)
     words = _words(command)
+    if not _MIRRORS.isdisjoint(words[:2]) and any(_MIRRORING.match(arg) for arg in args):
+        return True
     options = args[0] not in _FIRST_VERB and not any(word in _FIRST_VERB for word in words[1:2])
     found = _verb(words, alone=name in _KEEPERS) or (
         options and any(_OPTION.match(arg) for arg in args)

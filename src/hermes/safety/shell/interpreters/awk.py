@@ -1,0 +1,190 @@
+"""awk: what its programs start, write and read, with constant names filled in.
+
+There is no grammar here: a program is read as tokens, and an expression is constant as far as it
+puts strings, numbers and names of constant value side by side.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hermes.safety.shell.escapes import unescape
+from hermes.safety.shell.interpreters.python_values import expand_home
+from hermes.safety.shell.opening import literal
+from hermes.safety.shell.paths import is_null
+from hermes.safety.shell.places import judge_reads, judge_write
+from hermes.safety.shell.scope import HOLE
+from hermes.safety.shell.stream import ANYTHING, Stream
+from hermes.safety.shell.tables import names
+from hermes.safety.shell.written import remember_text
+
+if TYPE_CHECKING:
+    from hermes.safety.shell.command import Command
+    from hermes.safety.shell.judge import Judge
+
+_TOKEN = re.compile(
+    r"\s*?(?P<string>\"(?:[^\"\\\n]|\\.)*\")"
+    # A pattern, not a division: nothing that has a value stands before it.
+    r"|(?P<pattern>(?<![\w)\]\"$])(?<![\w)\]\"$] )/(?:[^/\\\n]|\\.)+/)"
+    r"|(?P<name>[A-Za-z_]\w*)|(?P<number>\d[\d.]*)|(?P<comment>\#[^\n]*)"
+    r"|(?P<sign>>>|\|&|\|\||&&|[=!<>]=|\n|[^\s])",
+    re.S,
+)
+# A program without any of these only reads its input and prints.
+_ACTS = re.compile(r"[>|<]|\bsystem\b|/inet")
+_NETWORK = re.compile(r"/inet[46]?/")
+_ENDS = frozenset((";", "}", "\n"))
+_OPENING = frozenset("([{")
+_CLOSING = frozenset(")]}")
+_ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.S)
+_CONTROL = names("while if for else do return print printf in delete exit next")
+_MOST_TOKENS = 4_000
+
+Token = tuple[str, str]
+
+
+def run_awk(command: Command, judge: Judge) -> Stream | None:
+    """Judge the program that an awk was given."""
+    scripts = command.values("-e", "--source")
+    given = command.values("-v", "--assign")
+    if not scripts and not command.values("-f", "--file", "-E", "--exec"):
+        scripts = command.operands[:1]
+        given = [*given, *command.operands[1:]]
+    for script in scripts:
+        if _ACTS.search(script.text):
+            reader = _Reader(script.text, command, judge)
+            for word in given:
+                found = _ASSIGNED.match(word.text)
+                if found:
+                    reader.constants[found[1]] = unescape(found[2])
+            reader.read()
+    return None
+
+
+class _Reader:
+    def __init__(self, text: str, command: Command, judge: Judge) -> None:
+        self.text = text
+        self.command = command
+        self.judge = judge
+        self.tokens: list[Token] = [
+            (found.lastgroup or "sign", found[found.lastgroup or "sign"])
+            for found in _TOKEN.finditer(text)
+            if found.lastgroup != "comment"
+        ][:_MOST_TOKENS]
+        self.constants: dict[str, str] = {}
+        # What is printed to each file.
+        self.printed: dict[str, list[str]] = {}
+
+    def read(self) -> None:
+        self._constants()
+        if len(self.tokens) == _MOST_TOKENS:
+            self.judge.blame("text.too-complex", self.command)
+        for index, (kind, token) in enumerate(self.tokens):
+            if kind == "name":
+                if token == "system":
+                    self._shell(self._value(self._group(index + 1)))
+                elif token in ("print", "printf"):
+                    self._print(index + 1, token)
+                elif token == "getline":
+                    self._getline(index)
+        for path, texts in self.printed.items():
+            if not any(text.strip("\n") for text in texts) and not is_null(path):
+                self.judge.blame("delete.emptied", self.command)
+            remember_text(path, "".join(texts), self.command.scope)
+        if _NETWORK.search(self.text):
+            self.judge.blame("network.raw-socket", self.command)
+
+    def _constants(self) -> None:
+        tokens = self.tokens
+        for index in range(1, len(tokens) - 1):
+            if tokens[index] == ("sign", "=") and tokens[index - 1][0] == "name":
+                name = tokens[index - 1][1]
+                value = self._value(self._until(index + 1, _ENDS | {",", ")"}))
+                known = self.constants.setdefault(name, value)
+                if known != value:
+                    self.constants[name] = HOLE
+
+    def _until(self, index: int, ends: frozenset[str]) -> list[Token]:
+        """The tokens from here to one of these signs, past those in brackets."""
+        start, nested = index, 0
+        while index < len(self.tokens):
+            kind, token = self.tokens[index]
+            if kind == "sign":
+                if not nested and token in ends:
+                    break
+                nested += (token in _OPENING) - (token in _CLOSING)
+                if nested < 0:
+                    break
+            index += 1
+        return self.tokens[start:index]
+
+    def _group(self, index: int) -> list[Token]:
+        """The tokens in the brackets that open here."""
+        if self.tokens[index : index + 1] != [("sign", "(")]:
+            return []
+        return self._until(index + 1, frozenset(")"))
+
+    def _value(self, tokens: list[Token]) -> str:
+        """The text that an expression gives, with stand-ins for what is not constant."""
+        out: list[str] = []
+        index = 0
+        while index < len(tokens):
+            kind, token = tokens[index]
+            index += 1
+            if kind == "string":
+                out.append(unescape(token[1:-1]))
+            elif kind == "number":
+                out.append(token)
+            elif token == "ENVIRON" and len(tokens) > index + 2:
+                out.append(self.command.scope.lookup(tokens[index + 1][1].strip('"')).text)
+                index += 3
+            elif kind == "name":
+                out.append(self.constants.get(token, HOLE))
+            elif token not in ("(", ")"):
+                out.append(HOLE)
+        return "".join(out)
+
+    def _print(self, index: int, how: str) -> None:
+        given = self._until(index, _ENDS | {">", ">>", "|", "|&"})
+        index += len(given)
+        sign = self.tokens[index][1] if index < len(self.tokens) else ""
+        if sign not in (">", ">>", "|", "|&"):
+            return
+        # Without anything to print it prints the line that was read.
+        text = self._value(given) if given else HOLE
+        if how == "printf" and "%" in text:
+            text = HOLE if text.strip("%s,") else ""
+        end = "\n" if how == "print" else ""
+        target = self._value(self._until(index + 1, _ENDS))
+        if sign[0] == "|":
+            fed = ANYTHING if HOLE in text else Stream(text + end)
+            origin = self.command.origin.vague()
+            self.judge.run_text(target, origin, self.command.scope.copy(), fed)
+            return
+        path = expand_home(target, self.command.scope)
+        word = literal(path, self.command)
+        judge_write(word, self.command.text, self.command.scope, self.judge)
+        self.printed.setdefault(path, []).append(text + end if sign == ">" or text else HOLE)
+
+    def _getline(self, index: int) -> None:
+        """`COMMAND | getline` and `getline line < FILE`."""
+        if self.tokens[index - 1] in (("sign", "|"), ("sign", "|&")) and index > 1:
+            at = index - 2
+            nested = 0
+            while at >= 0:
+                kind, token = self.tokens[at]
+                nested += (token in _CLOSING) - (token in _OPENING) if kind == "sign" else 0
+                if nested < 0 or (token in _ENDS and not nested) or token in _CONTROL:
+                    break
+                at -= 1
+            self._shell(self._value(self.tokens[at + 1 : index - 1]))
+        for at in range(index + 1, min(index + 3, len(self.tokens))):
+            if self.tokens[at] == ("sign", "<"):
+                text = self._value(self._until(at + 1, _ENDS | {")", ">", "&&", "||"}))
+                word = literal(expand_home(text, self.command.scope), self.command)
+                judge_reads([word], self.command, self.judge)
+
+    def _shell(self, text: str) -> None:
+        if text:
+            self.judge.run_text(text, self.command.origin.vague(), self.command.scope.copy())
