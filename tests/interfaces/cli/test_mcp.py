@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import yaml
 
 if TYPE_CHECKING:
@@ -140,3 +141,48 @@ def test_other_settings_stay_as_they_were(hermes: CommandLine) -> None:
     text = (hermes.home / "config.yaml").read_text()
     assert text.startswith("# mine\ntools:\n  parallel: 3  # few\n")
     assert yaml.safe_load(text)["mcp_servers"]["box"]["args"] == ["--flag"]
+
+
+@pytest.mark.parametrize("action", ["test", "tools", "approve", "diff"])
+def test_a_disabled_server_is_said_to_be_so(hermes: CommandLine, action: str) -> None:
+    hermes.home.mkdir(parents=True)
+    said = "mcp_servers: {box: {command: cat, enabled: false}}\n"
+    (hermes.home / "config.yaml").write_text(said)
+
+    done = hermes("mcp", action, "box")
+
+    assert done.returncode == 1
+    assert "disabled" in done.stdout + done.stderr
+    assert "unexpected" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--oauth", "box", "cat"),
+        ("box", "--header", "A=b", "cat"),
+        ("box", "--env", "A=b", "http://127.0.0.1:9/mcp"),
+        ("box", "ftp://127.0.0.1/mcp"),
+        ("box", "--env", "A=b"),
+    ],
+)
+def test_what_does_not_go_together_is_not_added(hermes: CommandLine, words: tuple[str]) -> None:
+    done = hermes("mcp", "add", *words)
+
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert not (hermes.home / "config.yaml").exists()
+
+
+def test_options_may_stand_behind_the_name_and_belong_to_the_command_behind_that(
+    hermes: CommandLine,
+) -> None:
+    first = hermes("mcp", "add", "box", "--env", "A=b", "--", "no-such-program", "--env", "-x")
+    second = hermes("mcp", "add", "--lazy", "box", "no-such-program")
+
+    box = {"command": "no-such-program", "args": ["--env", "-x"], "env": {"A": "b"}}
+    assert "Added box" in first.stdout
+    assert "Replaced box" in second.stdout
+    again = hermes("mcp", "add", "box", "--env", "A=b", "no-such-program", "--env", "-x")
+    assert "Replaced box" in again.stdout
+    assert yaml.safe_load((hermes.home / "config.yaml").read_text())["mcp_servers"] == {"box": box}

@@ -45,7 +45,12 @@ def test_a_call_is_answered_whatever_else_a_server_does(desk: Desk, habit: str) 
 
 @pytest.mark.parametrize(
     ("habit", "why"),
-    [("deep answer", "can't be read"), ("no answer in the answer", "neither a result nor")],
+    [
+        ("deep answer", "can't be read"),
+        ("half an answer", "can't be read"),
+        ("a number without end", "too long"),
+        ("no answer in the answer", "neither a result nor"),
+    ],
 )
 def test_what_is_no_answer_is_an_error_at_once(desk: Desk, habit: str, why: str) -> None:
     opened(desk, habit)
@@ -61,6 +66,93 @@ def test_half_a_character_costs_itself_and_nothing_else(desk: Desk) -> None:
 
     assert desk.call("mcp-box:echo") == "a\ufffdb"
     assert len(servers.entries("box")) == 3
+
+
+@pytest.mark.parametrize(
+    ("habit", "said"),
+    [
+        ("other bytes", "f\ufffdne"),
+        ("a mark in front", "fine"),
+        ("several at once", "fine"),
+        ("no number", "NaN\nfine"),
+    ],
+)
+def test_an_answer_is_read_however_it_is_written(desk: Desk, habit: str, said: str) -> None:
+    opened(desk, habit)
+
+    assert desk.call("mcp-box:echo") == said
+
+
+def test_every_small_page_is_asked_for(desk: Desk) -> None:
+    servers = opened(desk, "small pages")
+
+    names = {entry.name for entry in servers.entries("box")}
+    assert len(names) == 1_500
+
+
+def test_names_that_become_the_same_cost_one_tool_and_not_both(desk: Desk) -> None:
+    servers = opened(desk, "names alike")
+    offering = servers.known["box"].offering
+
+    assert offering is not None
+    assert "another tool of the server is called" in str(list(offering.quarantined.values()))
+    assert "a b" in offering.entries
+    assert desk.call("mcp-box:echo") == "fine"
+
+
+def test_a_server_is_understood_whatever_it_says_of_what_it_can(desk: Desk) -> None:
+    opened(desk, "odd abilities")
+
+    assert desk.call("mcp-box:echo") == "fine"
+    found = desk.call("mcp-box:read_resource")["resources"]
+    assert found == [{"uri": "odd::", "name": "odd::"}]
+
+
+def test_a_protocol_that_nobody_speaks_is_named(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hermes.mcp.client.link.PAUSE_SECONDS", 0.01)
+    servers = opened(desk, "odd version")
+
+    eventually(lambda: servers.known["box"].state == "failed")
+    assert "1999-12-31" in servers.known["box"].reason
+
+
+def test_a_long_list_says_that_it_is_longer(desk: Desk) -> None:
+    opened(desk, "long list")
+
+    found = desk.call("mcp-box:read_resource")
+
+    assert len(found["resources"]) == 200
+    assert "only the first 200 resources" in found["notes"][0]
+
+
+def test_a_list_of_empty_pages_comes_to_an_end(desk: Desk) -> None:
+    opened(desk, "empty pages")
+
+    assert desk.call("mcp-box:read_resource") == {"resources": []}
+
+
+def test_what_is_never_read_ends_at_the_limit_of_a_call(desk: Desk) -> None:
+    opened(desk, "never reads", timeout=0.5)
+
+    outcome = desk.outcome("mcp-box:read_resource", uri="r:1")
+
+    assert outcome.status == "timeout"
+    assert "the server box was told to stop the resource r:1" in str(outcome.error)
+    assert desk.call("mcp-box:echo") == "fine"
+
+
+def test_a_server_that_does_not_say_what_changed_can_still_be_let_go(desk: Desk) -> None:
+    servers = opened(desk, "silent when asked again")
+    link = servers.known["box"].link
+    assert link is not None
+    eventually(lambda: "not said" in link.journal.last())
+
+    assert desk.call("mcp-box:echo") == "fine"
+    servers.reconnect("box")
+
+    eventually(lambda: link.connects == 2)
 
 
 def test_of_too_many_tools_those_that_are_wanted_come_first(desk: Desk) -> None:

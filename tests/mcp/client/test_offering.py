@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.mcp.client.conftest import Desk, eventually, tool
 
+from hermes.core.config import Config
 from hermes.mcp.client.offering import effect_of
 from hermes.mcp.client.pins import differences
+from hermes.mcp.client.settings import servers
 
 ODD: list[Any] = [
     {"name": "boolean", "inputSchema": True},
@@ -175,3 +179,44 @@ def test_include_and_exclude_choose_tools(desk: Desk) -> None:
     servers = desk.open(box=definition)
 
     assert [entry.name for entry in servers.entries("box")] == ["mcp-box:b"]
+
+
+def _nothing(place: Path) -> None:
+    place.write_text('{"mcpServers": null}')
+
+
+def _list(place: Path) -> None:
+    place.write_text("[1]")
+
+
+def _large(place: Path) -> None:
+    place.write_text(" " * 1_100_000)
+
+
+def _endless(place: Path) -> None:
+    place.symlink_to("/dev/zero")
+
+
+def _waiting(place: Path) -> None:
+    os.mkfifo(place)
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        (_nothing, ""),
+        (_list, "servers by name"),
+        (_large, "bytes"),
+        (_endless, "it is no file"),
+        (_waiting, "it is no file"),
+        (Path.mkdir, "it is no file"),
+    ],
+)
+def test_a_project_s_file_may_be_anything_and_holds_nothing_up(
+    made: Callable[[Path], None], why: str, tmp_path: Path
+) -> None:
+    made(tmp_path / ".mcp.json")
+
+    found = servers(Config.load(), str(tmp_path))
+
+    assert [why in one.problem for one in found] == [True] * bool(why)

@@ -50,6 +50,8 @@ class Database:
 
     def __init__(self) -> None:
         self.asked: list[Any] = []
+        # What it says to everything, where that is anything else.
+        self.answer: Any = None
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -61,6 +63,8 @@ class Database:
                 outer.asked.append(question)
                 bad = question["package"]["name"] == "evil"
                 answer = {"vulns": [{"id": "MAL-2026-1"}]} if bad else {"vulns": [{"id": "CVE-1"}]}
+                if outer.answer is not None:
+                    answer = outer.answer
                 self.send_response(200)
                 self.end_headers()
                 self.wfile.write(json.dumps(answer).encode())
@@ -159,3 +163,22 @@ def test_the_persons_own_tool_is_asked_for_the_newest_version(
 
     assert newest(Package("npm", "server", "")) == "4.5.6"
     assert newest(Package("npm", "other", "")) == ""
+
+
+@pytest.mark.parametrize("answer", [[], {"vulns": "none"}, {"vulns": {"id": "MAL-1"}}])
+def test_an_answer_that_is_no_report_is_no_word_on_a_package(
+    desk: Desk, database: Database, answer: Any
+) -> None:
+    database.answer = answer
+
+    servers = configured(desk, "block", database.url, ["-y", "good@1.0.0"])
+
+    assert "not started unchecked" in servers.known["box"].reason
+
+
+def test_a_report_with_odd_entries_is_read_for_the_others(desk: Desk, database: Database) -> None:
+    database.answer = {"vulns": [5, None, {"no": "id"}, {"id": "MAL-2026-9"}]}
+
+    servers = configured(desk, "warn", database.url, ["-y", "good@1.0.0"])
+
+    assert "reported as malware: MAL-2026-9" in servers.known["box"].reason

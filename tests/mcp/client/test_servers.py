@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -14,6 +16,8 @@ from typing import Any
 import psutil
 import pytest
 from tests.mcp.client.conftest import ANYTHING, Desk, eventually, marked_processes, tool
+
+from hermes.mcp.client.asking import listing_of
 
 
 def test_a_servers_tools_are_called_by_either_name(desk: Desk) -> None:
@@ -117,6 +121,28 @@ def test_closing_while_connecting_leaves_nothing(desk: Desk) -> None:
     servers.close()
 
     assert not marked_processes(os.getpid())
+
+
+def test_closing_ends_a_connection_that_overhears_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = threading.Event()
+
+    async def deaf(*words: Any) -> Any:
+        listing = await listing_of(*words)
+        begun.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return listing
+
+    monkeypatch.setattr("hermes.mcp.client.link.listing_of", deaf)
+    servers = desk.open(wait=False, box=desk.peer(tool("echo")))
+    servers.connect(now=True)
+    assert begun.wait(30)
+
+    servers.close()
+
+    assert "hermes-mcp" not in [thread.name for thread in threading.enumerate()]
 
 
 def test_servers_are_ended_when_hermes_is_killed(desk: Desk) -> None:
@@ -241,12 +267,14 @@ def test_changes_are_taken_in_while_it_runs(desk: Desk, tmp_path: Path) -> None:
 
     script = tmp_path / "script.json"
     script.write_text(json.dumps({"tools": [tool("changed"), tool("old"), tool("sleep")]}))
-    desk.open(box={"command": sys.executable, "args": [desk.peer()["args"][0], str(script)]})
+    box = {"command": sys.executable, "args": [desk.peer()["args"][0], str(script)]}
+    link = desk.open(box=box).known["box"].link
     assert desk.app is not None
+    assert link is not None
     slow: list[Any] = []
     worker = threading.Thread(target=lambda: slow.append(desk.call("mcp-box:sleep", seconds=1)))
     worker.start()
-    time.sleep(0.2)
+    eventually(lambda: link._pipes is not None and link._pipes.direct._open)
 
     script.write_text(json.dumps({"tools": [tool("changed"), tool("new")]}))
     desk.call("mcp-box:changed")
@@ -295,6 +323,19 @@ def test_results_keep_whatever_came_with_them(desk: Desk) -> None:
     assert "plain" in odd["text"]
     assert bare["result"] == [1, 2]
     assert "no such thing" in desk.call("mcp-box:fail")["error"]
+
+
+def test_a_picture_that_cant_be_kept_costs_nothing_beside_it(desk: Desk) -> None:
+    desk.open(box=desk.peer(tool("answer")))
+    (desk.home / "cache" / "mcp" / "files").write_text("in the way")
+    picture = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+    result = {"content": [{"type": "text", "text": "see"}, picture]}
+
+    said = desk.call("mcp-box:answer", result=result)
+
+    assert said["result"] == "see"
+    assert said["content"][0]["bytes"] == 2
+    assert "not kept" in said["content"][0]["trouble"]
 
 
 def test_large_results_are_cut_and_kept(desk: Desk) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import stat
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests.mcp.servers.web import Web
 from hermes.core.errors import HermesError
 from hermes.mcp.client.auth.device import device_login
 from hermes.mcp.client.auth.login import LoginError, login
+from hermes.mcp.client.auth.provider import Bearer
 from hermes.mcp.client.auth.tokens import Tokens, load_tokens
 from hermes.mcp.client.browsing import refused_address
 from hermes.mcp.client.settings import Server
@@ -72,6 +74,38 @@ def test_a_server_that_was_started_anew_is_connected_anew(desk: Desk) -> None:
         assert second.ok
         desk.close()
     finally:
+        web.close()
+
+
+def test_a_forgotten_session_is_told_as_what_it_is_by_whichever_number(desk: Desk) -> None:
+    web = Web(login=False)
+    # The number that stands for a request that was not answered in time, elsewhere.
+    web.forgotten = {"code": -32001, "message": "Session not found"}
+    try:
+        desk.open(web={"url": web.url})
+        assert desk.call("mcp-web:whoami") == "nobody"
+        web.sessions.clear()
+
+        outcome = desk.outcome("mcp-web:whoami")
+
+        assert outcome.status == "error"
+        assert "was lost during whoami" in str(outcome.error)
+        assert "Session not found" in str(outcome.error)
+        desk.close()
+    finally:
+        web.close()
+
+
+def test_a_server_that_does_not_let_go_is_left_all_the_same(desk: Desk) -> None:
+    web = Web(login=False)
+    web.lets_go.clear()
+    try:
+        desk.open(web={"url": web.url})
+        desk.close()
+
+        assert "hermes-mcp" not in [thread.name for thread in threading.enumerate()]
+    finally:
+        web.lets_go.set()
         web.close()
 
 
@@ -132,6 +166,69 @@ def test_a_token_is_renewed_before_it_expires(desk: Desk, web: Web) -> None:
     desk.open(web={"url": web.url, "auth": "oauth"})
 
     assert desk.call("mcp-web:whoami") == "access-2"
+
+
+def test_two_programs_that_renew_at_once_renew_once(web: Web, home: Path) -> None:
+    web.rotates = True
+    tokens = logged_in(web)
+    tokens.expires_at = 1.0
+    tokens.save("web")
+    hello = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+    async def asked() -> int:
+        async with httpx2.AsyncClient(auth=Bearer("web", web.url)) as client:
+            return (await client.post(web.url, json=hello)).status_code
+
+    async def together() -> list[int]:
+        return await asyncio.gather(*(asked() for _ in range(4)))
+
+    assert asyncio.run(together()) == [202] * 4
+    assert sum(body.get("grant_type") == "refresh_token" for body in web.bodies) == 1
+
+
+def test_a_login_server_that_is_away_asks_for_no_login(desk: Desk, web: Web) -> None:
+    tokens = logged_in(web)
+    tokens.expires_at = 1.0
+    tokens.save("web")
+    web.token_status = 503
+    servers = desk.open(wait=False, web={"url": web.url, "auth": "oauth"})
+    servers.connect(now=True)
+    eventually(lambda: "HTTP 503" in servers.known["web"].reason)
+    assert servers.known["web"].state in ("waiting", "connecting", "failed")
+
+    web.token_status = 0
+
+    eventually(lambda: servers.known["web"].state == "connected", 30)
+
+
+@pytest.mark.parametrize("interval", [-1, 1e9, "nan", "1e400"])
+def test_a_login_by_code_ends_in_time_whatever_the_server_says_of_it(
+    web: Web, interval: object
+) -> None:
+    web.device = {"interval": interval}
+    web.pending = 1_000_000
+    server = Server("web", {"url": web.url, "auth": "oauth"}, "test")
+
+    with pytest.raises(LoginError, match="in time"):
+        asyncio.run(device_login(server, lambda *_: None, seconds=0.2))
+
+
+@pytest.mark.parametrize("answer", [[], "token", 5, {"access_token": ""}])
+def test_an_answer_that_is_no_token_is_a_failed_login(web: Web, answer: object) -> None:
+    web.odd_token = answer
+    server = Server("web", {"url": web.url, "auth": "oauth"}, "test")
+
+    with pytest.raises(LoginError):
+        asyncio.run(device_login(server, lambda *_: None, seconds=5))
+
+
+@pytest.mark.parametrize("odd", ["https://a.example", 5, {"a": 1}, [5, None]])
+def test_login_servers_that_are_none_are_passed_over(web: Web, odd: object) -> None:
+    web.login_servers = odd
+    web.pending = 0
+    server = Server("web", {"url": web.url, "auth": "oauth"}, "test")
+
+    assert asyncio.run(device_login(server, lambda *_: None)).access_token == "access-1"
 
 
 def test_a_token_that_cant_be_renewed_asks_for_a_login_and_stays(

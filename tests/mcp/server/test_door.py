@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import AudioContent, EmbeddedResource, ImageContent, ResourceLink, TextContent
-from tests.mcp.server.peers import ERAS, app_with, client, run
+from tests.mcp.server.peers import ERAS, app_with, client, run, until
 
 from hermes.core import ToolContext, ToolRegistry, ToolResult, tool
 from hermes.core.errors import ToolError
@@ -254,20 +254,19 @@ def test_an_odd_name_is_spelled_plainly_and_understood_either_way() -> None:
 
 @both_eras
 def test_progress_grows_and_says_what_is_done(mode: str) -> None:
+    seen: list[tuple[float, float | None, str | None]] = []
+
     def slow(registry: ToolRegistry) -> None:
         @tool(registry=registry, toolset="trial", effect="read")
         def count(ctx: ToolContext) -> str:
             """Count."""
-            import time
-
             for step in (None, 0.2, 0.2, 0.1, 0.9):
+                before = len(seen)
                 ctx.progress(f"at {step}", fraction=step)
-                time.sleep(0.15)
+                until(lambda before=before: len(seen) > before, "it is not heard")
             return "counted"
 
     async def work() -> None:
-        seen: list[tuple[float, float | None, str | None]] = []
-
         async def watch(progress: float, total: float | None, message: str | None) -> None:
             seen.append((progress, total, message))
 
@@ -277,7 +276,9 @@ def test_progress_grows_and_says_what_is_done(mode: str) -> None:
         values = [value for value, _, _ in seen]
         assert values == sorted(set(values))
         assert all(total is None or value <= total for value, total, _ in seen)
-        assert {"at None", "at 0.2"} <= {message for _, _, message in seen}
+        assert [message for _, _, message in seen] == [
+            f"at {step}" for step in (None, 0.2, 0.2, 0.1, 0.9)
+        ]
 
     run(work)
 

@@ -427,3 +427,24 @@ def test_one_number_for_two_requests_at_once_is_told(served: Served) -> None:
             assert sorted(statuses) == [200, 200, 400]
 
     run(work)
+
+
+def test_whoever_comes_back_to_a_stream_hears_what_is_new(served: Served) -> None:
+    headers = {
+        "Authorization": f"Bearer {TOKEN}",
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+    }
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
+    try:
+        connection.request("POST", "/mcp", PING, headers)
+        begun = connection.getresponse()
+        begun.read()
+        headers["Mcp-Session-Id"] = str(begun.getheader("mcp-session-id"))
+        connection.request("GET", "/mcp", headers={**headers, "Last-Event-ID": "7"})
+        stream = connection.getresponse()
+
+        assert stream.status == 200
+        assert str(stream.getheader("content-type")).startswith("text/event-stream")
+    finally:
+        connection.close()

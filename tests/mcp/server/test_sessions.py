@@ -13,6 +13,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from tests.mcp.server.peers import app_with, processes, run, soon
 
+from hermes.core import tool
 from hermes.core.context import ToolContext
 from hermes.core.entry import ToolCall
 from hermes.mcp.server import sessions
@@ -132,6 +133,39 @@ def test_where_all_are_busy_another_is_sent_away(app: App, monkeypatch: pytest.M
         with known.listening(sessions.key_of_id("a")):
             with pytest.raises(MCPError, match="too many"):
                 await known.of(_request("b", modern=False))
+        await known.close_all()
+
+    run(work)
+
+
+def test_a_client_that_reads_nothing_keeps_no_other_from_hearing(app: App) -> None:
+    heard = asyncio.Event()
+
+    async def never(*_: Any) -> None:
+        await asyncio.Event().wait()
+
+    async def hears(*_: Any) -> None:
+        heard.set()
+
+    def add(name: str) -> None:
+        @tool(registry=app.registry, name=name, toolset="trial", effect="read")
+        def anything() -> str:
+            """Anything."""
+            return ""
+
+    async def work() -> None:
+        add("first")
+        known = Sessions(app, toolsets=["trial"], defer=False)
+        for name, link in (("a", never), ("b", hears)):
+            request = _request(name, modern=False)
+            request.session.send_notification = link
+            await known.of(request)
+        watching = asyncio.ensure_future(known.watch())
+
+        add("second")
+        await heard.wait()
+
+        watching.cancel()
         await known.close_all()
 
     run(work)

@@ -15,6 +15,7 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 from tests.mcp.server.peers import (
     ERAS,
     SERVE,
@@ -27,6 +28,7 @@ from tests.mcp.server.peers import (
 )
 
 from hermes.interfaces.cli import main
+from hermes.mcp.server import stdio
 from mcp import Client, StdioServerParameters
 
 NOISY = '''
@@ -349,9 +351,15 @@ def test_a_client_that_reads_slowly_loses_nothing(talk: Line) -> None:
     ("words", "said"),
     [
         (["--toolsets", "flie", "--http", "127.0.0.1:0"], "flie"),
+        (["--toolsets", ""], "names no toolset"),
+        (["--toolsets", " , "], "names no toolset"),
+        (["--profile", "nobody's"], "nobody's"),
         (["--workspace", "/does/not/exist"], "can't be worked in"),
         (["--allow-remote"], "go with --http"),
         (["--http", "nowhere"], "is no HOST:PORT"),
+        (["--http", "127.0.0.1:" + "9" * 5_000], "is no HOST:PORT"),
+        (["--http", "a..b:80"], "is no host"),
+        (["--http", "x" * 300 + ":80"], "is no host"),
         (["--http", "0.0.0.0:0"], "other machines"),
         (["--http", ":0", "--token-file", "/does/not/exist"], "does not exist"),
     ],
@@ -366,3 +374,19 @@ def test_wrong_options_are_one_line_and_nothing_on_stdout(
     assert out == ""
     assert said in err.splitlines()[-1]
     assert "Traceback" not in err
+
+
+def test_what_is_cancelled_is_not_waited_for_at_the_end() -> None:
+    async def work() -> None:
+        open_ = stdio._Open()
+        open_.asked(JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/call"))
+        open_.asked(JSONRPCRequest(jsonrpc="2.0", id="b", method="tools/call"))
+        open_.answered(JSONRPCResponse(jsonrpc="2.0", id="b", result={}))
+        for number in (7, 1, 1):
+            params = {"requestId": number}
+            open_.asked(
+                JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params=params)
+            )
+        await open_.none()
+
+    run(work)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 import threading
@@ -13,10 +14,10 @@ lock = threading.Lock()
 listed = 0
 
 
-def raw(data: str) -> None:
+def raw(data: str | bytes) -> None:
     with lock:
-        sys.stdout.write(data + "\n")
-        sys.stdout.flush()
+        sys.stdout.buffer.write((data.encode() if isinstance(data, str) else data) + b"\n")
+        sys.stdout.buffer.flush()
 
 
 def send(**message: Any) -> None:
@@ -33,6 +34,9 @@ def tools() -> list[dict[str, Any]]:
         return [tool(f"t{number}") for number in range(3_000)]
     if HABIT == "fat":
         return [tool("echo"), tool("fat", description="x" * 5_000_000)]
+    if HABIT == "names alike":
+        twin = "a_b_" + hashlib.sha256(b"a b").hexdigest()[:8]
+        return [tool("echo"), tool("a b"), tool(twin)]
     if HABIT == "half a character":
         return [tool("echo"), tool("e\ud800"), tool("other", description="\udfff")]
     return [tool("echo")]
@@ -44,6 +48,18 @@ def call(ident: Any, params: dict[str, Any]) -> None:
     if HABIT == "half a character":
         answer = json.dumps({"content": [{"type": "text", "text": "a\ud800b"}]})
         return raw(f'{{"jsonrpc":"2.0","id":{json.dumps(ident)},"result":{answer}}}')
+    fine = json.dumps({"jsonrpc": "2.0", "id": ident, "result": FINE})
+    if HABIT == "other bytes":
+        return raw(fine.replace("fine", "f\xefne").encode("latin-1"))
+    if HABIT == "a mark in front":
+        return raw(b"\xef\xbb\xbf" + fine.encode())
+    if HABIT == "several at once":
+        return raw(f'[{{"jsonrpc":"2.0","method":"x"}}, 5, {fine}]')
+    if HABIT in ("no number", "a number without end"):
+        number = "NaN" if HABIT == "no number" else "9" * 5_000
+        return raw(fine.replace("[", f"[{number}, "))
+    if HABIT == "half an answer":
+        return raw(fine[:-5])
     if HABIT == "deep answer":
         return raw(
             f'{{"jsonrpc":"2.0","id":{json.dumps(ident)},"result":{{"structuredContent":{deep}}}}}'
@@ -93,12 +109,27 @@ def main() -> None:
                 asked.set()
         elif method == "initialize":
             about = {"name": "hostile", "version": "1"}
-            able = {"tools": {"listChanged": True}}
+            able: dict[str, Any] = {"tools": {"listChanged": True}}
+            if HABIT in ("long list", "empty pages", "never reads"):
+                able["resources"] = {}
+            if HABIT == "odd abilities":
+                able = {"tools": True, "resources": {"subscribe": "yes"}, "logging": 5}
             version = message["params"]["protocolVersion"]
+            if HABIT == "odd version":
+                version = "1999-12-31"
             said = {"protocolVersion": version, "capabilities": able, "serverInfo": about}
             send(id=ident, result=said)
+        elif method == "tools/list" and HABIT == "small pages":
+            start = int(message.get("params", {}).get("cursor") or 0)
+            page = [tool(f"t{number}") for number in range(start, start + 10)]
+            following = {"nextCursor": str(start + 10)} if start < 1_490 else {}
+            send(id=ident, result={"tools": page, **following})
         elif method == "tools/list":
             listed += 1
+            if HABIT == "silent when asked again" and listed == 2:
+                sys.stderr.write("not said\n")
+                sys.stderr.flush()
+                continue
             cursor = {"nextCursor": "again"} if HABIT == "pages without end" else {}
             send(id=ident, result={"tools": tools(), **cursor})
             if HABIT == "changes without end":
@@ -106,6 +137,16 @@ def main() -> None:
                 sys.stderr.flush()
                 for _ in range(20):
                     send(method="notifications/tools/list_changed")
+            if HABIT == "silent when asked again":
+                send(method="notifications/tools/list_changed")
+        elif method == "resources/list":
+            resources: list[Any] = [{"uri": f"r:{number}"} for number in range(300)]
+            odd = [{"uri": 5, "name": "a"}, "b", {"name": "c"}, {"uri": "odd::\n", "size": "x"}]
+            several = {"odd abilities": odd, "empty pages": []}.get(HABIT, resources)
+            cursor = {"nextCursor": f"{ident}"} if HABIT == "empty pages" else {}
+            send(id=ident, result={"resources": several, **cursor})
+        elif method == "resources/read" and HABIT == "never reads":
+            continue
         elif method == "tools/call":
             threading.Thread(target=call, args=(ident, message["params"]), daemon=True).start()
         elif ident is not None:

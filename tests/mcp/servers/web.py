@@ -40,6 +40,17 @@ class Web:
         self.login_server = ""
         self.metadata: dict[str, Any] = {}
         self.pending = 1
+        # What is answered to whoever asks for a token, and for a code; and who is said to have it.
+        self.odd_token: Any = None
+        self.device: dict[str, Any] = {}
+        self.login_servers: Any = None
+        self.token_status = 0
+        # Whether a refresh token is good once.
+        self.rotates = False
+        # Answers to those who say goodbye.
+        self.lets_go = threading.Event()
+        self.lets_go.set()
+        self.forgotten: dict[str, Any] | None = None
         self.sessions: set[str] = set()
         self.challenges: dict[str, str] = {}
         self._count = 0
@@ -94,6 +105,7 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:
 
         def do_DELETE(self) -> None:
             self._body()
+            web.lets_go.wait(60)
             self._send(200)
 
         def do_GET(self) -> None:
@@ -103,7 +115,11 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:
             if path.startswith("/.well-known/oauth-protected-resource"):
                 self._send(
                     200,
-                    {"resource": web.url, "authorization_servers": [web.login_server or web.base]},
+                    {
+                        "resource": web.url,
+                        "authorization_servers": web.login_servers
+                        or [web.login_server or web.base],
+                    },
                 )
             elif path.startswith("/.well-known/oauth-authorization-server"):
                 self._send(200, {
@@ -138,7 +154,7 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:
             web.bodies.append(form)
             if path == "/device":
                 self._send(200, {"device_code": "dev-1", "user_code": "ABCD-EFGH", "interval": 0.01,
-                                 "verification_uri": f"{web.base}/activate", "expires_in": 60})  # fmt: skip
+                                 "verification_uri": f"{web.base}/activate", "expires_in": 60, **web.device})  # fmt: skip
             elif path == "/token":
                 self._token(form)
             else:
@@ -146,7 +162,11 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:
 
         def _token(self, form: dict[str, str]) -> None:
             kind = form.get("grant_type", "")
-            if web.refuse_token:
+            if web.token_status:
+                self._send(web.token_status, {"error": "temporarily_unavailable"})
+            elif web.odd_token is not None:
+                self._send(200, web.odd_token)
+            elif web.refuse_token:
                 self._send(400, {"error": "invalid_grant"})
             elif kind == "authorization_code":
                 digest = hashlib.sha256(form["code_verifier"].encode()).digest()
@@ -155,6 +175,8 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:
                 self._send(200 if right else 400, web.token() if right else {"error": "invalid_grant"})  # fmt: skip
             elif kind == "refresh_token" and form["refresh_token"] in web.refreshes:
                 fresh = web.token()
+                if web.rotates:
+                    web.refreshes.discard(form["refresh_token"])
                 if web.refresh_without_token:
                     del fresh["refresh_token"]
                 self._send(200, fresh)
@@ -191,7 +213,8 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:
             elif method == "server/discover":
                 self._send(200, {"jsonrpc": "2.0", "id": ident, "error": {"code": -32601, "message": "?"}})  # fmt: skip
             elif self.headers.get("mcp-session-id") not in web.sessions:
-                self._send(404)
+                gone = web.forgotten and {"jsonrpc": "2.0", "id": ident, "error": web.forgotten}
+                self._send(404, gone)
             elif method == "tools/list":
                 self._send(200, _result(ident, {"tools": web.tools}))
             else:

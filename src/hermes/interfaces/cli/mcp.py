@@ -42,8 +42,9 @@ def arguments(parser: ArgumentParser) -> None:
     add.add_argument("--oauth", action="store_true", help="it wants a login (OAuth)")
     add.add_argument("--lazy", action="store_true", help="connect when one of its tools is called")
     add.add_argument("-y", "--yes", action="store_true", help="approve its tools without asking")
+    # Options are ours up to the command, and its own behind it.
     add.add_argument(
-        "words", nargs="...", metavar="COMMAND", help="a command with its arguments, or a URL"
+        "words", nargs="A...", metavar="COMMAND", help="a command with its arguments, or a URL"
     )
     add.set_defaults(run=changing.add)
     remove = _named(
@@ -188,7 +189,7 @@ def _test(app: CliApp, options: Namespace) -> int:
     servers, known = known_server(app, options.name)
     server = known.server
     facts: dict[str, Any] = {"name": server.name, "source": server.source}
-    trouble = server.problem
+    trouble = server.problem or ("" if server.enabled else "it is disabled in the settings")
     if not trouble and not server.remote:
         facts.update(_resolved(app, server))
         trouble = facts.pop("trouble", "")

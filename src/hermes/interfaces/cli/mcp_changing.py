@@ -24,8 +24,8 @@ def add(app: CliApp, options: Namespace) -> int:
     server = Server(options.name, definition, "config.yaml")
     if server.problem:
         raise UsageError(server.problem)
-    put_server(options.name, definition)
-    app.out(f"Added {options.name}")
+    before = put_server(options.name, definition)
+    app.out(f"{'Replaced' if before else 'Added'} {options.name}")
     if server.auth:
         app.note(f"log in with `hermes mcp login {options.name}`")
         return DONE
@@ -69,13 +69,17 @@ def _definition(options: Namespace) -> dict[str, Any]:
         raise UsageError("say how it is started, or where it is: hermes mcp add NAME COMMAND …")
     first, *rest = words
     definition: dict[str, Any] = {}
-    if first.startswith(("https://", "http://")):
+    if "://" in first:
         if rest:
             raise UsageError(f"a URL takes no arguments: {' '.join(rest)[:60]}")
+        if options.env:
+            raise UsageError("--env is for a program of this machine; a URL takes --header")
         definition["url"] = first
         definition |= {"headers": _pairs(options.header)} if options.header else {}
         definition |= {"auth": "oauth"} if options.oauth else {}
     else:
+        if options.header or options.oauth:
+            raise UsageError("--header and --oauth are for a URL; a program takes --env")
         definition["command"] = first
         definition |= {"args": rest} if rest else {}
         definition |= {"env": _pairs(options.env)} if options.env else {}

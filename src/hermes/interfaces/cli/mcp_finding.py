@@ -33,6 +33,8 @@ def known_server(app: CliApp, name: str) -> tuple[Servers, Known]:
 def connected(servers: Servers, known: Known) -> None:
     """Have a server connected, or say why it can't be."""
     name = known.server.name
+    if known.state == "disabled":
+        raise HermesError(f"{name} is disabled", hint="hermes config edit")
     missing = servers.wait(known.server.connect_seconds + 1, [name])
     if missing:
         raise HermesError(missing[0], hint=f"hermes mcp test {name}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
 from hermes.core.requirements import require
+from hermes.interfaces.cli.agent_options import take_profile
 from hermes.interfaces.cli.approval import can_ask
 from hermes.interfaces.cli.commands import DONE, UsageError
 
@@ -51,10 +52,10 @@ def run(app: CliApp, options: Namespace) -> int:
     """Serve until the client goes away, or a signal ends it."""
     if options.http is None and (options.token_file or options.allow_remote or options.allow_host):
         raise UsageError("--token-file, --allow-remote and --allow-host go with --http")
+    toolsets = _toolsets(options.toolsets)
     require("mcp", extra="mcp")
     _enter(app, options.workspace)
-    app.profile = options.profile
-    toolsets = options.toolsets.split(",") if options.toolsets else None
+    take_profile(app, options)
     if options.http is None:
         from hermes.mcp.server.stdio import serve_stdio
 
@@ -64,6 +65,16 @@ def run(app: CliApp, options: Namespace) -> int:
     else:
         _http(app, options, toolsets)
     return DONE
+
+
+def _toolsets(said: str | None) -> list[str] | None:
+    """The toolsets that were asked for; none at all is a mistake, and never means all."""
+    if said is None:
+        return None
+    names = [name.strip() for name in said.split(",") if name.strip()]
+    if not names:
+        raise UsageError("--toolsets names no toolset")
+    return names
 
 
 def _http(app: CliApp, options: Namespace, toolsets: list[str] | None) -> None:

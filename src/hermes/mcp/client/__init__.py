@@ -6,9 +6,11 @@
     reaching    its resources and prompts, as tools
     listing     what a server said last, remembered on disk
     pins        what a person approved, by hash; what changed since
-    link        one connection: states, tries, calls; `asking` what the server has
+    link        one connection: states, tries, calls; `asking` what the server has, `paging` to
+                the last page
     greeting    which protocol it speaks, found out quickly
-    wire        messages mended on their way to the SDK
+    staying     what wakes a connection: changes at the server, and its end
+    wire        messages mended on their way to the SDK; `mending` says how
     stdio       a server that is a program; `spawning` starts it, `lines` reads what it says,
                 `direct` calls its tools
     http        a server on the network; `limits` what it may send, `auth` logs in

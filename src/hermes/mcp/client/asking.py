@@ -8,6 +8,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from hermes.core.jsontext import to_json
 from hermes.mcp.client.listing import MOST_TOOLS, TROUBLE, Listing, launch_digest
+from hermes.mcp.client.paging import pages
 
 if TYPE_CHECKING:
     from typing import Any
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from hermes.mcp.client.wire import Wire
     from mcp import Client
 
-_PAGES = 100
 # How many tools are looked at, to find those that are wanted; and how much they may say: one of
 # them, and all that are kept.
 _MOST_LISTED = 20_000
@@ -31,14 +31,11 @@ async def listing_of(client: Client, wire: Wire, server: Server) -> Listing:
     capabilities = client.server_capabilities
     tools: list[Any] = []
     wire.take_tools()
-    cursor: str | None = None
     known: set[str] = set()
-    for _ in range(_PAGES if capabilities.tools is not None else 0):
-        page = await client.list_tools(cursor=cursor)
+    async for page in pages(client.list_tools, _MOST_LISTED if capabilities.tools else 0):
         tools += wire.take_tools()
         known |= {tool.name for tool in page.tools}
-        cursor = page.next_cursor
-        if not cursor or len(tools) >= _MOST_LISTED:
+        if len(tools) >= _MOST_LISTED:
             break
     # What a tool promises of its results is looked at by us, and never a reason to lose one.
     client.session.validate_tool_result = _nothing_wrong  # type: ignore[method-assign]

@@ -15,11 +15,13 @@ if TYPE_CHECKING:
 SECTION = "mcp_servers"
 
 
-def put_server(name: str, definition: dict[str, Any]) -> None:
-    """Add a server, or define it anew."""
+def put_server(name: str, definition: dict[str, Any]) -> bool:
+    """Add a server, or define it anew; whether it was there."""
     values = Config.load().values
-    wanted = {**values, SECTION: {**_section(values), name: definition}}
+    section = _section(values)
+    wanted = {**values, SECTION: {**section, name: definition}}
     _write(wanted, [SECTION, name], definition)
+    return name in section
 
 
 def drop_server(name: str) -> bool:

@@ -42,7 +42,7 @@ async def http_streams(server: Server) -> AsyncIterator[TransportStreams]:
             headers={**limits.HEADERS, **headers},
             timeout=times,
             auth=auth,
-            event_hooks={"response": [limits.limit]},
+            event_hooks={"request": [limits.hasten], "response": [limits.limit]},
         ) as client,
         streamable_http_client(
             url, http_client=client, max_sse_event_size=limits.MOST_BYTES

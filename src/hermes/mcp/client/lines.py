@@ -17,25 +17,34 @@ _decoded = msgspec.json.Decoder().decode
 # The id of an answer, at either end of a line that can't be read as a whole.
 _ID = re.compile(rb'"id"\s*:\s*("[A-Za-z0-9_-]{1,60}"|\d{1,18})')
 _END = 300
+# How an answer begins, and nothing that a program prints by the way.
+_ANSWER = re.compile(rb'\s*\{\s*"(?:jsonrpc|id|result|error)"\s*:')
+_DEEP = "values are inside of each other too often in it"
 
 
 def read(line: bytes) -> Any:
     """The value in a line; raises `ValueError` where there is none.
 
-    An answer that can't be read becomes an error with its id: whoever waits for it is told.
+    What programs write all the same is read: a mark of the encoding in front, bytes of another
+    encoding, half a character, NaN. An answer that can't be read becomes an error with its id:
+    whoever waits for it is told.
     """
     try:
         return _decoded(line)
     except RecursionError:
-        return _unreadable(line, "values are inside of each other too often in it")
+        return _unreadable(line, _DEEP)
     except ValueError:
-        if b"\\u" not in line:
-            raise
-    # Half a character, as some programs write: no reason to lose the rest.
+        text = line.decode("utf-8-sig", "replace")
     try:
-        return whole_value(json.loads(line))
+        # What is no number in JSON is kept as the word it was written as.
+        return whole_value(json.loads(text, parse_constant=str))
     except RecursionError:
-        return _unreadable(line, "values are inside of each other too often in it")
+        return _unreadable(line, _DEEP)
+    except ValueError as error:
+        if not _ANSWER.match(line):
+            raise
+        broken = isinstance(error, json.JSONDecodeError)
+        return _unreadable(line, str(error)[:200] if broken else "a number in it is too long")
 
 
 def _unreadable(line: bytes, why: str) -> dict[str, Any]:

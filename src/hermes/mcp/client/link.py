@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import anyio
 import httpx2
 import mcp_types as types
+from mcp_types import REQUEST_TIMEOUT
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
@@ -32,9 +33,11 @@ from hermes.core.errors import ConfigError, HermesError, ToolError
 from hermes.mcp.client.asking import listing_of
 from hermes.mcp.client.bridging import Bridging
 from hermes.mcp.client.greeting import GreetingClient
+from hermes.mcp.client.mending import mend_result
 from hermes.mcp.client.pace import Pace
 from hermes.mcp.client.packages import check_package
 from hermes.mcp.client.spawning import launch_of
+from hermes.mcp.client.staying import SETTLE_SECONDS, Staying
 from hermes.mcp.client.stdio import pipes
 from hermes.mcp.client.trouble import (
     NeedsLoginError,
@@ -43,7 +46,7 @@ from hermes.mcp.client.trouble import (
     innermost,
     is_lost,
 )
-from hermes.mcp.client.wire import Reading, Wire, Writing, mend_result
+from hermes.mcp.client.wire import Reading, Wire, Writing
 from hermes.mcp.texts import plain
 from mcp import Client, MCPError
 
@@ -63,9 +66,6 @@ PAUSE_SECONDS = 0.5
 STEADY_SECONDS = 10.0
 # A server that was just given up on is not tried again for every call.
 REST_SECONDS = 5.0
-_SETTLE_SECONDS = 0.05
-# The longest pause before a server is asked again whose tools never stop changing.
-_STORM_SECONDS = 30.0
 # How often a call may say how far it is: at once, and in a second; and with how many characters.
 _PROGRESS_PACE = (20, 20.0)
 _PROGRESS_TEXT = 300
@@ -119,8 +119,9 @@ class Link:
         self._wire = Wire()
         self._wanted = asyncio.Event()
         self._hurry = asyncio.Event()
-        self._stirred = asyncio.Event()
-        self._stale = self._dropped = False
+        self._staying = Staying(server, journal)
+        self._dropped = self._stopped = False
+        self._why = ""
         self._waiting: list[asyncio.Future[None]] = []
         # Tools that want to know more before they answer.
         self._asking: set[str] = set()
@@ -132,11 +133,20 @@ class Link:
         self._wanted.set()
         self._hurry.set()
 
-    def drop(self) -> None:
+    def drop(self, why: str = "") -> None:
         """End this connection; the next one is made at once."""
-        self._dropped = True
-        self._stirred.set()
+        self._dropped, self._why = True, why
+        self._staying.end()
         self.want()
+
+    def stop(self) -> None:
+        """End the connection, and make no other.
+
+        Whoever cancels `run` says so here as well: in the middle of connecting, what others wrote
+        may take a cancellation for its own and go on.
+        """
+        self._stopped = True
+        self._staying.end()
 
     def give_up(self, reason: str) -> None:
         """Say to everybody that nothing will come of this server any more."""
@@ -145,13 +155,15 @@ class Link:
         self._answer_waiting()
 
     async def run(self) -> None:
-        """Keep the server connected while it is wanted, until cancelled."""
+        """Keep the server connected while it is wanted, until stopped."""
         while True:
             await self._wanted.wait()
             self._hurry.clear()
             begun = time.monotonic()
             connects = self.connects
             reason, final = await self._once()
+            if self._stopped:
+                return
             tried_in_vain = connects == self.connects
             self.lost = reason
             if self._dropped or time.monotonic() - begun > STEADY_SECONDS:
@@ -191,7 +203,9 @@ class Link:
                     self._open(client)
                     self._take(listing)
                     try:
-                        await self._serve(client)
+                        await self._staying.stay(
+                            client, self._wire, self._take, listen=not self._legacy
+                        )
                     finally:
                         self._client, self.state = None, "ending"
         except TimeoutError:
@@ -214,16 +228,18 @@ class Link:
             if not connected and self._pipes is not None and self._pipes.lost:
                 # It may have died of how it was asked which protocol it speaks.
                 self._legacy = not self._legacy
-        return self._ended() or "the connection was ended", ""
+        return self._ended() or self._why or "the connection was ended", ""
 
     def _forget(self) -> None:
         """Let go of the connection before."""
         self._wire, self._pipes, self._dropped = Wire(), None, False
-        self._stirred.clear()
+        self._why = ""
+        if not self._stopped:
+            self._staying.begin()
 
     def _ended(self) -> str:
-        """How the program ended, with its last words."""
-        if self._pipes is None or not (how := self._pipes.program.how()):
+        """How the program ended, with its last words; nothing where it was we who ended it."""
+        if self._pipes is None or not self._pipes.left or not (how := self._pipes.program.how()):
             return ""
         last = self.journal.last(1) if not self._pipes.program.failure else []
         return f"it {how}" + (f": {last[0]}" if last else "")
@@ -274,67 +290,13 @@ class Link:
                 yield Reading(read, self._wire), Writing(write, self._wire)
             return
         launch = launch_of(self.server, self._project)
-        async with pipes(launch, self.server.name, self.journal, self._stirred.set) as found:
+        async with pipes(launch, self.server.name, self.journal, self._staying.end) as found:
             self._pipes = found
             yield Reading(found, self._wire), Writing(found, self._wire)
 
-    async def _serve(self, client: Client) -> None:
-        """Stay until the connection is lost or dropped, taking in what changes meanwhile."""
-        listening = None
-        pause, asked = _SETTLE_SECONDS, 0.0
-        if not self._legacy:
-            listening = asyncio.ensure_future(self._listen(client))
-        try:
-            while True:
-                await self._stirred.wait()
-                self._stirred.clear()
-                if self._dropped or (self._pipes is not None and self._pipes.lost):
-                    return
-                if self._stale:
-                    # Servers announce one change several times, and some never stop.
-                    often = time.monotonic() - asked < 2 * pause + 1
-                    pause = min(2 * pause, _STORM_SECONDS) if often else _SETTLE_SECONDS
-                    await self._settled(pause)
-                    asked = time.monotonic()
-                    if self._dropped or (self._pipes is not None and self._pipes.lost):
-                        return
-                    self._stale = False
-                    try:
-                        self._take(await listing_of(client, self._wire, self.server))
-                    except (MCPError, ValidationError) as error:
-                        self.journal.note(f"its tools can't be listed: {connect_trouble(error)}")
-        finally:
-            if listening is not None:
-                listening.cancel()
-
-    async def _settled(self, seconds: float) -> None:
-        """Let that much time pass; less, where the connection is lost meanwhile."""
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            await asyncio.sleep(min(left, 0.25))
-            if self._dropped or (self._pipes is not None and self._pipes.lost):
-                return
-
-    async def _listen(self, client: Client) -> None:
-        """Hear of changes, from servers that tell only who listens."""
-        capabilities = client.server_capabilities
-        tools = bool(capabilities.tools and capabilities.tools.list_changed)
-        if not tools:
-            return
-        try:
-            async with client.listen(tools_list_changed=True) as changes:
-                async for _ in changes:
-                    self._note_change()
-        except (MCPError, RuntimeError, OSError) as error:
-            self.journal.note(f"changes are not heard of any more: {connect_trouble(error)}")
-
     async def _heard(self, message: Any) -> None:
         if isinstance(message, types.ToolListChangedNotification):
-            self._note_change()
-
-    def _note_change(self) -> None:
-        self._stale = True
-        self._stirred.set()
+            self._staying.changed()
 
     def _take(self, listing: Listing) -> None:
         self.listing = listing
@@ -404,18 +366,30 @@ class Link:
             whole: dict[str, Any] = said.model_dump(by_alias=True, mode="json", exclude_none=True)
             return whole
 
-        result: dict[str, Any] = await self.use(call, tool, behalf)
+        result: dict[str, Any] = await self.use(call, tool, behalf, limited=True)
         return result
 
     async def use(
-        self, work: Callable[[Client], Awaitable[Any]], what: str, behalf: Behalf | None
+        self,
+        work: Callable[[Client], Awaitable[Any]],
+        what: str,
+        behalf: Behalf | None,
+        *,
+        limited: bool = False,
     ) -> Any:
-        """Do something with the client for somebody; trouble comes as a `ToolError`."""
+        """Do something with the client for somebody; trouble comes as a `ToolError`.
+
+        Args:
+            limited: The work knows itself how long it may take.
+        """
         client = await self.ready()
         begun = time.monotonic()
         with self._bridging.on_behalf_of(behalf):
             try:
-                answer = await work(client)
+                async with asyncio.timeout(None if limited else self.server.call_seconds):
+                    answer = await work(client)
+            except TimeoutError:
+                failure: BaseException = MCPError(REQUEST_TIMEOUT, "no answer in time")
             except (*_TROUBLE, BaseExceptionGroup) as error:
                 failure = error
             else:
@@ -424,8 +398,10 @@ class Link:
                 return answer
         seconds = time.monotonic() - begun
         if is_lost(failure, self.server):
+            if self.server.remote and self._client is client:
+                # Nobody else would notice.
+                self.drop(connect_trouble(failure))
             # Why it was lost is known in a moment.
-            self._stirred.set()
             await self._parted(client)
         raise call_trouble(failure, self, what, seconds)
 
@@ -434,8 +410,9 @@ class Link:
         for _ in range(60):
             if self._client is not client and self.state != "ending":
                 return
-            await asyncio.sleep(_SETTLE_SECONDS)
-        self.drop()
+            await asyncio.sleep(SETTLE_SECONDS)
+        if self._client is client:
+            self.drop()
 
 
 def _sentence(error: HermesError) -> str:

@@ -84,6 +84,7 @@ def offering(
     """
     found = Offering()
     seen: set[str] = set()
+    names: set[str] = set()
     moved = pin is not None and not pin.launched_as(server)
     if listing.beyond:
         found.quarantined[f"({listing.beyond} more)"] = (
@@ -111,7 +112,11 @@ def offering(
                 if schema.notes:
                     found.notes[key] = schema.notes
                 call = invoke(key, tool.get("outputSchema"))
-                found.entries[shown] = _entry(server, key, tool, schema.schema, reason, call)
+                entry = _entry(server, key, tool, schema.schema, reason, call)
+                if entry.name in names:
+                    raise HermesError(f"another tool of the server is called {entry.name} here")
+                names.add(entry.name)
+                found.entries[shown] = entry
             except HermesError as error:
                 found.quarantined[shown] = str(error)
     return found

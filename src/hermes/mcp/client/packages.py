@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.errors import ConfigError
@@ -141,8 +142,12 @@ async def _asked(package: Package, url: str) -> list[str]:
             found = answer.json()
     except httpx2.HTTPError as error:
         raise OSError(str(error)) from error
-    reports = found.get("vulns", []) if isinstance(found, dict) else []
-    return [str(one.get("id")) for one in reports if str(one.get("id", "")).startswith("MAL-")]
+    reports = found.get("vulns") if isinstance(found, dict) else None
+    if not isinstance(found, dict) or not isinstance(reports, list | None):
+        # Somebody else answers in its place: that is no word on the package.
+        raise ValueError("what was answered is no report")
+    named = [str(one.get("id", "")) for one in reports or () if isinstance(one, dict)]
+    return [name for name in named if name.startswith("MAL-")]
 
 
 def _place() -> str:
@@ -170,4 +175,6 @@ def _remembered(package: Package) -> list[str] | None:
 
 def _remember(package: Package, reports: list[str]) -> None:
     known = {**_load(), "/".join(package): [time.time(), reports]}
-    write_private(_place(), to_json(known).encode())
+    with suppress(OSError):
+        # A full disk must not keep a server from being started; it is asked again then.
+        write_private(_place(), to_json(known).encode())

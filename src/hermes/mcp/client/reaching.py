@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hermes.core.entry import ToolEntry
+from hermes.core.result import ToolResult
 from hermes.mcp.client.offering import aliases_of
 from hermes.mcp.naming import tool_name, toolset_name
 
@@ -85,17 +86,13 @@ def _resources(servers: Servers, server: Server) -> Invoke:
         parts = [resource_of(one.model_dump(by_alias=True, mode="json")) for one in found.contents]
         return parts[0] if len(parts) == 1 else parts
 
-    async def everything(client: Any) -> dict[str, Any]:
-        plain = await _pages(client.list_resources, "resources")
-        templates = await _pages(client.list_resource_templates, "resource_templates")
-        return {
-            "resources": [_named(one, "uri") for one in plain],
-            **(
-                {"templates": [_named(one, "uriTemplate") for one in templates]}
-                if templates
-                else {}
-            ),
-        }
+    async def everything(client: Any) -> ToolResult:
+        plain, cut = await _listed(client.list_resources, "resources")
+        templates, more = await _listed(client.list_resource_templates, "resource_templates")
+        found = {"resources": [_named(one, "uri") for one in plain]}
+        if templates:
+            found["templates"] = [_named(one, "uriTemplate") for one in templates]
+        return ToolResult(found, notes=[*cut, *more])
 
     async def invoke(arguments: dict[str, Any], context: ToolContext) -> Any:
         uri = arguments.get("uri")
@@ -122,14 +119,16 @@ def _prompts(servers: Servers, server: Server) -> Invoke:
             for one in found.messages
         ]
 
-    async def everything(client: Any) -> Any:
-        return [
+    async def everything(client: Any) -> ToolResult:
+        plain, cut = await _listed(client.list_prompts, "prompts")
+        found = [
             {
                 **_named(one, "name"),
                 "arguments": [argument.name for argument in one.arguments or ()],
             }
-            for one in await _pages(client.list_prompts, "prompts")
+            for one in plain
         ]
+        return ToolResult(found, notes=cut)
 
     async def invoke(arguments: dict[str, Any], context: ToolContext) -> Any:
         name = arguments.get("name")
@@ -154,26 +153,24 @@ async def _through(
     return await servers.through(name, lambda link: link.use(work, what, behalf))
 
 
-async def _pages(ask: Any, what: str) -> list[Any]:
-    """Every item of a paged list, up to a limit."""
+async def _listed(ask: Any, what: str) -> tuple[list[Any], list[str]]:
+    """The items of a paged list, up to a limit; and a remark where there are more."""
     from mcp_types import METHOD_NOT_FOUND
 
+    from hermes.mcp.client.paging import pages
     from mcp import MCPError
 
     found: list[Any] = []
-    cursor = None
-    while len(found) < _MOST:
-        try:
-            page = await ask(cursor=cursor)
-        except MCPError as error:
-            if error.error.code == METHOD_NOT_FOUND:
-                break
+    try:
+        async for page in pages(ask, _MOST + 1):
+            found += getattr(page, what)
+            if len(found) > _MOST:
+                kind = what.replace("_", " ")
+                return found[:_MOST], [f"only the first {_MOST} {kind} are shown; there are more"]
+    except MCPError as error:
+        if error.error.code != METHOD_NOT_FOUND:
             raise
-        found += getattr(page, what)
-        cursor = page.next_cursor
-        if not cursor:
-            break
-    return found[:_MOST]
+    return found, []
 
 
 def _named(one: Any, key: str) -> dict[str, Any]:

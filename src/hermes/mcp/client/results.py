@@ -18,7 +18,7 @@ _ENDINGS = {
 
 
 def result_of(answer: dict[str, Any], schema: Any) -> ToolResult:
-    """The answer of a tool, as the protocol writes it, mended (`wire.mend_result`).
+    """The answer of a tool, as the protocol writes it, mended (`mending.mend_result`).
 
     An error keeps all that came with it. What its own schema does not allow is delivered with a
     remark.
@@ -95,5 +95,9 @@ def _saved(data: str, kind: str) -> dict[str, Any]:
         return {"mimeType": kind, "trouble": "its data could not be read"}
     name = hashlib.sha256(content).hexdigest()[:24] + _ENDINGS.get(kind, ".bin")
     path = home_path("cache", "mcp", "files", name)
-    write_private(path, content)
+    try:
+        write_private(path, content)
+    except OSError as error:
+        # What came beside it is not lost with it.
+        return {"mimeType": kind, "bytes": len(content), "trouble": f"not kept: {error.strerror}"}
     return {"mimeType": kind, "bytes": len(content), "path": path}

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
 def links(servers: Servers) -> list[Link]:
     """A connection for each server that can be used; raises when the SDK is not installed."""
     require("mcp", extra="mcp")
+    import logging
+
     from hermes.mcp.client.link import Link
+
+    for name in ("mcp", "client"):
+        # What the SDK has to say of a server's mistakes would be printed into whatever is on the
+        # screen; it is told with the call, or in the server's log.
+        if not logging.getLogger(name).handlers:
+            logging.getLogger(name).addHandler(logging.NullHandler())
 
     made = []
     for known in servers.known.values():

@@ -257,6 +257,9 @@ class Servers:
 
         assert self._loop is not None
         try:
+            if self._closed:
+                # The loop may still be there, and nobody in it to go on with new work.
+                raise RuntimeError
             return asyncio.run_coroutine_threadsafe(work, self._loop)
         except RuntimeError:
             work.close()
@@ -333,7 +336,8 @@ class Servers:
                 except TimeoutError:
                     self.refresh()
         finally:
-            for task in tasks:
+            for link, task in zip(made, tasks, strict=True):
+                link.stop()
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             with self._changed:

@@ -35,6 +35,8 @@ WAIT_SECONDS = 15.0
 OSV_URL = "https://api.osv.dev/v1/query"
 
 _TEXTS = ("command", "cwd", "url")
+# How long a project's file may be.
+_MOST_BYTES = 1_000_000
 _KNOWN = frozenset(
     ("command", "args", "env", "cwd", "url", "headers", "auth", "enabled", "disabled", "lazy",
      "timeout", "connect_timeout", "include", "exclude", "sampling", "type", "transport")
@@ -199,21 +201,40 @@ def _project_servers(project: str) -> Iterator[Server]:
     from hermes.runtime.trust import TrustStore
 
     try:
-        with open(place, encoding="utf-8") as file:
-            values = json.load(file)
-        said = values.get("mcpServers", values.get("mcp_servers", {}))
-        pairs = dict(said).items()
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        values = json.loads(_project_text(place))
+        said = values if isinstance(values, dict) else None
+        if said is not None:
+            said = said.get("mcpServers") or said.get("mcp_servers") or {}
+        if not isinstance(said, dict):
+            raise ValueError("it does not hold servers by name")
+    except (OSError, ValueError, RecursionError) as error:
         broken = Server(PROJECT_FILE.strip("."), {}, place)
         broken.problem = f"{place} can't be read: {error}"
         yield broken
         return
     trusted = TrustStore().trusts(place)
-    for name, one in pairs:
+    for name, one in said.items():
         server = Server(str(name), one, place)
         if not trusted and not server.problem:
             server.problem = f"nobody trusts it yet: hermes trust {PROJECT_FILE}"
         yield server
+
+
+def _project_text(place: str) -> str:
+    """What a project's file says. The project is a stranger's: it may be anything but a file."""
+    import stat
+
+    handle = os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise ValueError("it is no file")
+        with open(handle, "rb", closefd=False) as file:
+            said = file.read(_MOST_BYTES + 1)
+    finally:
+        os.close(handle)
+    if len(said) > _MOST_BYTES:
+        raise ValueError(f"it has more than {_MOST_BYTES} bytes")
+    return said.decode("utf-8-sig")
 
 
 def _text(said: dict[str, Any], name: str) -> str:

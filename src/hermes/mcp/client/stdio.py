@@ -61,6 +61,8 @@ class Pipes:
         self.direct = Direct(self)
         self._logged = Pace(200, 20)
         self.lost = False
+        # Whether it had gone by itself when it was to be ended.
+        self.left = False
         self._watch(program.output, self._take_output)
         self._watch(program.error, self._take_error)
         self._watch(program.status, self._take_status)
@@ -131,15 +133,24 @@ class Pipes:
             return
         try:
             said = read(line)
-            if isinstance(said, dict) and (self.direct.takes(said) or self._takes_log(said)):
-                return
-            message = SessionMessage(_message(said, by_name=False))
         except ValueError:
-            # Programs print to stdout what they should not; it is no reason to stop.
-            self._journal.feed(b"(on stdout) " + line[:300] + b"\n")
-            return
-        self._came.append(message)
+            said = None
+        # Several at once, as one of the older protocols has it, are as good as one by one.
+        for one in said if isinstance(said, list) else (said,):
+            if not self._takes(one):
+                # Programs print to stdout what they should not; it is no reason to stop.
+                self._journal.feed(b"(on stdout) " + line[:300] + b"\n")
+
+    def _takes(self, said: Any) -> bool:
+        """Take in a message; whether it is one."""
+        if isinstance(said, dict) and (self.direct.takes(said) or self._takes_log(said)):
+            return True
+        try:
+            self._came.append(SessionMessage(_message(said, by_name=False)))
+        except ValueError:
+            return False
         self._wake()
+        return True
 
     def _takes_log(self, said: dict[str, Any]) -> bool:
         """Keep what the server logs; one that never stops is not read to the end."""
@@ -239,6 +250,9 @@ class Pipes:
         if self.program.input >= 0:
             self._loop.remove_writer(self.program.input)
             self.program.close_input()
+        if self._sent is not None:
+            # Whoever waits to write waits in vain.
+            self._sent.set()
         self._lose()
 
     # -- the end ------------------------------------------------------------------------------
@@ -259,6 +273,7 @@ class Pipes:
 
     async def finish(self) -> None:
         """End the server and wait until nothing of it is left."""
+        self.left = self.lost
         self._stop_writing()
         try:
             # What its first process left behind has nobody to listen to any more.

@@ -45,7 +45,9 @@ def call_trouble(error: BaseException, link: Link, what: str, seconds: float) ->
         return ToolError(str(first), hint=first.hint)
     last = link.journal.last()
     words = f"; its last words: {' | '.join(last)}" if last else ""
-    if isinstance(first, MCPError) and first.error.code == REQUEST_TIMEOUT:
+    # Servers use the same number for something else.
+    late = seconds >= 0.9 * link.server.call_seconds
+    if isinstance(first, MCPError) and first.error.code == REQUEST_TIMEOUT and late:
         return StoppedLateError(
             f"gave no answer within {link.server.call_seconds:g} s: the server {server} was told "
             f"to stop {what}, and can be used on{words}",

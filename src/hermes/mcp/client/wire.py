@@ -7,10 +7,18 @@ tool, and the SDK is shown only what it is sure to take.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
+
+from hermes.mcp.client.mending import (
+    LISTS,
+    mend_abilities,
+    mend_cursor,
+    mend_greeting,
+    mend_list,
+    mend_result,
+)
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -19,15 +27,7 @@ if TYPE_CHECKING:
     from mcp.client._transport import ReadStream, WriteStream
     from mcp.shared.message import SessionMessage
 
-_MENDED = ("initialize", "tools/list", "tools/call")
-# What a block of each type can't be without.
-_BLOCKS = {
-    "text": ("text",),
-    "image": ("data", "mimeType"),
-    "audio": ("data", "mimeType"),
-    "resource": (),
-    "resource_link": ("uri", "name"),
-}
+_MENDED = ("initialize", "server/discover", "tools/list", "tools/call", *LISTS)
 
 
 class Wire:
@@ -49,7 +49,8 @@ class Wire:
         if isinstance(message, types.JSONRPCRequest) and message.method in _MENDED:
             self._asked[str(message.id)] = message.method
             said = (message.params or {}).get("_meta")
-            if isinstance(said, dict):
+            # Asked for the newer protocol, a server may turn out to speak the older one.
+            if isinstance(said, dict) and message.method != "server/discover":
                 self.meta = {key: value for key, value in said.items() if key != "progressToken"}
 
     def came(self, message: Any) -> None:
@@ -63,8 +64,12 @@ class Wire:
             self._keep_tools(message.result)
         elif method == "tools/call":
             mend_result(message.result)
+        elif method in LISTS:
+            mend_list(message.result, *LISTS[method])
+        elif method == "initialize":
+            mend_greeting(message.result)
         else:
-            _mend_greeting(message.result)
+            mend_abilities(message.result)
 
     def _keep_tools(self, result: dict[str, Any]) -> None:
         tools = result.get("tools")
@@ -78,8 +83,7 @@ class Wire:
                 whole = isinstance(schema, dict) and schema.get("type") == "object"
                 shown[name] = {"name": name, "inputSchema": schema if whole else {"type": "object"}}
         result["tools"] = list(shown.values())
-        if not isinstance(result.get("nextCursor"), str):
-            result.pop("nextCursor", None)
+        mend_cursor(result)
 
 
 class Reading:
@@ -154,58 +158,3 @@ class Writing:
         trace: TracebackType | None,
     ) -> bool | None:
         return await self._stream.__aexit__(kind, error, trace)
-
-
-def mend_result(result: dict[str, Any]) -> None:
-    """Make a tool's answer one that the SDK takes, with everything in it that was in it."""
-    if result.get("resultType") not in (None, "complete"):
-        return
-    content = result.get("content")
-    if not isinstance(content, list):
-        content = [] if content is None else [content]
-    result["content"] = [_block(block) for block in content]
-    if "structuredContent" in result and not isinstance(result["structuredContent"], dict):
-        value = result.pop("structuredContent")
-        if value is not None:
-            result["structuredContent"] = {"result": value}
-    if not isinstance(result.get("isError", False), bool):
-        result["isError"] = bool(result["isError"])
-    if "_meta" in result and not isinstance(result["_meta"], dict):
-        del result["_meta"]
-
-
-def _block(block: Any) -> dict[str, Any]:
-    kind = block.get("type") if isinstance(block, dict) else None
-    needed = _BLOCKS.get(kind) if isinstance(kind, str) else None
-    if needed is not None and all(isinstance(block.get(name), str) for name in needed):
-        if kind == "resource" and not _is_resource(block.get("resource")):
-            return _as_text(block)
-        # Remarks on a block that are odd are not worth losing it.
-        return {name: block[name] for name in ("type", *needed, "resource") if name in block}
-    return _as_text(block)
-
-
-def _is_resource(resource: Any) -> bool:
-    return (
-        isinstance(resource, dict)
-        and isinstance(resource.get("uri"), str)
-        and any(isinstance(resource.get(name), str) for name in ("text", "blob"))
-    )
-
-
-def _as_text(block: Any) -> dict[str, Any]:
-    text = block if isinstance(block, str) else json.dumps(block, ensure_ascii=False, default=str)
-    return {"type": "text", "text": text}
-
-
-def _mend_greeting(result: dict[str, Any]) -> None:
-    if not isinstance(result.get("capabilities"), dict):
-        result["capabilities"] = {}
-    info = result.get("serverInfo")
-    info = info if isinstance(info, dict) else {}
-    result["serverInfo"] = {
-        name: info[name] if isinstance(info.get(name), str) else "unknown"
-        for name in ("name", "version")
-    }
-    if not isinstance(result.get("instructions", ""), str):
-        del result["instructions"]

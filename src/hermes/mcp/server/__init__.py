@@ -18,7 +18,9 @@ Each request of a client goes the way of every call: `Runtime.call`, with `front
     stdio       a client at the other end of our stdin and stdout
     framing     messages as lines of bytes
     http        clients over HTTP: who may come in, and the server that listens
+    connection  one connection, which does not wait for ever for what is asked
     guard       what every HTTP request has to pass first; `heads` whose number it has
+    attending   the SDK's transport, and which of the older era's sessions make room
     token       the secret that HTTP clients have to know
 
 The SDK (`mcp`) is an extra and takes most of a second to import: only `door` and what it leads to

@@ -124,6 +124,12 @@ class Call:
             if forget is not None:
                 forget()
 
+    async def _told(self) -> None:
+        """Until the client is told of all that was reported so far."""
+        for each in (self._progress, self._logs):
+            if each is not None:
+                await each.told()
+
     def answer(self, responses: Mapping[str, Any] | None) -> None:
         """Go on with what the client brought; where it has no answer, it is asked again."""
         self._questions.answer(responses)
@@ -266,6 +272,8 @@ class Call:
         self._leave(begun=begun)
         try:
             async with asyncio.timeout(ASK_SECONDS):
+                # What was said before is heard before: the request may end with the question.
+                await self._told()
                 return await self._questions.put(self._ctx, request, name)
         except (TimeoutError, MCPError, ValidationError, anyio.ClosedResourceError):
             return None

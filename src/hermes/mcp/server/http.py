@@ -19,19 +19,18 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from hermes.core.errors import HermesError
 from hermes.mcp.server import sessions
+from hermes.mcp.server.attending import Attended
+from hermes.mcp.server.connection import Connection
 from hermes.mcp.server.door import Door
-from hermes.mcp.server.guard import BODY, MOST_BYTES, PATH, Guard, answer
-from hermes.mcp.server.heads import Numbers, WrongNumberError
+from hermes.mcp.server.guard import MOST_BYTES, PATH, Guard
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from hermes.mcp.server.guard import Message, Receive, Scope, Send
     from hermes.mcp.server.token import Token
     from hermes.runtime.app import App
 
-_MOST_SESSIONS = 256
 _MOST_REQUESTS = 512
 _END_SECONDS = 3
 
@@ -47,7 +46,7 @@ class Address(NamedTuple):
         """`HOST:PORT`, `[::1]:PORT`, `:PORT` or `PORT`; this machine where no host is named."""
         host, _, port = text.strip().rpartition(":")
         host = host.removeprefix("[").removesuffix("]")
-        if not port.isascii() or not port.isdigit() or int(port) > 65535:
+        if not port.isascii() or not port.isdigit() or len(port) > 5 or int(port) > 65535:
             raise HermesError(f"{text!r:.80} is no HOST:PORT", hint="Such as 127.0.0.1:8765.")
         return cls(host or "127.0.0.1", int(port))
 
@@ -95,8 +94,9 @@ def bound(address: Address, *, remote: bool) -> list[socket.socket]:
         found = socket.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-    except OSError as error:
-        raise HermesError(f"{address.host} is no host: {error.strerror}") from None
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "no name is spelled like that"
+        raise HermesError(f"{address.host[:80]} is no host: {why}") from None
     numbers = dict.fromkeys((family, place[0]) for family, _, _, _, place in found)
     if not remote and not all(_is_here(number) for _, number in numbers):
         raise HermesError(
@@ -153,10 +153,12 @@ async def application(door: Door, secret: str, hosts: Iterable[str]) -> AsyncIte
         door.server,
         session_idle_timeout=sessions.IDLE_SECONDS,
         max_request_body_size=MOST_BYTES,
-        max_sessions=_MOST_SESSIONS,
+        # Not met in practice: those that are away make room before.
+        max_sessions=2 * sessions.MOST,
     )
     async with manager.run():
-        yield Guard(_Attended(manager, door.sessions), secret, hosts=hosts)
+        attended = Attended(manager, door.sessions, most=sessions.MOST)
+        yield Guard(attended, secret, hosts=hosts)
 
 
 async def _serve(
@@ -170,6 +172,7 @@ async def _serve(
         server = _Listener(
             uvicorn.Config(
                 guard,
+                http=Connection,
                 log_config=None,
                 access_log=False,
                 lifespan="off",
@@ -201,38 +204,6 @@ def _on_signals(server: _Listener, guard: Guard) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
             loop.add_signal_handler(number, stop)
-
-
-class _Attended:
-    """The transport of the SDK, with an eye on who listens and who says goodbye."""
-
-    def __init__(self, manager: StreamableHTTPSessionManager, known: sessions.Sessions) -> None:
-        self._manager = manager
-        self._sessions = known
-        self._numbers = Numbers()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        named = [value for name, value in scope["headers"] if name == b"mcp-session-id"]
-        key = sessions.key_of_id(named[0].decode("latin-1")) if named else ""
-        if scope["method"] == "GET" and key:
-            with self._sessions.listening(key):
-                await self._manager.handle_request(scope, receive, send)
-            return
-        try:
-            with self._numbers.waiting(key, scope[BODY]) as answered:
-
-                async def told(message: Message) -> None:
-                    if message["type"] == "http.response.body" and not message.get("more_body"):
-                        # Before the client knows, for then it may ask again.
-                        answered()
-                    await send(message)
-
-                await self._manager.handle_request(scope, receive, told)
-        except WrongNumberError as error:
-            await answer(400, error.body, send)
-        if scope["method"] == "DELETE" and key:
-            await self._sessions.close(key)
 
 
 def _url(listener: socket.socket) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import deque
 from typing import TYPE_CHECKING, get_args
 
 import anyio
@@ -42,8 +43,10 @@ class Logs:
         self._ctx = ctx
         self._least = _LEVELS.index(level)
         self._loop = asyncio.get_running_loop()
-        # None is the end of them.
-        self._lines: asyncio.Queue[tuple[LoggingLevel, str] | None] = asyncio.Queue(_WAITING)
+        self._lines: deque[tuple[LoggingLevel, str]] = deque()
+        self._news = asyncio.Event()
+        # One at a time, in their order; and none is cut off on its way.
+        self._saying = asyncio.Lock()
         # Output comes in pieces, and a secret may stand in two of them.
         self._output = runtime.redactor.stream()
         self._unsubscribe = runtime.events.subscribe(self._heard)
@@ -53,15 +56,22 @@ class Logs:
         """Tell another request from now on: the one that the call goes on with."""
         self._ctx = ctx
 
+    async def told(self) -> None:
+        """Until the client is told of all that was said so far."""
+        # What was said just now is not noted yet.
+        await asyncio.sleep(0)
+        async with self._saying:
+            self._news.clear()
+            while self._lines:
+                await self._say(*self._lines.popleft())
+
     async def close(self) -> None:
         """Say what is still unsaid, and no more."""
         self._unsubscribe()
-        # What was reported just now is not noted yet.
-        await asyncio.sleep(0)
+        await self.told()
         self._note("debug", self._output.close(), whole_lines=True)
-        await self._lines.put(None)
-        # A line may be on its way just now: it is never cut off, only waited for.
-        await self._telling
+        await self.told()
+        self._telling.cancel()
 
     def _heard(self, event: Event) -> None:
         """In the thread of whoever reports."""
@@ -78,14 +88,13 @@ class Logs:
     def _note(self, level: LoggingLevel, said: str, *, whole_lines: bool = False) -> None:
         if level == "debug" and not whole_lines:
             said = self._output.feed(said)
-        if not said:
-            return
-        with contextlib.suppress(asyncio.QueueFull):
-            self._lines.put_nowait((level, whole(said[:_LINE])))
+        if said and len(self._lines) < _WAITING:
+            self._lines.append((level, whole(said[:_LINE])))
+            self._news.set()
 
     async def _tell(self) -> None:
-        while (line := await self._lines.get()) is not None:
-            await self._say(*line)
+        while await self._news.wait():
+            await self.told()
 
     async def _say(self, level: LoggingLevel, said: str) -> None:
         ctx = self._ctx

@@ -8,6 +8,7 @@ clients give up on requests that they hear nothing of.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,8 @@ class Progress:
         self._loop = asyncio.get_running_loop()
         self._begun = time.monotonic()
         self._news = asyncio.Event()
+        # One at a time, in their order; and none is cut off on its way.
+        self._saying = asyncio.Lock()
         self._message = ""
         self._fraction: float | None = None
         # Steps of unknown size first; then the part of the rest that is done. It only ever grows.
@@ -47,14 +50,19 @@ class Progress:
         """Tell another request from now on: the one that the call goes on with."""
         self._session = session
 
+    async def told(self) -> None:
+        """Until the client is told of all that was reported so far."""
+        # What was reported just now is not noted yet.
+        await asyncio.sleep(0)
+        async with self._saying:
+            if self._news.is_set():
+                await self._say()
+
     async def close(self) -> None:
         """Say what is still unsaid, and no more."""
         self._unsubscribe()
-        # What was reported just now is not noted yet.
-        await asyncio.sleep(0)
+        await self.told()
         self._telling.cancel()
-        if self._news.is_set():
-            await self._say()
 
     def _heard(self, event: Event) -> None:
         """In the thread of whoever reports."""
@@ -83,21 +91,15 @@ class Progress:
             try:
                 await asyncio.wait_for(self._news.wait(), _SILENT_SECONDS)
             except TimeoutError:
-                self._message = f"running for {time.monotonic() - self._begun:.0f} s"
-            await self._say()
+                self._note(f"running for {time.monotonic() - self._begun:.0f} s", None)
+            await self.told()
             await asyncio.sleep(_APART_SECONDS)
 
     async def _say(self) -> None:
         self._news.clear()
         progress, total = self._grown()
-        try:
+        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self._session.report_progress(progress, total, self._message or None)
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            return
-        except asyncio.CancelledError:
-            # Cut off on its way: it is still to be said.
-            self._news.set()
-            raise
 
     def _grown(self) -> tuple[float, float | None]:
         """The next value, past the last one, and the whole where it is known."""

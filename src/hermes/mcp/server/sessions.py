@@ -24,6 +24,7 @@ from mcp_types import INTERNAL_ERROR
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from hermes.core.errors import HermesError
+from hermes.core.log import Log
 from hermes.mcp.server import readable
 from hermes.mcp.server.changes import changed_meanwhile, resource_updated
 from hermes.mcp.server.offering import Offering
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from hermes.runtime.app import App
 
     Context = ServerRequestContext[Any, Any]
+
+log = Log("hermes.mcp")
 
 STDIO = "stdio"
 # A header by which a client of the newer era names one of several lines of work.
@@ -90,6 +93,7 @@ class Session:
         # What the client watches, and the tool that it was read with when it was last looked at.
         self.watched: dict[str, ToolEntry | None] = {}
         self.parked: dict[str, Call] = {}
+        self._telling: asyncio.Task[None] | None = None
         self._calls: set[Call] = set()
         begin_session(self.runtime, self.id)
 
@@ -148,6 +152,22 @@ class Session:
     def _read_with(self, uri: str) -> ToolEntry | None:
         found = readable.found(self.offering.resources(), uri)
         return None if found is None else found[0]
+
+    def tell_changes(self) -> None:
+        """Tell the client what is another now; one that reads nothing keeps nobody else waiting."""
+        if self._telling is None or self._telling.done():
+            self._telling = asyncio.create_task(self._tell_changes())
+            self._telling.add_done_callback(_looked_at)
+
+    def stop_telling(self) -> None:
+        """Leave unsaid what is not said yet."""
+        if self._telling is not None:
+            self._telling.cancel()
+
+    async def _tell_changes(self) -> None:
+        await changed_meanwhile(self)
+        for uri in self.updated():
+            await resource_updated(self, uri)
 
     @property
     def busy(self) -> bool:
@@ -262,10 +282,8 @@ class Sessions:
             for key, session in list(self._open.items()):
                 if self._over(key, session):
                     await self.close(key)
-                    continue
-                await changed_meanwhile(session)
-                for uri in session.updated():
-                    await resource_updated(session, uri)
+                else:
+                    session.tell_changes()
 
     def _over(self, key: str, session: Session) -> bool:
         """Whether nothing is under way, and nobody was there for too long."""
@@ -294,6 +312,12 @@ def key_of_id(session_id: str) -> str:
     return f"session {session_id}"
 
 
+def _looked_at(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.warning("a client could not be told of changes: %r", error)
+
+
 async def _closed(session: Session) -> None:
+    session.stop_telling()
     with anyio.CancelScope(shield=True):
         await anyio.to_thread.run_sync(session.close)

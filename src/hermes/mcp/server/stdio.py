@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import PARSE_ERROR, JSONRPCError, JSONRPCRequest, JSONRPCResponse
+from mcp_types import (
+    PARSE_ERROR,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
 
 from hermes.mcp.server.door import Door
 from hermes.mcp.server.framing import (
@@ -140,13 +146,21 @@ class _Open:
         if isinstance(message, JSONRPCRequest) and message.method != "subscriptions/listen":
             self._ids.add(message.id)
             self._none.clear()
+        elif isinstance(message, JSONRPCNotification):
+            # What is cancelled need not be answered.
+            said = message.params or {}
+            if message.method == "notifications/cancelled" and "requestId" in said:
+                self._done(said["requestId"])
 
     def answered(self, message: JSONRPCMessage) -> None:
         """A message went out."""
         if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id is not None:
-            self._ids.discard(message.id)
-            if not self._ids:
-                self._none.set()
+            self._done(message.id)
+
+    def _done(self, number: Any) -> None:
+        self._ids = {one for one in self._ids if one != number}
+        if not self._ids:
+            self._none.set()
 
     async def none(self) -> None:
         """Until there are none."""

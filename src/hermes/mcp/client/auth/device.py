@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from hermes.mcp.client.settings import Server
 
+_USUAL_SECONDS = 5.0
+
 
 async def device_login(
     server: Server, show: Callable[[str, str], None], *, seconds: float = WAIT_SECONDS
@@ -63,10 +65,17 @@ async def device_login(
                     who.client_secret or "",
                     who.token_endpoint_auth_method or "",
                 ),
-                interval=float(begun.get("interval") or 5),
+                interval=_interval(begun.get("interval")),
                 until=time.monotonic() + min(seconds, float(begun.get("expires_in") or seconds)),
             )
-        except (httpx2.HTTPError, OAuthFlowError, ValueError, KeyError, TypeError) as error:
+        except (
+            httpx2.HTTPError,
+            OAuthFlowError,
+            ValueError,
+            KeyError,
+            TypeError,
+            RecursionError,
+        ) as error:
             raise LoginError(f"the login failed: {line_of(error)}") from None
     kept = Tokens(
         url,
@@ -97,10 +106,10 @@ def _show_code(begun: dict[str, Any], url: str, show: Callable[[str, str], None]
 async def _polled(
     client: httpx2.AsyncClient, request: httpx2.Request, *, interval: float, until: float
 ) -> dict[str, Any]:
-    while time.monotonic() < until:
-        await asyncio.sleep(interval)
+    while (left := until - time.monotonic()) > 0:
+        await asyncio.sleep(min(interval, left))
         answer = await client.send(request)
-        said = answer.json()
+        said = _object(answer)
         if answer.status_code == 200 and said.get("access_token"):
             found: dict[str, Any] = said
             return found
@@ -115,7 +124,17 @@ async def _polled(
 async def _json(answer: httpx2.Response) -> dict[str, Any]:
     if answer.status_code not in (200, 201):
         raise ValueError(f"HTTP {answer.status_code} from {answer.url.host}")
+    return _object(answer)
+
+
+def _object(answer: httpx2.Response) -> dict[str, Any]:
     said = answer.json()
     if not isinstance(said, dict):
         raise ValueError("it answered with what is no answer")
     return said
+
+
+def _interval(said: Any) -> float:
+    """How long to wait between two questions: what the server says, if it makes sense."""
+    seconds = float(said or _USUAL_SECONDS)
+    return seconds if 0 < seconds < WAIT_SECONDS else _USUAL_SECONDS

@@ -46,7 +46,8 @@ async def discover(client: httpx2.AsyncClient, url: str, *, issuer: str = "") ->
         resource = await _metadata(client, address)
         if resource.get("authorization_servers"):
             break
-    servers = [one for one in resource.get("authorization_servers") or () if isinstance(one, str)]
+    told = resource.get("authorization_servers")
+    servers = [one for one in told if isinstance(one, str)] if isinstance(told, list) else []
     if issuer and servers and not any(_same(one, issuer) for one in servers):
         raise HermesError(f"the server sends us to another login server than {issuer}")
     named = issuer or (servers[0] if servers else None)
@@ -98,6 +99,6 @@ async def _metadata(client: httpx2.AsyncClient, address: str) -> dict[str, Any]:
         return {}
     try:
         said = answer.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return said if isinstance(said, dict) else {}

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS = 300.0
 _SCOPE = re.compile(r',?\s*scope="[^"]*"')
-_DONE = (
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nConnection: close\r\n\r\n"
-    b"<!doctype html><title>Hermes</title><p>Logged in. You can close this window.</p>"
+_PAGE = (
+    "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nConnection: close\r\n\r\n"
+    "<!doctype html><title>Hermes</title><p>{} You can close this window.</p>"
 )
 _HELLO: tuple[dict[str, Any], ...] = (
     {
@@ -212,7 +212,7 @@ def checked_client(
         await response.aread()
         try:
             said = response.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             return
         for name, address in said.items() if isinstance(said, dict) else ():
             wrong = refused_address(str(address), beside=url) if _is_endpoint(name) else ""
@@ -279,7 +279,10 @@ class _Listener:
             line = await asyncio.wait_for(reader.readline(), 10)
             words = line.decode("latin-1").split(" ")
             wanted = len(words) == 3 and words[0] == "GET" and words[1].startswith("/callback?")
-            writer.write(_DONE if wanted else b"HTTP/1.1 404 Not Found\r\n\r\n")
+            # Whether it is good for a login is found out elsewhere, and said in the terminal.
+            refused = wanted and "error" in parse_qs(urlsplit(words[1]).query)
+            page = _PAGE.format("The login was refused." if refused else "Hermes goes on.")
+            writer.write(page.encode() if wanted else b"HTTP/1.1 404 Not Found\r\n\r\n")
             await writer.drain()
             if wanted and not self.request.done():
                 self.request.set_result(words[1])

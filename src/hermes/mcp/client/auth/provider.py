@@ -5,14 +5,13 @@ It never asks anybody anything: where only a person could help, `NeedsLoginError
 
 from __future__ import annotations
 
-import asyncio
 import re
 from typing import TYPE_CHECKING
 
 import httpx2
 
 from hermes.core.errors import HermesError
-from hermes.mcp.client.auth.tokens import load_tokens
+from hermes.mcp.client.auth.tokens import load_tokens, renewing
 from hermes.mcp.client.browsing import refused_address
 from hermes.mcp.client.trouble import NeedsLoginError
 
@@ -35,7 +34,6 @@ class Bearer(httpx2.Auth):
         self._url = url
         # We log in ourselves: a new connection does so.
         self._machine = machine
-        self._alone = asyncio.Lock()
 
     async def async_auth_flow(
         self, request: httpx2.Request
@@ -43,7 +41,7 @@ class Bearer(httpx2.Auth):
         """Send a request with the token, renewed where that helps."""
         tokens = load_tokens(self._name, self._url)
         if tokens is not None and tokens.expired and tokens.renewable:
-            async with self._alone:
+            async with renewing(self._name):
                 tokens = load_tokens(self._name, self._url) or tokens
                 if tokens.expired:
                     tokens = await self._taken(tokens, (yield self._renewal(tokens)))
@@ -51,7 +49,7 @@ class Bearer(httpx2.Auth):
             request.headers["Authorization"] = f"Bearer {tokens.access_token}"
         response = yield request
         if response.status_code == 401 and tokens is not None and tokens.renewable:
-            async with self._alone:
+            async with renewing(self._name):
                 now = load_tokens(self._name, self._url) or tokens
                 if now.access_token == tokens.access_token:
                     now = await self._taken(tokens, (yield self._renewal(tokens)))
@@ -92,12 +90,16 @@ class Bearer(httpx2.Auth):
 
     async def _taken(self, tokens: Tokens, response: httpx2.Response) -> Tokens:
         """The new tokens, kept; the old ones stay where the answer holds none."""
+        status = response.status_code
+        if status == 429 or status >= 500:
+            # Nothing is wrong with the token: it is tried again later.
+            raise HermesError(f"its token can't be renewed now: HTTP {status} at the login server")
         try:
             await response.aread()
-            answer = response.json() if response.status_code == 200 else None
+            answer = response.json() if status == 200 else None
             if not isinstance(answer, dict) or not answer.get("access_token"):
-                raise ValueError(f"HTTP {response.status_code}")
-        except ValueError as error:
+                raise ValueError(f"HTTP {status}")
+        except (ValueError, RecursionError) as error:
             raise NeedsLoginError(self._name, f"its token was not renewed ({error})") from None
         renewed = tokens.renewed(answer)
         renewed.save(self._name)

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ConfigError
-from hermes.core.home import home_path, write_private
+from hermes.core.home import home_path, make_private, write_private
 from hermes.core.jsontext import to_json
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from typing import Any
 
 # So long before its end a token is renewed.
 EARLY_SECONDS = 30.0
+# How often it is looked whether another program has renewed them.
+_LOOK_SECONDS = 0.05
 
 
 class Tokens:
@@ -95,6 +99,26 @@ def load_tokens(name: str, url: str) -> Tokens | None:
         ) from None
     # A token is for whom it was given: never sent to another address.
     return tokens if tokens.url == url else None
+
+
+@asynccontextmanager
+async def renewing(name: str) -> AsyncIterator[None]:
+    """While one program renews a server's tokens, no other does: a refresh token is good once."""
+    import asyncio
+    import fcntl
+
+    make_private(os.path.dirname(_place(name)))
+    handle = os.open(f"{_place(name)}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                await asyncio.sleep(_LOOK_SECONDS)
+        yield
+    finally:
+        os.close(handle)
 
 
 def forget_tokens(name: str) -> bool:
