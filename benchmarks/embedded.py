@@ -14,6 +14,7 @@ import asyncio
 import os
 import re
 import sys
+import tarfile
 import tempfile
 import time
 import tomllib
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 # How many of them have to be right.
 GOOD_TASKS, GOOD_CHATS = 0.8, 0.9
+# How many seconds ago files were changed, unless a case says otherwise.
+_AGE = 5_000
 TASKS = Path(__file__).parent.parent / "examples" / "tasks"
 
 
@@ -61,6 +64,8 @@ def cases(folder: Path) -> Iterator[Case]:
         data = tomllib.loads(path.read_text())
         for number, message in enumerate(data.get("messages", ()), 1):
             yield Case(f"{path.stem}-{number}", message, data["files"], data, chat=True)
+        for task in data.get("task", ()):
+            yield Case(f"{path.stem}, {task['name']}", task["request"], task["files"], task)
         for key in ("request", "reworded"):
             if key in data:
                 name = path.stem if key == "request" else f"{path.stem}, reworded"
@@ -77,6 +82,8 @@ async def carry_out(case: Case, model: EmbeddedModel, root: Path) -> Outcome:
     for name, text in case.files.items():
         (work / name).parent.mkdir(parents=True, exist_ok=True)
         (work / name).write_text(text)
+        changed = time.time() - case.wanted.get("ages", {}).get(name, _AGE)
+        os.utime(work / name, (changed, changed))
     agent = Agent(model, workspace=str(work), app=App(ToolRegistry(), project=str(work)))
     began, cpu = time.monotonic(), _cpu(model)
     result = await agent.conversation.turn(case.request)
@@ -103,6 +110,12 @@ def judge(case: Case, work: Path, text: str, tools: tuple[str, ...]) -> str:
     for pattern in wanted.get("answer", ()):
         if not re.search(pattern, text, re.IGNORECASE):
             return f"the answer lacks {pattern}"
+    for pattern in wanted.get("never", ()):
+        if re.search(pattern, text, re.IGNORECASE):
+            return f"the answer says {pattern}"
+    for name in wanted.get("folders", ()):
+        if not (work / name).is_dir():
+            return f"there is no folder {name}"
     for name, pattern in wanted.get("expect", {}).items():
         path = work / name
         if pattern == "(absent)":
@@ -113,15 +126,24 @@ def judge(case: Case, work: Path, text: str, tools: tuple[str, ...]) -> str:
         elif not re.search(pattern, held := path.read_text(errors="replace")):
             return f"{name} holds {held!r:.80}"
     for name, members in wanted.get("archive", {}).items():
-        if not zipfile.is_zipfile(work / name):
-            return f"{name} is no archive"
-        with zipfile.ZipFile(work / name) as archive:
-            inside = {os.path.basename(member) for member in archive.namelist()}
+        inside = _packed(work / name)
         if not inside >= set(members):
             return f"{name} holds {sorted(inside)}"
     if "tools" in wanted and not set(tools) & set(wanted["tools"]):
         return "looked nowhere"
     return ""
+
+
+def _packed(path: Path) -> set[str]:
+    """The names in an archive; none if it is no archive."""
+    names: list[str] = []
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as packed:
+            names = packed.namelist()
+    elif path.is_file() and tarfile.is_tarfile(path):
+        with tarfile.open(path) as taped:
+            names = taped.getnames()
+    return {os.path.basename(name) for name in names}
 
 
 def _changed(case: Case, work: Path) -> set[str]:

@@ -41,6 +41,22 @@ print((time.process_time() - begun) * 1000)
 """
 
 
+_YAML = """
+tools:
+  - name: weather
+    description: The weather in a city for the next days.
+    type: http_wrapper
+    endpoint: https://api.example/v1/{city}
+    parameters:
+      - {name: city, type: string, required: true, in: path, description: Name of the city.}
+      - {name: days, type: integer, in: query, default: 3}
+  - name: disk_use
+    description: How full the disk is.
+    type: command
+    command: [df, -h]
+"""
+
+
 def rows() -> Iterator[Row]:
     """Ratios to `python -c pass`, taken in the same run."""
     program = os.path.join(sysconfig.get_path("scripts"), "hermes")
@@ -52,6 +68,7 @@ def rows() -> Iterator[Row]:
         process_ms([program, "tools", "list"], env=env, runs=1)
         warm = process_ms([program, "tools", "list"], env=env)
         yield Row("hermes tools list, warm", warm / base, "×", 6)
+        yield Row("the same with settings and YAML tools", _settled_ms(program) / base, "×", 6)
         hundred = python_ms(_HUNDRED, env=env)
         yield Row("import hermes.tools, 100 functions, 100 schemas", hundred / base, "×", 8)
         yield Row("first definitions, checks included", _first_ms(env), "ms", 40)
@@ -60,6 +77,19 @@ def rows() -> Iterator[Row]:
             through = process_ms([launcher, "--version"], env=env)
             direct = process_ms([program, "--version"], env=env)
             yield Row("./hermes over the installed program", through - direct, "ms", 5)
+
+
+def _settled_ms(program: str) -> float:
+    with tempfile.TemporaryDirectory() as home:
+        env = {"HERMES_HOME": home}
+        file = os.path.join(home, "own.yaml")
+        with open(file, "w", encoding="utf-8") as text:
+            text.write(_YAML)
+        with open(os.path.join(home, "config.yaml"), "w", encoding="utf-8") as text:
+            text.write("model: {name: gpt-4o}\n")
+        process_ms([program, "tool", "register", "--config", file], env=env, runs=1)
+        process_ms([program, "tools", "list"], env=env, runs=1)
+        return process_ms([program, "tools", "list"], env=env)
 
 
 def _first_ms(env: dict[str, str]) -> float:

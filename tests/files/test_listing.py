@@ -136,7 +136,7 @@ def test_what_is_closed_is_withheld(tmp_path: Path) -> None:
     answer = report(tmp_path, readable=lambda place: not place.endswith("a.txt"))
 
     assert "a.txt" not in answer["tree"]
-    assert "1 entries are withheld" in answer["note"]
+    assert "1 entry is withheld" in answer["note"]
 
 
 def test_time_that_is_up_is_said(tmp_path: Path) -> None:

@@ -208,3 +208,40 @@ def test_a_log_that_can_t_be_written_does_not_break_calls(tmp_path: Path) -> Non
     (tmp_path / "audit").write_text("a file where the folder should be")
 
     assert call(tmp_path / "audit" / "audit.jsonl", "a") == ["ok"]
+
+
+FULL = """
+import resource, sys
+from hermes.core.entry import ToolCall
+from hermes.core.registry import ToolRegistry
+from hermes.runtime.audit import AuditLog
+from hermes.runtime.pipeline import Runtime
+
+def room(size):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+registry = ToolRegistry()
+registry.register("say", "t", {"properties": {"text": {"type": "string"}}},
+                  lambda text="": text, effect="read")
+runtime = Runtime(registry, audit=AuditLog(sys.argv[1]))
+
+def say(text):
+    assert runtime.call_sync(ToolCall("say", {"text": text})).status == "ok"
+    runtime.audit.flush()
+
+say("before")
+room(int(sys.argv[2]) + __import__("os").stat(sys.argv[1]).st_size)
+say("while it is full")
+say("while it is still full")
+room(resource.RLIM_INFINITY)
+say("after")
+"""
+
+
+@pytest.mark.parametrize("room", [0, 1, 100, 300])
+def test_a_disk_that_was_full_for_a_while_costs_no_line(path: Path, room: int) -> None:
+    subprocess.run([sys.executable, "-c", FULL, str(path), str(room)], check=True, timeout=60)
+
+    texts = [line["arguments"]["text"] for line in written(path)]
+    assert texts == ["before", "while it is full", "while it is still full", "after"]
+    assert verify(str(path)) == (4, None)

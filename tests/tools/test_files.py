@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from tests.tools.bench import Bench
 
+from hermes.stores.checkpoints.shared import checkpoints
+
 # -- read_file ------------------------------------------------------------------------------------
 
 
@@ -145,6 +147,36 @@ def test_a_stale_write_is_refused_and_shows_what_changed(bench: Bench) -> None:
     assert path.read_text() == "mine\n"
 
 
+def test_a_notebook_that_changed_since_it_was_read_is_not_written_over(bench: Bench) -> None:
+    file = bench.work / "a.ipynb"
+    cells = {"cells": [{"cell_type": "markdown", "metadata": {}, "source": "one"}]}
+    whole = {**cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    file.write_text(json.dumps(whole))
+
+    assert "one" in bench("read_file", path="a.ipynb")["content"]
+    file.write_text(json.dumps(whole).replace("one", "by the person"))
+    refused = bench("write_file", path="a.ipynb", content="{}")
+
+    assert "changed" in refused["error"]
+    assert "by the person" in refused["error"]
+    assert "by the person" in file.read_text()
+
+
+def test_a_file_that_is_gone_can_be_made_anew_after_a_look(bench: Bench) -> None:
+    file = bench.work / "a.txt"
+    file.write_text("one\n")
+    bench("read_file", path="a.txt")
+    file.unlink()
+
+    refused = bench("write_file", path="a.txt", content="two\n")
+    bench("read_file", path="a.txt")
+    made = bench("write_file", path="a.txt", content="two\n")
+
+    assert "removed" in refused["error"]
+    assert made["created"]
+    assert file.read_text() == "two\n"
+
+
 def test_times_alone_never_count_as_a_change(bench: Bench) -> None:
     path = bench.work / "a.txt"
     path.write_text("one\n")
@@ -224,6 +256,31 @@ def test_line_ends_and_encoding_stay(bench: Bench, before: bytes, after: str, ke
     bench("write_file", path="a.txt", content=after)
 
     assert (bench.work / "a.txt").read_bytes() == kept
+
+
+@pytest.mark.parametrize("before", [b"", b"one line"])
+@pytest.mark.parametrize("after", ["a\r\nb\r\n", "a\rb", "a\nb\n"])
+def test_where_there_are_no_line_ends_none_are_kept(
+    bench: Bench, before: bytes, after: str
+) -> None:
+    (bench.work / "a.bat").write_bytes(before)
+
+    bench("write_file", path="a.bat", content=after)
+
+    assert (bench.work / "a.bat").read_bytes() == after.encode()
+
+
+def test_a_folder_is_no_name_for_a_file(bench: Bench) -> None:
+    patch = "*** Begin Patch\n*** Add File: new/\n+x\n*** End Patch\n"
+
+    answers = [
+        bench("write_file", path="new/", content="x"),
+        bench("write_file", path="new/.", content="x"),
+        bench("patch", mode="patch", patch=patch),
+    ]
+
+    assert all("names a folder" in answer["error"] for answer in answers)
+    assert os.listdir(bench.work) == []
 
 
 def test_every_text_arrives_as_it_was_meant(bench: Bench) -> None:
@@ -365,6 +422,105 @@ def test_a_patch_makes_moves_and_deletes_files(bench: Bench) -> None:
     assert (bench.work / "sub/new.txt").read_text() == "hello\n"
     assert (bench.work / "moved.txt").read_text() == "one\n2\n"
     assert sorted(os.listdir(bench.work)) == ["moved.txt", "sub"]
+
+
+def test_a_new_file_has_the_line_ends_that_the_patch_gives_it(bench: Bench) -> None:
+    diff = "--- /dev/null\n+++ b/a.bat\n@@ -0,0 +1,2 @@\n+one\r\n+two\r\n"
+
+    bench("patch", mode="patch", patch=diff)
+    again = bench("patch", mode="patch", patch=diff)
+
+    assert (bench.work / "a.bat").read_bytes() == b"one\r\ntwo\r\n"
+    assert again["files"][0]["already_applied"]
+
+
+def test_a_diff_deletes_only_the_file_that_it_shows(bench: Bench) -> None:
+    file = bench.work / "a.txt"
+    file.write_text("one\ntwo\n")
+    diff = "--- a/a.txt\n+++ /dev/null\n@@ -1,{0} +0,0 @@\n{1}"
+
+    other = bench("patch", mode="patch", patch=diff.format(2, "-three\n-four\n"))
+    part = bench("patch", mode="patch", patch=diff.format(1, "-one\n"))
+
+    assert "three" in other["error"] or "not found" in other["error"]
+    assert "more than" in part["error"]
+    assert file.read_text() == "one\ntwo\n"
+    assert bench("patch", mode="patch", patch=diff.format(2, "-one\n-two\n"))["files"] == [
+        {"path": "a.txt", "deleted": True}
+    ]
+    assert not file.exists()
+
+
+def test_a_patch_that_deleted_and_moved_is_recognised_when_it_comes_twice(bench: Bench) -> None:
+    (bench.work / "old.txt").write_text("one\n")
+    (bench.work / "gone.txt").write_text("gone\n")
+    text = (
+        "*** Begin Patch\n*** Delete File: gone.txt\n*** Update File: old.txt\n"
+        "*** Move to: new.txt\n@@\n-one\n+two\n*** End Patch\n"
+    )
+
+    bench("patch", mode="patch", patch=text)
+    again = bench("patch", mode="patch", patch=text)
+    never = bench("patch", mode="patch", patch=text.replace("gone.txt", "other.txt"))
+
+    assert [one["already_applied"] for one in again["files"]] == [True, True]
+    assert "other.txt is not there" in never["error"]
+    assert (bench.work / "new.txt").read_text() == "two\n"
+
+
+def test_a_patch_that_fits_again_by_coincidence_is_not_applied_twice(bench: Bench) -> None:
+    file = bench.work / "a.txt"
+    file.write_text("same\n" * 9)
+    diff = "--- a/a.txt\n+++ b/a.txt\n@@ -2,3 +2,2 @@\n same\n-same\n same\n"
+
+    first = bench("patch", mode="patch", patch=diff)
+    again = bench("patch", mode="patch", patch=diff)
+    other = bench.another("s2")("patch", mode="patch", patch=diff)
+
+    assert "already_applied" not in first["files"][0]
+    assert again["files"] == other["files"] == [{"path": "a.txt", "already_applied": True}]
+    assert file.read_text() == "same\n" * 8
+
+
+def test_a_patch_makes_a_file_executable_for_those_who_may_read_it(bench: Bench) -> None:
+    file = bench.work / "run.sh"
+    file.write_text("#!/bin/sh\n")
+    file.chmod(0o600)
+    lines = "diff --git a/run.sh b/run.sh\nold mode 100{0}\nnew mode 100{1}\n"
+
+    made = bench("patch", mode="patch", patch=lines.format(644, 755))
+    mode = stat.S_IMODE(file.stat().st_mode)
+    again = bench("patch", mode="patch", patch=lines.format(644, 755))
+    back = bench("patch", mode="patch", patch=lines.format(755, 644))
+
+    assert made["files"] == [{"path": "run.sh", "mode": "700"}]
+    assert mode == 0o700
+    assert again["files"] == [{"path": "run.sh", "already_applied": True}]
+    assert back["files"] == [{"path": "run.sh", "mode": "600"}]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_what_a_failed_patch_did_before_is_put_back_whole(bench: Bench) -> None:
+    script, text = bench.work / "run.sh", bench.work / "text"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o750)
+    text.write_text("one\n")
+    for file in (script, text):
+        os.utime(file, (1_000, 1_000))
+    # The second new file needs a folder where the first one is.
+    patch = (
+        "*** Begin Patch\n*** Delete File: run.sh\n*** Update File: text\n@@\n-one\n+two\n"
+        "*** Add File: made/a\n+new\n*** Add File: made/a/b\n+new\n*** End Patch\n"
+    )
+
+    answer = bench("patch", mode="patch", patch=patch)
+
+    assert "not a folder" in answer["error"]
+    assert sorted(os.listdir(bench.work)) == ["run.sh", "text"]
+    assert script.stat().st_mode & 0o777 == 0o750
+    assert text.read_text() == "one\n"
+    assert (script.stat().st_mtime, text.stat().st_mtime) == (1_000, 1_000)
+    assert not checkpoints().turns()
 
 
 def test_the_gate_judges_every_file_of_a_patch(bench: Bench) -> None:

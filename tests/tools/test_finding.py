@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -189,3 +190,12 @@ def test_a_file_is_not_listed(bench: Bench) -> None:
 
     assert "no folder" in bench("directory_list", path="a")["error"]
     assert "no such" in bench("directory_list", path="b")["error"]
+
+
+def test_pipes_are_listed_as_what_they_are(bench: Bench) -> None:
+    os.mkfifo(bench.work / "pipe")
+
+    answer = bench("directory_list")
+
+    assert answer["tree"] == "pipe  pipe"
+    assert "note" not in answer

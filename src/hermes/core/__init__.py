@@ -5,11 +5,12 @@
     decorator      @tool;  base_tool  BaseTool
     schema         a function's signature and docstring as JSON Schema
     arguments      what a model sent, read, coerced and validated
-    context        ToolContext, Task, Cancellation
+    context        ToolContext, Task;  cancellation  how a call is stopped;  approval  who is asked
     toolsets       groups of tools that compose; toolset_table has those we ship
     requirements   needs(): what a tool needs to work here; availability runs such checks
     result         ToolResult, tool_result, tool_error;  jsontext  how they are written
     replace        the fuzzy edit of a text
+    line_changes   what differs between two lists of lines;  excerpts  what is shown of long ones
     errors         by who can act on them;  home, config  where settings live; config_edit
 
 No input or output but the settings file, and nothing heavy is imported before it is used.

@@ -2,7 +2,8 @@
 
 A `Task` owns what outlives a call: environment variables, a shell, a browser, a database pool.
 `ToolContext` is one call's view of it. What a handler may need from outer layers is named here as
-a protocol and filled in by whoever makes the context.
+a protocol and filled in by whoever makes the context. How a call is stopped is in `cancellation`,
+how a person is asked in `approval`.
 """
 
 from __future__ import annotations
@@ -10,20 +11,16 @@ from __future__ import annotations
 import os
 import threading
 
-from hermes.core.errors import HermesError, UnavailableError
+from hermes.core.approval import Answer, ApprovalRequest
+from hermes.core.cancellation import Cancellation, CancelledError
+from hermes.core.errors import UnavailableError
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Protocol
 
-    class Approver(Protocol):
-        """Asks a human. May be sync or async; anything but a clear yes is a no.
-
-        None says that nobody could be asked.
-        """
-
-        def __call__(self, request: ApprovalRequest) -> Any: ...
+    from hermes.core.approval import Approver as Approver
 
     class Delegate(Protocol):
         """Hand tasks to fresh agents and wait for their reports, in the order of the tasks.
@@ -53,91 +50,7 @@ if TYPE_CHECKING:
         ) -> dict[str, Any]: ...
 
 
-class CancelledError(HermesError):
-    """The call was cancelled; what it had begun is being undone or left as reported."""
-
-
-class Cancellation:
-    """Says once, to whoever asks or waits, that a call is to stop; its children stop with it."""
-
-    __slots__ = ("_callbacks", "_children", "_event", "_parent", "reason")
-
-    # One lock for all: it is held for a few instructions, and only when something is cancelled
-    # or waited for, so that making one costs next to nothing.
-    _lock = threading.Lock()
-
-    def __init__(self, parent: Cancellation | None = None) -> None:
-        self._event: threading.Event | None = None
-        self._callbacks: list[Callable[[], object]] = []
-        self._children: set[Cancellation] = set()
-        self._parent = parent
-        self.reason = ""
-        if parent is not None:
-            parent._children.add(self)  # noqa: SLF001 - one of its own kind
-            # Looked at only now: a parent that was cancelled before could not tell us.
-            if parent.reason:
-                self.reason = parent.reason
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether the call is to stop."""
-        return bool(self.reason)
-
-    def check(self) -> None:
-        """Raise `CancelledError` when the call is to stop."""
-        if self.reason:
-            raise CancelledError(self.reason)
-
-    def cancel(self, reason: str = "cancelled") -> None:
-        """Ask for the stop; the first reason is kept."""
-        with self._lock:
-            if self.reason:
-                return
-            self.reason = reason or "cancelled"
-            # A copy: whoever is just taking a callback back does so in the list we had.
-            callbacks, self._callbacks = tuple(self._callbacks), []
-            children = tuple(self._children)
-            if self._event is not None:
-                self._event.set()
-        for child in children:
-            child.cancel(self.reason)
-        for callback in callbacks:
-            try:
-                callback()
-            except Exception:  # the others are to be told all the same
-                import logging
-
-                logging.getLogger("hermes.core").exception("a callback on cancellation failed")
-
-    def wait(self, seconds: float) -> bool:
-        """Sleep up to `seconds`; True at once when the stop is asked for."""
-        with self._lock:
-            if self._event is None:
-                self._event = threading.Event()
-                if self.reason:
-                    self._event.set()
-        return self._event.wait(seconds)
-
-    def on_cancel(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Run `callback` when the stop is asked for; gives a function that takes it back."""
-        with self._lock:
-            if not self.reason:
-                self._callbacks.append(callback)
-                return lambda: self._forget(callback)
-        callback()
-        return lambda: None
-
-    def close(self) -> None:
-        """Let go of the parent: the call has ended."""
-        if self._parent is not None:
-            self._parent._children.discard(self)  # noqa: SLF001
-
-    def _forget(self, callback: Callable[[], object]) -> None:
-        try:
-            self._callbacks.remove(callback)
-        except ValueError:
-            # Already run, or being run.
-            return
+__all__ = ["Answer", "ApprovalRequest", "Cancellation", "CancelledError", "Task", "ToolContext"]
 
 
 class Task:
@@ -180,62 +93,6 @@ class Task:
             except Exception as error:  # noqa: BLE001 - one that can't close must not keep others open
                 failures.append(error)
         return failures
-
-
-class Answer(str):
-    """What was said to a request, and by whom, for the audit log: `Answer("once", by="…")`."""
-
-    __slots__ = ("by",)
-
-    def __new__(cls, said: str, *, by: str = "") -> Answer:
-        """The answer, which is text like any other."""
-        answer = super().__new__(cls, said)
-        answer.by = by
-        return answer
-
-    by: str
-
-
-class ApprovalRequest:
-    """What a human is asked: which tool, with what, why, and under which rules.
-
-    `rule` is the first of `rules`; `human_only` says that no model may answer for the person.
-    """
-
-    __slots__ = (
-        "agent_path",
-        "arguments",
-        "call_id",
-        "front_door",
-        "human_only",
-        "reason",
-        "rule",
-        "rules",
-        "tool",
-    )
-
-    def __init__(
-        self,
-        tool: str,
-        arguments: Mapping[str, Any],
-        *,
-        reason: str,
-        rule: str,
-        rules: Sequence[str] = (),
-        human_only: bool = False,
-        call_id: str = "",
-        front_door: str = "",
-        agent_path: str = "",
-    ) -> None:
-        self.tool = tool
-        self.arguments = arguments
-        self.reason = reason
-        self.rule = rule
-        self.rules = tuple(rules) or (rule,)
-        self.human_only = human_only
-        self.call_id = call_id
-        self.front_door = front_door
-        self.agent_path = agent_path
 
 
 class ToolContext:

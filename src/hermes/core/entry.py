@@ -194,7 +194,7 @@ class ToolEntry:
         if self._arguments is None:
             from hermes.core.arguments import ArgumentReader
 
-            self._arguments = ArgumentReader(self.parameters)
+            self._arguments = ArgumentReader(self.parameters, for_python=True)
         return self._arguments
 
     @property

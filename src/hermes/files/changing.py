@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from hermes.core.context import ToolContext
     from hermes.runtime.disk import Disk
+    from hermes.stores.checkpoints import Checkpoints
 
     # From what the files hold to what they shall hold; None is a file that isn't there.
     Compute = Callable[[Mapping[str, bytes | None]], Mapping[str, "Content | bytes | None"]]
@@ -82,7 +83,11 @@ def rewrite(ctx: ToolContext, places: Iterable[str], compute: Compute) -> list[E
         if edits:
             planned = [_planned(wanted, edit.place) for edit in edits]
             kept = store.before(author, disk, planned)
-            _carry_out(disk, edits, wanted, undone=lambda: store.forget(kept))
+            try:
+                _carry_out(disk, edits, wanted)
+            except BaseException as error:
+                _put_back(store, disk, kept, error)
+                raise
             _remember(ctx, edits, planned)
     return edits
 
@@ -121,41 +126,26 @@ def _planned(wanted: Mapping[str, Content | None], place: str) -> Planned:
     return Planned(place, ABSENT if new is None else file_state(new.data, new.mode))
 
 
-def _carry_out(
-    disk: Disk,
-    edits: Sequence[Edit],
-    wanted: Mapping[str, Content | None],
-    *,
-    undone: Callable[[], None],
-) -> None:
-    """Write all of it; on failure put back what was written, and say that it was `undone`."""
-    made: list[str] = []
-    done: list[Edit] = []
-    try:
-        for edit in edits:
-            new = wanted[edit.place]
-            with explained(edit.place):
-                if new is None:
-                    disk.remove(edit.place)
-                else:
-                    if edit.before is None:
-                        made.extend(disk.make_folder(os.path.dirname(edit.place)))
-                    disk.write(edit.place, new.data, mode=new.mode)
-            done.append(edit)
-    except BaseException:
-        _put_back(disk, done, made)
-        undone()
-        raise
+def _carry_out(disk: Disk, edits: Sequence[Edit], wanted: Mapping[str, Content | None]) -> None:
+    # What goes goes last: until then everything that a failure would cost is still there.
+    for edit in sorted(edits, key=lambda edit: wanted[edit.place] is None):
+        new = wanted[edit.place]
+        with explained(edit.place):
+            if new is None:
+                disk.remove(edit.place)
+            else:
+                if edit.before is None:
+                    disk.make_folder(os.path.dirname(edit.place))
+                disk.write(edit.place, new.data, mode=new.mode)
 
 
-def _put_back(disk: Disk, done: Sequence[Edit], made: Sequence[str]) -> None:
-    for edit in reversed(done):
-        if edit.before is None:
-            disk.remove(edit.place)
-        else:
-            disk.write(edit.place, edit.before)
-    for folder in reversed(made):
-        disk.remove(folder)
+def _put_back(store: Checkpoints, disk: Disk, kept: Sequence[int], error: BaseException) -> None:
+    """Take back what was done before an error; says what could not be, which stays on record."""
+    left = store.take_back(disk, kept)
+    if left:
+        places = ", ".join(one.place for one in left)
+        message = f"{error}; {places} could not be put back ({left[0].reason})"
+        raise DiskTroubleError(message, hint="`hermes undo` puts it back.") from error
 
 
 def _remember(ctx: ToolContext, edits: Sequence[Edit], planned: Sequence[Planned]) -> None:
@@ -168,13 +158,13 @@ def _remember(ctx: ToolContext, edits: Sequence[Edit], planned: Sequence[Planned
 
 
 @contextmanager
-def explained(place: str) -> Iterator[None]:
+def explained(place: str, *, reading: bool = False) -> Iterator[None]:
     """Turns the system's errors into a line that says what they mean for a file."""
     try:
         yield
     except OSError as error:
         said, hint = _WORDS.get(error.errno or 0, (error.strerror or str(error), None))
-        message = f"{place}: {said}; the old content is intact"
+        message = f"{place}: {said}" if reading else f"{place}: {said}; the old content is intact"
         raise DiskTroubleError(message, hint=hint) from error
 
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # How many files of a folder below the first one are shown: it can be listed by itself.
 MOST_BELOW = 50
+# What has a content that may be closed to the caller; pipes and sockets have none to show.
+_JUDGED = frozenset(("file", "folder", "link"))
 _UNITS = ("B", "K", "M", "G", "T")
 # How many entries are taken at a time.
 _PACE = 4096
@@ -214,7 +216,7 @@ class _Lister:
         listing.total += 1
         if not self._first <= at < self._end:
             return False
-        if line.kind != "more" and self._readable is not None and not self._readable(line.place):
+        if line.kind in _JUDGED and self._readable is not None and not self._readable(line.place):
             listing.withheld += 1
             return False
         listing.lines.append(line)
@@ -287,7 +289,8 @@ def listing_report(listing: Listing, *, offset: int, limit: int, watch: Watch) -
             f"stopped after {watch.seconds:g} s: the totals are of what was seen till then"
         )
     if listing.withheld:
-        notes.append(f"{listing.withheld} entries are withheld: you may not read them")
+        some = "1 entry is" if listing.withheld == 1 else f"{listing.withheld} entries are"
+        notes.append(f"{some} withheld: you may not read them")
     if not listing.lines and not listing.total:
         notes.append(
             "the folder is empty" if not answer.get("skipped") else "nothing else is in it"

@@ -13,7 +13,7 @@ from hermes.files.hiding import hide_keys
 from hermes.files.kinds import kind_of_content
 from hermes.files.lines import CHARACTERS, page, page_of
 from hermes.files.notebooks import read_notebook
-from hermes.files.versions import versions_of
+from hermes.files.versions import digest_of, versions_of
 
 if TYPE_CHECKING:
     from typing import Any, BinaryIO
@@ -35,17 +35,20 @@ def read_page(ctx: ToolContext, path: str, *, offset: int, limit: int, force: bo
         raise ToolError("offset counts from 1; negative numbers count from the end")
     place = ctx.place(path, "read")
     disk = disk_of(ctx)
-    with explained(place), _opened(disk, path, place) as file:
+    with explained(path, reading=True), _opened(ctx, disk, path, place) as file:
         head, size = _start(file)
         kind = kind_of_content(head, path)
         if kind.what != "text":
             hint = f"Use {kind.tool}." if kind.tool else None
             raise ToolError(f"{path} is {kind.what}, {size:,} bytes, not text", hint=hint)
         if path.endswith(".ipynb") and size <= LARGEST:
-            notebook = read_notebook(_whole(file))
+            whole = _whole(file)
+            notebook = read_notebook(whole)
             if not notebook.note:
-                shown = page_of(notebook.text, offset, limit)
-                return _answer(path, shown)
+                hide_keys(ctx, whole)
+                kept = whole if size <= _KEPT else None
+                versions_of(ctx).note(place, digest_of(whole), ctx.call_id, data=kept)
+                return _answer(path, page_of(notebook.text, offset, limit))
         data = None
         if size <= _KEPT:
             data = head if len(head) < _HEAD else _whole(file)
@@ -85,13 +88,15 @@ def _answer(path: str, shown: Page) -> ToolResult:
     return ToolResult(answer, notes=notes)
 
 
-def _opened(disk: Disk, path: str, place: str) -> BinaryIO:
+def _opened(ctx: ToolContext, disk: Disk, path: str, place: str) -> BinaryIO:
     """A file to read; what can't be opened is looked at more closely, to say what it is."""
     try:
         return disk.open(place)
     except (OSError, ToolError):
         found = disk.status(place)
         if found is None:
+            # Who was told that it is gone may make it anew.
+            versions_of(ctx).forget(place)
             raise _missing(disk, path, place) from None
         if found.kind == "folder":
             raise ToolError(f"{path} is a folder", hint="Use directory_list.") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,12 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 class StaleError(ToolError):
     """A file changed since it was last read; nothing was written."""
+
+
+def check_names_file(path: str) -> None:
+    """Raise `ToolError` when a path that is to become a file is spelled as a folder's."""
+    if path.replace(os.sep, "/").endswith(("/", "/.", "/..")) or path in (".", ".."):
+        raise ToolError(f"{path} names a folder", hint="Name a file in it.")
 
 
 def check_unchanged(
@@ -78,6 +85,9 @@ def check_whole(path: str, content: str, old: Text, *, shrink: bool) -> None:
 
 def spelled_like(content: str, old: Text) -> bytes:
     """New content in the encoding, with the BOM and the line ends, of the file it replaces."""
+    if not _LINE_END.search(old.text):
+        # It has no line ends that could stay.
+        return encode(content, old)
     if old.newline in ("\n", "\r\n", "\r"):
         content = _LINE_END.sub(old.newline, content) if old.newline != "\n" else content
         if old.newline == "\n" and "\r\n" in content and "\n" not in content.replace("\r\n", ""):

@@ -1,7 +1,7 @@
 """How a call happens: from a model's request to the JSON text it gets back.
 
-pipeline       Runtime: the twelve stages; flight  one call on its way through them;
-               approving  the one in which a person is asked; hooking  those of the hooks;
+pipeline       Runtime; stages  the twelve stages of a call; flight  one on its way through them;
+               judging  asking the gate; approving  a person; hooking  the hooks;
                ending  the last ones: redact, fit, record;
                needs  what they wait for; answers  what the model is told
 parallel       the calls of one turn, side by side
@@ -17,7 +17,7 @@ rights         the gate of a running program, put together from its files
 hooks, events  what may be changed, what may be watched; sessions  a conversation's ends
 artifacts      large results kept for paging; fit  how they are cut; line_search  in them
 archives       unpack what others packed: all of it, or nothing
-audit          one chained line per call
+audit          one chained line per call; audit_lines  how they are made
 secrets        masked in results, filled in where they belong; reviews  writes that wait
 marked         processes by the variable that they carry; child_environment  what they see
 tracing        spans of what is done; span_files  where they are kept; traces  read back;

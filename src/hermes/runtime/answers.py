@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from hermes.core.jsontext import plain, to_json
 from hermes.core.result import JsonText, ToolResult
 from hermes.safety.sanitise import sanitise_error
@@ -18,15 +20,12 @@ if TYPE_CHECKING:
     Status = Literal["ok", "error", "refused", "timeout", "cancelled"]
 
 
-class Answer:
+class Answer(msgspec.Struct, eq=False):
     """JSON text for the model, and what kind of end it stands for."""
 
-    __slots__ = ("content", "error", "status")
-
-    def __init__(self, content: str, status: Status = "ok", error: str | None = None) -> None:
-        self.content = content
-        self.status: Status = status
-        self.error = error
+    content: str
+    status: Status = "ok"
+    error: str | None = None
 
 
 def from_value(value: Any) -> Answer:
@@ -127,8 +126,6 @@ def _error(message: str, *, hint: str | None = None, status: Status = "error") -
 
 
 def _parsed(text: str) -> Any:
-    import msgspec
-
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):

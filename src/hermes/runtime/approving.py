@@ -8,9 +8,10 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING
 
-from hermes.core.context import ApprovalRequest
+from hermes.core.approval import ApprovalRequest
 from hermes.core.log import Log
 from hermes.runtime import answers, needs
+from hermes.runtime.judging import judge
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -117,5 +118,5 @@ def _nobody(runtime: Runtime, flight: Flight, ruling: Ruling) -> answers.Answer:
 def _same_ruling(runtime: Runtime, flight: Flight, ruling: Ruling) -> bool:
     """Whether what was approved is still what would run: scripts may change meanwhile."""
     assert flight.entry is not None
-    again = runtime.judge(flight.entry, flight.arguments, flight.context)
+    again = judge(runtime, flight.entry, flight.arguments, flight.context)
     return again.action == "allow" or again.grants == ruling.grants

@@ -8,52 +8,30 @@ line that is changed, left out or moved breaks the chain, and `verify` says wher
 from __future__ import annotations
 
 import atexit
-import hashlib
 import json
 import os
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from hermes.core.home import home_path, make_private
-from hermes.core.jsontext import to_json
 from hermes.core.log import Log
+from hermes.runtime.audit_lines import START, chain, hash_of, split_line
 from hermes.safety.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    from hermes.runtime.audit_lines import AuditLine
+
 log = Log("hermes.audit")
 
-START = "0" * 64
 _GATHER = 1024
 # How many lines are kept while the disk does not take them.
 _KEPT = 10_000
 _FLUSH_SECONDS = 1.0
-_CUT = 4_000
-_encode = msgspec.json.Encoder().encode
-
-
-class AuditLine(msgspec.Struct, gc=False):
-    """What is noted of one call. `arguments` is JSON text, masked when the line is written."""
-
-    at: float
-    front_door: str
-    session: str
-    task: str
-    agent: str
-    call: str
-    tool: str
-    verdict: str
-    rule: str
-    approver: str
-    status: str
-    ms: float
-    arguments: str | msgspec.Raw
 
 
 class AuditLog:
@@ -73,11 +51,11 @@ class AuditLog:
 
     def record(self, line: AuditLine, *, now: bool = False) -> None:
         """Note one call; `now` puts it on disk before returning."""
-        waiting = self._waiting
-        waiting.append(line)
-        if now or len(waiting) >= _GATHER:
+        self._waiting.append(line)
+        waiting = len(self._waiting)
+        if now or waiting >= _GATHER:
             self.flush()
-        elif len(waiting) == 1:
+        elif waiting == 1:
             if self._writer is None:
                 self._start()
             self._wake.set()
@@ -123,13 +101,15 @@ class AuditLog:
             if size != self._size:
                 # Another process has written since, or this is our first line.
                 self._last = _last_hash(file.fileno(), size)
-            data = self._chained(lines)
+            data, last = chain(lines, self._last, self.redact)
             if size and _read_at(file.fileno(), 1, size - 1) != b"\n":
                 # A crash cut the last line short; ours must not become part of it.
                 data = b"\n" + data
-            file.write(data)
-            self._size = size + len(data)
-            self._note_head()
+            _write(file.fileno(), data, size)
+            self._last, self._size = last, size + len(data)
+            # The lines are there: an older hash beside them is no reason to write them twice.
+            with suppress(OSError):
+                self._note_head()
 
     def _open(self) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
@@ -146,58 +126,6 @@ class AuditLog:
             os.write(handle, self._last.encode())
         finally:
             os.close(handle)
-
-    def _chained(self, lines: list[AuditLine]) -> bytes:
-        """The lines as they are written, each with a hash that depends on all before it."""
-        _mask([line for line in lines if isinstance(line.arguments, str)], self.redact)
-        written: list[bytes] = []
-        last = self._last.encode()
-        encoded, append = _encoded, written.append
-        for line in lines:
-            body = encoded(line)
-            last = chained(last, body)
-            append(b'{"hash":"%b",%b\n' % (last, body[1:]))
-        self._last = last.decode()
-        return b"".join(written)
-
-
-def _encoded(line: AuditLine) -> bytes:
-    try:
-        return _encode(line)
-    except UnicodeEncodeError:
-        # A model may send lone surrogates even as a name.
-        names = {name: _printable(getattr(line, name)) for name in line.__struct_fields__}
-        return _encode(AuditLine(**names))
-
-
-def _printable(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    return value.encode("utf-8", "backslashreplace").decode()
-
-
-def _mask(lines: list[AuditLine], redact: Callable[[str], str]) -> None:
-    """Put masked arguments, long texts cut, in place of the given ones."""
-    given = [str(line.arguments) for line in lines]
-    short = [text if len(text) <= _CUT else _shortened(text) for text in given]
-    # One pass over all of them costs a fraction of one pass each; JSON text has no raw newline.
-    masked = redact("\n".join(short)).split("\n")
-    if len(masked) != len(short):
-        masked = [redact(text) for text in short]
-    for line, arguments in zip(lines, masked, strict=True):
-        line.arguments = msgspec.Raw(arguments.encode())
-
-
-def chained(before: bytes, body: bytes) -> bytes:
-    """The hash of a line, given that of the line before."""
-    return hashlib.sha256(before + body).hexdigest().encode()
-
-
-def split_line(line: bytes) -> tuple[str, bytes]:
-    """A written line as its hash and the body that was hashed."""
-    if not line.startswith(b'{"hash":"') or line[73:75] != b'",':
-        return "", line
-    return line[9:73].decode("ascii", "replace"), b"{" + line[75:]
 
 
 def lines(path: str) -> Iterator[dict[str, Any]]:
@@ -217,7 +145,7 @@ def verify(path: str) -> tuple[int, str | None]:
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
             given, body = split_line(line.rstrip(b"\n"))
-            last = chained(last, body)
+            last = hash_of(body, last)
             if given.encode() != last:
                 return number - 1, f"line {number} does not follow from the lines before it"
             met = met or last.decode() == noted
@@ -228,7 +156,7 @@ def _noted(path: str) -> str | None:
     """The hash of the newest line, as it was noted beside the log: shows a log cut short."""
     try:
         with open(f"{path}.head", encoding="ascii") as file:
-            return file.read()
+            return file.read() or None
     except (OSError, UnicodeDecodeError):
         return None
 
@@ -244,6 +172,17 @@ def _last_hash(handle: int, size: int) -> str:
             return split_line(lines[-1])[0] or START
         back *= 8
     return START
+
+
+def _write(handle: int, data: bytes, size: int) -> None:
+    """All of `data` at the end of a file of that size, or nothing of it."""
+    rest = memoryview(data)
+    try:
+        while rest:
+            rest = rest[os.write(handle, rest) :]
+    except OSError:
+        os.ftruncate(handle, size)
+        raise
 
 
 def _read_at(handle: int, count: int, offset: int) -> bytes:
@@ -264,19 +203,3 @@ def _locked(handle: int) -> Iterator[None]:
         yield
     finally:
         fcntl.flock(handle, fcntl.LOCK_UN)
-
-
-def _shortened(arguments: str) -> str:
-    return to_json(_cut(json.loads(arguments)))
-
-
-def _cut(value: Any) -> Any:
-    """Long texts by both ends, size and digest."""
-    if isinstance(value, str) and len(value) > _CUT // 2:
-        digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        return f"{value[:500]}…[{len(value)} characters, sha256 {digest}]…{value[-500:]}"
-    if isinstance(value, dict):
-        return {key: _cut(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_cut(item) for item in value]
-    return value

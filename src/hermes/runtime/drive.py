@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.core.context import CancelledError
+from hermes.core.cancellation import CancelledError
 from hermes.runtime.workers import stopped_error
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Generator
     from typing import Any
 
-    from hermes.core.context import Cancellation
+    from hermes.core.cancellation import Cancellation
 
 # Coroutines that refused even to be closed; letting go of them would ask them again.
 _undead: list[Any] = []
@@ -66,7 +66,7 @@ class Drive:
         except (Exception, KeyboardInterrupt):
             raise
         except BaseException as error:  # noqa: BLE001 - none of these may end the task that awaits
-            raise _ended(error) from None
+            raise ended(error) from None
         import asyncio
 
         self._loop = asyncio.get_running_loop()
@@ -112,7 +112,7 @@ class Drive:
             # Nobody meant this call.
             raise CancelledError("something that it waited for was cancelled") from None
         except SystemExit as error:
-            raise _ended(error) from None
+            raise ended(error) from None
         except Exception as error:
             if self._sent and not self._from_outside():
                 raise self._stopped() from error
@@ -175,6 +175,6 @@ class Drive:
             return
 
 
-def _ended(error: BaseException) -> RuntimeError:
+def ended(error: BaseException) -> RuntimeError:
     """A handler's own exit or cancellation, which is not that of whoever awaits it."""
     return RuntimeError(f"it ended with {type(error).__name__}: {error}")

@@ -13,6 +13,7 @@ from hermes.core.jsontext import to_json
 from hermes.runtime import answers, needs
 from hermes.runtime.approving import approve
 from hermes.runtime.hooks import HookCall, Rewrite, Veto
+from hermes.runtime.judging import judge
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -46,7 +47,7 @@ def before_call(
     if flight.arguments is before or to_json(flight.arguments) == to_json(before):
         return None
     # What runs is what was judged: other arguments are judged again.
-    ruling = runtime.judge(flight.entry, flight.arguments, flight.context)
+    ruling = judge(runtime, flight.entry, flight.arguments, flight.context)
     flight.places = ruling.places
     return None if ruling.action == "allow" else (yield from approve(runtime, flight, ruling))
 

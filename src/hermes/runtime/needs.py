@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from hermes.core.calling import is_coroutine_function
-from hermes.core.context import Cancellation
+from hermes.core.cancellation import Cancellation
 from hermes.runtime import bridge
-from hermes.runtime.drive import Drive
+from hermes.runtime.drive import Drive, ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Protocol
 
-    from hermes.core.context import ApprovalRequest, Approver, ToolContext
+    from hermes.core.approval import ApprovalRequest, Approver
+    from hermes.core.context import ToolContext
     from hermes.core.entry import ToolEntry
     from hermes.runtime.pipeline import Runtime
 
@@ -29,22 +32,13 @@ if TYPE_CHECKING:
         async def wait(self, runtime: Runtime) -> Any: ...
 
 
-class Run:
+class Run(msgspec.Struct, eq=False):
     """The handler's turn."""
 
-    __slots__ = ("arguments", "cancellation", "context", "entry")
-
-    def __init__(
-        self,
-        entry: ToolEntry,
-        arguments: dict[str, Any],
-        context: ToolContext,
-        cancellation: Cancellation,
-    ) -> None:
-        self.entry = entry
-        self.arguments = arguments
-        self.context = context
-        self.cancellation = cancellation
+    entry: ToolEntry
+    arguments: dict[str, Any]
+    context: ToolContext
+    cancellation: Cancellation
 
     def sync(self, runtime: Runtime) -> Any:
         """The handler's answer, for a caller that can't await."""
@@ -55,9 +49,10 @@ class Run:
         if entry.timeout_seconds is None:
             try:
                 value = entry.invoke(self.arguments, self.context)
-            except SystemExit as error:
-                # A tool may end its own work, not the program it runs in.
-                raise RuntimeError(f"it tried to end the program: {error}") from None
+            except (Exception, KeyboardInterrupt):
+                raise
+            except BaseException as error:  # noqa: BLE001 - it may end its own work, not the program
+                raise ended(error) from None
             return bridge.run(settle(value)) if hasattr(value, "__await__") else value
         return runtime.workers.run(
             self._work,
@@ -92,17 +87,12 @@ class Run:
         return _settled(self.entry.invoke(self.arguments, self.context))
 
 
-class Ask:
+class Ask(msgspec.Struct, eq=False):
     """A human's turn, until the call is cancelled."""
 
-    __slots__ = ("approver", "cancellation", "request")
-
-    def __init__(
-        self, approver: Approver, request: ApprovalRequest, cancellation: Cancellation
-    ) -> None:
-        self.approver = approver
-        self.request = request
-        self.cancellation = cancellation
+    approver: Approver
+    request: ApprovalRequest
+    cancellation: Cancellation
 
     def sync(self, runtime: Runtime) -> Any:
         """What the human said, for a caller that can't await."""
@@ -124,14 +114,11 @@ class Ask:
         )
 
 
-class Hook:
+class Hook(msgspec.Struct, eq=False):
     """A plugin's turn, within its limit."""
 
-    __slots__ = ("arguments", "hook")
-
-    def __init__(self, hook: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-        self.hook = hook
-        self.arguments = arguments
+    hook: Callable[..., Any]
+    arguments: tuple[Any, ...]
 
     def sync(self, runtime: Runtime) -> Any:
         """What the hook said, for a caller that can't await."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hermes.core.jsontext import to_json
 from hermes.safety.acts import acts_of
 
 if TYPE_CHECKING:
@@ -36,8 +35,7 @@ class Secrets:
 
     def filled(self, flight: Flight, policy: Policy) -> dict[str, Any]:
         """The arguments as the handler gets them; raises `ToolError` where a secret may not go."""
-        noted = flight.noted if flight.noted != "{}" else to_json(flight.arguments)
-        if _START not in noted or flight.entry is None:
+        if _START not in flight.noted or flight.entry is None:
             return flight.arguments
         allows = getattr(policy, "allows", None)
         given, flight.used = self._open().fill(
@@ -54,6 +52,8 @@ class Secrets:
     def masked(self, content: str, flight: Flight) -> str:
         """A result with a placeholder for each secret in it."""
         plain = self._redactor.redact(content)
+        if self._vault is None and plain is content:
+            return plain
         known = self._vault.known(_session(flight)) if self._vault is not None else None
         if (plain == content and not (known and known.values)) or flight.entry is None:
             return plain

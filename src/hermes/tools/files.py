@@ -80,8 +80,9 @@ def write_file(
     from hermes.files.patches import short_diff
     from hermes.files.text import decode
     from hermes.files.versions import versions_of
-    from hermes.files.writing import check_unchanged, check_whole, spelled_like
+    from hermes.files.writing import check_names_file, check_unchanged, check_whole, spelled_like
 
+    check_names_file(path)
     place = ctx.place(path, "write")
     seen = versions_of(ctx).last(place)
     now = old = None
@@ -150,9 +151,9 @@ def patch(
         replace_all: Replace every place where it is found.
         patch: A unified diff, or `*** Begin Patch` text. All of it is applied, or nothing.
     """
-    from hermes.files.editing import apply_patch, replace_in_file
-
     if mode == "patch":
+        from hermes.files.patching import apply_patch
+
         if not patch:
             raise ToolError("mode=patch needs patch", hint="Send the diff as `patch`.")
         return apply_patch(ctx, patch)
@@ -163,6 +164,8 @@ def patch(
     ]
     if lacking or path is None or old_string is None or new_string is None:
         raise ToolError(f"mode=replace needs {', '.join(lacking)}")
+    from hermes.files.editing import replace_in_file
+
     return replace_in_file(ctx, path, old_string, new_string, replace_all=replace_all)
 
 

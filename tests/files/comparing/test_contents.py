@@ -195,3 +195,15 @@ def test_very_long_lines_are_cut_and_that_is_said() -> None:
 
     assert len(found["diff"]) < 10_000
     assert any("characters" in note for note in found["notes"])
+
+
+@pytest.mark.parametrize("form", ["unified", "side_by_side"])
+def test_the_change_in_a_long_line_is_seen(form: str) -> None:
+    found = compare(
+        b"x" * 5_000 + b"needle" + b"y" * 5_000 + b"\n",
+        b"x" * 5_000 + b"pin" + b"y" * 5_000 + b"\n",
+        form=form,
+    )
+
+    assert "xneedley" in found["diff"]
+    assert "xpiny" in found["diff"]

@@ -86,3 +86,29 @@ def test_a_difference_applied_gives_the_other_text(before: str, after: str, ende
         return  # an insertion without context, or a place that repeats itself
 
     assert result.already or result.text == after
+
+
+def test_the_change_in_a_long_line_is_seen() -> None:
+    before = "x" * 5_000 + "needle" + "y" * 5_000
+
+    said = short_diff(
+        f"a\n{before}\nb\n", f"a\n{before.replace('needle', 'pin')}\nb\n", "f", limit=4_000
+    )
+
+    removed, added = (line for line in said.split("\n")[3:] if line[0] in "-+")
+    assert removed.startswith("-…x")
+    assert "xneedley" in removed
+    assert added.startswith("+…x")
+    assert "xpiny" in added
+    assert max(len(removed), len(added)) < 600
+
+
+def test_lines_that_end_at_carriage_returns_are_lines() -> None:
+    before = "".join(f"line {number}\r" for number in range(1, 1_001))
+
+    said = short_diff(before, before.replace("line 500\r", "line five hundred\r"), "f", limit=4_000)
+
+    assert said.split("\n")[0] == "+1 -1 lines"
+    assert said.split("\n")[3] == "@@ -497,7 +497,7 @@"
+    assert "-line 500" in said.split("\n")
+    assert "+line five hundred" in said.split("\n")

@@ -139,6 +139,8 @@ def test_paths_say_what_would_be_done_to_them() -> None:
         ("a/../up.py", "b/../up.py", "../up.py"),
         ('"a/tab\\there"', '"b/tab\\there"', "tab\there"),
         ("a/two words.py", "b/two words.py", "two words.py"),
+        ("a/ends with one \t", "b/ends with one \t", "ends with one "),
+        (" begins with one\t", " begins with one\t", " begins with one"),
     ],
 )
 def test_names_lose_what_is_not_theirs(old: str, new: str, path: str) -> None:
@@ -165,6 +167,36 @@ def test_carriage_returns_fences_and_a_byte_order_mark_make_no_difference(text: 
     assert paths_of(text.replace("\n", "\r\n")) == expected
     assert paths_of(f"```diff\n{text}```\n") == expected
     assert paths_of("\ufeff" + text) == expected
+
+
+@pytest.mark.parametrize(("line", "path"), [("a/x a/x", "a/x"), ("a/x b/x", "x"), ("i/x w/x", "x")])
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_file_that_comes_or_goes_keeps_a_folder_that_looks_like_a_prefix(
+    line: str, path: str, gone: bool
+) -> None:
+    name = line.split()[0 if gone else 1]
+    names = f"--- {name}\n+++ /dev/null" if gone else f"--- /dev/null\n+++ {name}"
+    mark, opening = ("-", "-1 +0,0") if gone else ("+", "-0,0 +1")
+
+    (patch,) = parse_patch(f"diff --git {line}\n{names}\n@@ {opening} @@\n{mark}text\n")
+
+    assert (patch.path, patch.action) == (path, "delete" if gone else "add")
+
+
+def test_only_the_lines_of_a_new_file_may_end_with_carriage_returns() -> None:
+    head = "--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n"
+    envelope = "*** Begin Patch\n*** Add File: x\n+a\r\n+b\r\n*** End Patch\n"
+    known = {
+        f"{head}+a\r\n+b\r\n": True,
+        f"{head}+a\r\n+b\n\\ No newline at end of file\n": True,
+        f"{head}+a\r\n+b\n": False,
+        f"{head}+a\n+b\n": False,
+        f"{head}+a\n+b\n".replace("\n", "\r\n"): False,
+        envelope: True,
+        envelope.replace("\r\n", "\n"): False,
+    }
+
+    assert {text: parse_patch(text)[0].returns for text in known} == known
 
 
 def test_a_mail_is_read_without_its_message_and_signature() -> None:

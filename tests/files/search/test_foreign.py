@@ -1,4 +1,4 @@
-"""A pattern beyond ASCII is found in whatever encoding a file is written, by both engines."""
+"""A pattern is found in whatever encoding a file is written, by both engines."""
 
 from __future__ import annotations
 
@@ -79,6 +79,31 @@ def test_what_a_plain_pattern_finds_is_shown_in_the_encoding(
     assert [line for _, _, line in found.lines["a.txt"]] == ["needle: " + text.split("\n")[0]]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32", "utf-32-be"])
+@pytest.mark.parametrize("binary", [False, True])
+def test_a_plain_pattern_is_found_in_wide_text_too(
+    tmp_path: Path, engine: str, encoding: str, binary: bool
+) -> None:
+    noise = bytes(range(256)) * 40
+    text = "first\nthe needle of it\nlast\n" * 3
+    make(tmp_path, {"a/file.txt": text.encode(encoding), "b.txt": "a needle\n", "c.bin": noise})
+
+    found = search(tmp_path, "ne+dle", engine=engine, choice=Choice(binary=binary))
+
+    assert found.counts == {"a/file.txt": 3, "b.txt": 1}
+    assert (found.scanned, found.skipped.binary) == ((3, 0) if binary else (2, 1))
+    assert found.lines["a/file.txt"][0] == (2, True, "the needle of it")
+
+
+def test_one_file_of_wide_text_is_searched(tmp_path: Path, engine: str) -> None:
+    make(tmp_path, {"file.txt": "the needle of it\nlast\n".encode("utf-16-be")})
+
+    found = search(tmp_path / "file.txt", "needle", engine=engine)
+
+    assert found.counts == {"file.txt": 1}
+    assert (found.scanned, found.skipped.binary) == (1, 0)
+
+
 def test_what_is_no_text_stays_binary(tmp_path: Path, engine: str) -> None:
     noise = bytes(range(256)) * 40
     make(tmp_path, {"a.bin": noise, "b.png": b"\x89PNG\r\n\x1a\n\0\0" + noise, "c": "größer\n"})
@@ -118,7 +143,7 @@ encodings = st.sampled_from(
     ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "latin-1", "gb18030", "cp1251", "shift_jis")
 )
 patterns = st.sampled_from(
-    ("ä", "é|a", "中文", "[äя]", r"\bё", "字$", "^é", r"\p{L}ö", "ñ a", "ÄÖ")
+    ("ä", "é|a", "中文", "[äя]", r"\bё", "字$", "^é", r"\p{L}ö", "ñ a", "ÄÖ", "a")
 )
 
 

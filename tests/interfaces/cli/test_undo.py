@@ -66,6 +66,34 @@ def test_a_file_edited_since_is_left_with_the_difference_and_code_1(
     assert (work / "a.txt").read_text() == "one\n"
 
 
+def test_the_way_to_force_that_is_said_works(hermes: Any, work: Path) -> None:
+    (work / "a.txt").write_text("mine\n")
+
+    done = hermes("undo")
+    words = done.stderr.split("(`hermes ")[1].split("`")[0].split(" ")
+    forced = hermes(*words)
+
+    assert done.returncode == 1
+    assert forced.returncode == 0
+    assert (work / "a.txt").read_text() == "one\n"
+    assert not (work / "new").exists()
+
+
+def test_what_no_force_restores_is_not_promised(hermes: Any, home: Path) -> None:
+    folder = Path(hermes.folder).resolve()
+    os.mkfifo(folder / "pipe")
+    with Checkpoints() as store:
+        snapshot = store.snapshot(str(folder), Author("s", "t1", "c1", "terminal"))
+        (folder / "pipe").unlink()
+        store.after_command(snapshot)
+
+    done = hermes("undo")
+
+    assert done.returncode == 1
+    assert "left alone: pipe" in done.stdout
+    assert "force" not in done.stderr
+
+
 def test_a_call_can_be_named(hermes: Any, work: Path) -> None:
     done = hermes("undo", "call-t2")
 

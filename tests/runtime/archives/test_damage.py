@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import random
@@ -189,3 +190,14 @@ def test_an_interruption_at_any_moment_leaves_nothing(
             else:
                 break
     assert after
+
+
+@pytest.mark.parametrize("text", [b"", b"hello\n", b"lines of a log\n" * 200])
+def test_one_compressed_file_is_said_to_be_no_archive(place: Place, text: bytes) -> None:
+    place.archive.write_bytes(gzip.compress(text))
+
+    with pytest.raises(ArchiveError, match="one compressed file") as caught:
+        extract_archive(place.archive, place.target)
+
+    assert "gunzip" in (caught.value.hint or "")
+    assert not place.target.exists()

@@ -12,6 +12,7 @@
     run        what one coercion carries along
     scalars    numbers, booleans, null and enum members out of text, and numbers into text
     defaults   schema -> values for absent keys
+    whole      2.0 as 2 where only integers are allowed, for handlers
     problems   what is wrong with a value, in lines that a small model can act on
     values     small questions about JSON values
 

@@ -43,9 +43,10 @@ class ObjectCoercer:
             if not isinstance(value, dict):
                 return value
         new = value
-        named, patterns, others = self._named, self._patterns, self._others
+        named, patterns = self._named, self._patterns
+        others = None if patterns else self._others
         for key, item in value.items():
-            made = named.get(key, None if patterns else others)
+            made = named.get(key, others)
             fresh = made(item, run) if made else item
             if patterns:
                 fresh = self._by_pattern(key, fresh, run)

@@ -13,22 +13,12 @@ from typing import TYPE_CHECKING, Any
 from hermes.core.arguments.arrays import ArrayCoercer
 from hermes.core.arguments.objects import ObjectCoercer, parse_object
 from hermes.core.arguments.run import Run
-from hermes.core.arguments.scalars import (
-    NOTHING,
-    is_null_word,
-    to_boolean,
-    to_integer,
-    to_member,
-    to_number,
-    to_string,
-)
+from hermes.core.arguments.scalars import SCALARS, to_member
 from hermes.core.arguments.schema import child
 from hermes.core.arguments.unions import TypesCoercer, UnionCoercer
 from hermes.core.arguments.values import kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from hermes.core.arguments.run import Coercer
     from hermes.core.arguments.schema import Document, Schema
 
@@ -106,7 +96,7 @@ class _Planner:
     def _typed(self, schema: dict[str, Any], pointer: str) -> Coercer | None:
         named = schema.get("type", ())
         types = frozenset((named,) if isinstance(named, str) else named)
-        makers: dict[str, Coercer] = {name: _SCALARS[name] for name in types if name in _SCALARS}
+        makers: dict[str, Coercer] = {name: SCALARS[name] for name in types if name in SCALARS}
         inner = self._object(schema, pointer)
         if inner or "object" in types:
             makers["object"] = inner or parse_object
@@ -196,42 +186,8 @@ def _chain(steps: list[Coercer]) -> Coercer | None:
     return coerce
 
 
-def _from_text(read: Callable[[str], Any]) -> Coercer:
-    def coerce(value: Any, _: Run) -> Any:
-        if not isinstance(value, str):
-            return value
-        found = read(value)
-        return value if found is NOTHING else found
-
-    return coerce
-
-
-def _to_text(value: Any, _: Run) -> Any:
-    if isinstance(value, str):
-        return value
-    found = to_string(value)
-    return value if found is NOTHING else found
-
-
-def _to_null(value: Any, _: Run) -> Any:
-    return None if isinstance(value, str) and is_null_word(value) else value
-
-
-_SCALARS: dict[str, Coercer] = {
-    "integer": _from_text(to_integer),
-    "number": _from_text(to_number),
-    "boolean": _from_text(to_boolean),
-    "string": _to_text,
-    "null": _to_null,
-}
-
-
 def _members(members: list[Any]) -> Coercer:
-    def coerce(value: Any, _: Run) -> Any:
-        found = to_member(value, members)
-        return value if found is NOTHING else found
-
-    return coerce
+    return lambda value, _: to_member(value, members)
 
 
 def _inside(makers: dict[str, Coercer]) -> Coercer:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import marshal
 from typing import TYPE_CHECKING, Any
 
-from hermes.core.arguments.values import has_other_keys, plain, unusable
+from hermes.core.arguments.values import has_other_keys, is_simple, plain, unusable
+from hermes.core.arguments.whole import whole
 from hermes.core.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -23,13 +24,15 @@ _CACHE_SIZE = 128
 class ArgumentReader:
     """Reads the arguments of calls to one tool; cheap to make, compiled at the first call.
 
-    The schema is copied at the first call: later changes to it need a new reader.
+    The schema is copied at the first call: later changes to it need a new reader. With
+    `for_python`, whole numbers come as `int` where only integers are allowed, also `2.0`.
     """
 
-    __slots__ = ("_document", "_fill", "_is_valid", "_plan", "_schema")
+    __slots__ = ("_document", "_fill", "_for_python", "_is_valid", "_plan", "_schema")
 
-    def __init__(self, schema: dict[str, Any]) -> None:
+    def __init__(self, schema: dict[str, Any], *, for_python: bool = False) -> None:
         self._schema = schema
+        self._for_python = for_python
         self._document: Document | None = None
         self._fill: Filler | None = None
         self._is_valid: Any = None
@@ -39,17 +42,22 @@ class ArgumentReader:
         """The arguments, coerced and with defaults; raises `ArgumentError` with every problem."""
         document = self._document or self._compile()
         arguments = raw if type(raw) is dict else self._parse(document, raw)
-        if reason := unusable(arguments):
+        simple = is_simple(arguments)
+        if not simple and (reason := unusable(arguments)):
             raise _unusable(reason)
         fill = self._fill
         filled = fill(arguments) if fill else arguments
         try:
             if self._is_valid(filled):
-                return filled
+                return filled if simple else self._handed(document, filled)
         except ValueError:
             if document.check(filled):
-                return filled
-        return self._repair(document, raw, arguments, filled)
+                return self._handed(document, filled)
+        return self._repair(document, raw, arguments, filled, simple=simple)
+
+    def _handed(self, document: Document, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Valid arguments as whoever asked for them wants them."""
+        return whole(arguments, document) if self._for_python else arguments
 
     def _compile(self) -> Document:
         from hermes.core.arguments.defaults import Defaults
@@ -89,10 +97,12 @@ class ArgumentReader:
         raw: object,
         arguments: dict[str, Any],
         filled: dict[str, Any],
+        *,
+        simple: bool,
     ) -> dict[str, Any]:
         # A default that is fine alone can break a rule between fields; then it stays out.
         if filled is not arguments and document.check(arguments):
-            return arguments
+            return self._handed(document, arguments)
         if self._plan is None:
             from hermes.core.arguments.plan import Plan
 
@@ -103,6 +113,9 @@ class ArgumentReader:
         coerced, run = self._plan.run(arguments, parsed=parsed)
         if run.parsed:
             coerced = plain(coerced)
+        if run.parsed or not simple:
+            # Repairs alone make no such number: it was sent, or read from a text.
+            coerced = self._handed(document, coerced)
         complete: dict[str, Any] = self._fill(coerced) if self._fill else coerced
         if document.check(complete):
             return complete

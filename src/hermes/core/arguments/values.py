@@ -52,21 +52,26 @@ def same(left: Any, right: Any) -> bool:
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
-    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
         return len(left) == len(right) and all(map(same, left, right))
     return bool(left == right)
 
 
-def unusable(arguments: dict[str, Any]) -> str | None:
-    """Why a value can't be handled safely, whatever its schema: too deep, too large, no JSON."""
+def is_simple(arguments: dict[str, Any]) -> bool:
+    """Whether there are only texts, booleans, nulls and integers of a usual size."""
     for value in arguments.values():
         what = type(value)
-        if what not in _HARMLESS and (what is not int or not -_SMALL < value < _SMALL):
-            return _unusable_inside(arguments)
-    return None
+        if what is int:
+            if -_SMALL < value < _SMALL:
+                continue
+        elif what in _HARMLESS:
+            continue
+        return False
+    return True
 
 
-def _unusable_inside(arguments: dict[str, Any]) -> str | None:
+def unusable(arguments: dict[str, Any]) -> str | None:
+    """Why a value can't be handled safely, whatever its schema: too deep, too large, no JSON."""
     level: list[Any] = [arguments]
     for _ in range(MAX_DEPTH):
         inner: list[Any] = []
@@ -81,7 +86,7 @@ def _unusable_inside(arguments: dict[str, Any]) -> str | None:
                 elif what is float:
                     if value - value != 0:
                         return f"{value} is not a JSON number"
-                elif isinstance(value, dict | list | tuple) and value:
+                elif isinstance(value, (dict, list, tuple)) and value:
                     inner.append(value)
         if not inner:
             return None
@@ -95,7 +100,7 @@ def has_other_keys(value: Any) -> bool:
         return not all(isinstance(key, str) for key in value) or any(
             map(has_other_keys, value.values())
         )
-    return isinstance(value, list | tuple) and any(map(has_other_keys, value))
+    return isinstance(value, (list, tuple)) and any(map(has_other_keys, value))
 
 
 def plain(value: Any, *, encodable: bool = False) -> Any:
@@ -112,7 +117,7 @@ def plain(value: Any, *, encodable: bool = False) -> Any:
             plain(key, encodable=encodable): plain(item, encodable=encodable)
             for key, item in value.items()
         }
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return [plain(item, encodable=encodable) for item in value]
     if isinstance(value, bool) or value is None:
         return value

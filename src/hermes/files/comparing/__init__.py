@@ -1,6 +1,5 @@
 """What is different between two files, or between two folders.
 
-    lines.py      two lists of lines -> the changes between them, in bounded time
     sides.py      one side of a comparison: a file, a text; and where two of them differ
     showing.py    changes as a unified diff, side by side, or as a summary
     contents.py   two sides -> what to tell: equal, lines, bytes

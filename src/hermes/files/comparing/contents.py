@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import hermes.files.comparing.showing as showing
-from hermes.files.comparing.lines import line_changes
+from hermes.core.line_changes import line_changes
 from hermes.files.comparing.sides import differing, digest, stretch
 from hermes.files.text import codec_of, decode
 

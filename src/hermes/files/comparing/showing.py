@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from hermes.core.excerpts import excerpt, first_letters
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hermes.files.comparing.lines import Change
+    from hermes.core.line_changes import Change
 
 LONGEST_LINE = 2_000
 _NO_NEWLINE = "\\ No newline at end of file"
 _COLUMN = 72
+# Letters of a long line in front of what changed in it.
+_LEAD, _COLUMN_LEAD = 200, 20
 
 
 class Pair(NamedTuple):
@@ -34,11 +38,13 @@ def unified(pair: Pair, old_label: str, new_label: str, context: int) -> str:
         shown.append(f"@@ -{old_range} +{new_range} @@")
         at = start
         for change in group:
-            shown.extend(_marked(" ", pair.old, at, change.old_start))
-            shown.extend(_marked("-", pair.old, change.old_start, change.old_end))
-            shown.extend(_marked("+", pair.new, change.new_start, change.new_end))
+            shown.extend(_marked(" ", pair.old[at : change.old_start]))
+            old, new = _sides(pair, change)
+            starts = first_letters(old, new, most=LONGEST_LINE, lead=_LEAD)
+            shown.extend(_marked("-", old, starts))
+            shown.extend(_marked("+", new, starts))
             at = change.old_end
-        shown.extend(_marked(" ", pair.old, at, end))
+        shown.extend(_marked(" ", pair.old[at:end]))
     return "\n".join(shown) + "\n"
 
 
@@ -107,35 +113,41 @@ def _range(start: int, end: int, first: int) -> str:
     return str(at) if size == 1 else f"{at},{size}"
 
 
-def _marked(mark: str, lines: Sequence[str], start: int, end: int) -> Iterator[str]:
-    for line in lines[start:end]:
-        if line.endswith("\n"):
-            yield mark + cut(line[:-1])
-        else:
-            yield mark + cut(line)
+def _sides(pair: Pair, change: Change) -> tuple[Sequence[str], Sequence[str]]:
+    old = pair.old[change.old_start : change.old_end]
+    return old, pair.new[change.new_start : change.new_end]
+
+
+def _marked(mark: str, lines: Sequence[str], starts: Sequence[int] = ()) -> Iterator[str]:
+    for number, line in enumerate(lines):
+        yield mark + cut(line.removesuffix("\n"), starts[number] if starts else 0)
+        if not line.endswith("\n"):
             yield _NO_NEWLINE
 
 
-def cut(line: str) -> str:
-    """A line as far as it is shown."""
+def cut(line: str, start: int = 0) -> str:
+    """A line as far as it is shown, from about a letter on."""
     if len(line) <= LONGEST_LINE:
         return line
-    return f"{line[:LONGEST_LINE]}… [{len(line) - LONGEST_LINE} more characters]"
+    return f"{excerpt(line, start, LONGEST_LINE)} [{len(line) - LONGEST_LINE} more characters]"
 
 
 def _changed_rows(pair: Pair, change: Change) -> Iterator[tuple[str, str, str]]:
     from itertools import zip_longest
 
-    old = pair.old[change.old_start : change.old_end]
-    new = pair.new[change.new_start : change.new_end]
-    for left, right in zip_longest(old, new):
+    old, new = ([_plain(line) for line in side] for side in _sides(pair, change))
+    starts = first_letters(old, new, most=_COLUMN - 2, lead=_COLUMN_LEAD)
+    for left, right, start in zip_longest(old, new, starts):
         mark = ">" if left is None else "<" if right is None else "|"
-        yield _cell(left or ""), mark, _cell(right or "")
+        yield _cell(left or "", start), mark, _cell(right or "", start)
 
 
-def _cell(line: str) -> str:
-    text = line.rstrip("\r\n").expandtabs(4)
-    return text if len(text) <= _COLUMN else text[: _COLUMN - 1] + "…"
+def _plain(line: str) -> str:
+    return line.rstrip("\r\n").expandtabs(4)
+
+
+def _cell(line: str, start: int = 0) -> str:
+    return excerpt(_plain(line), start, _COLUMN - 2)
 
 
 def _lines(start: int, end: int, first: int) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
+from hermes.core.excerpts import common_start, excerpt, first_letters
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 _CONTEXT = 3
 _MOST_PAIRS = 40_000  # lines compared with lines; beyond, a stretch is shown as replaced
 _LONGEST = 500  # letters of a line that are shown
+_LEAD = 100  # of them in front of what changed
 _BARE = "\\ No newline at end of file"
 
 
@@ -23,6 +26,9 @@ def short_diff(before: str, after: str, path: str, *, limit: int) -> str:
     """
     if before == after:
         return ""
+    if "\n" not in before and "\n" not in after:
+        # Without any line feed, lines end at carriage returns.
+        before, after = before.replace("\r", "\n"), after.replace("\r", "\n")
     head, old, new = _middle(before, after)
     stretches = _changes(old, new)
     added = sum(d - c for _, _, c, d in stretches)
@@ -43,7 +49,7 @@ def short_diff(before: str, after: str, path: str, *, limit: int) -> str:
 
 def _middle(before: str, after: str) -> tuple[int, list[str], list[str]]:
     """How many lines both begin with, and the lines that differ with some around them."""
-    start = before.rfind("\n", 0, _common_start(before, after)) + 1
+    start = before.rfind("\n", 0, common_start(before, after)) + 1
     tail = _common_end(before, after, min(len(before), len(after)) - start)
     for _ in range(_CONTEXT):
         start = before.rfind("\n", 0, max(start - 1, 0)) + 1
@@ -54,17 +60,6 @@ def _middle(before: str, after: str) -> tuple[int, list[str], list[str]]:
         ends = [ends[0] + step, ends[1] + step]
     head = before.count("\n", 0, start)
     return head, _lines(before[start : ends[0]]), _lines(after[start : ends[1]])
-
-
-def _common_start(one: str, other: str) -> int:
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if other.startswith(one[low:middle], low):
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _common_end(one: str, other: str, most: int) -> int:
@@ -176,9 +171,11 @@ def _hunks(
         for first, end, start, stop in group:
             removed, added = old[first:end], new[start:stop]
             returns = _only_returns(removed, added)
+            starts = first_letters(removed, added, most=_LONGEST, lead=_LEAD)
             yield from (f" {_shown(line)}" for line in old[reached:first])
-            yield from (f"-{_shown(line, returns=returns)}" for line in removed)
-            yield from (f"+{_shown(line, returns=returns)}" for line in added)
+            for mark, lines in (("-", removed), ("+", added)):
+                for line, at in zip(lines, starts, strict=False):
+                    yield f"{mark}{_shown(line, start=at, returns=returns)}"
             reached = end
         yield from (f" {_shown(line)}" for line in old[reached:b])
 
@@ -198,10 +195,10 @@ def _content(line: str) -> str:
     return line.partition("\n")[0].removesuffix("\r")
 
 
-def _shown(line: str, *, returns: bool = False) -> str:
+def _shown(line: str, *, start: int = 0, returns: bool = False) -> str:
     """A line as it can be shown: cut when long, with its carriage return where that changed."""
     content = _content(line)
     text, bare, mark = line.partition("\n")
     if len(content) > _LONGEST:
-        content = f"{content[:_LONGEST]}… ({len(content)} letters)"
+        content = f"{excerpt(content, start, _LONGEST)} ({len(content)} letters)"
     return content + ("␍" if returns and text.endswith("\r") else "") + bare + mark

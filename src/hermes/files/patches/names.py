@@ -15,11 +15,11 @@ _BACKUPS = (".orig", ".old", ".bak", "~")
 
 def header_name(text: str) -> str:
     """The name behind `---` or `+++`, without quotes and time stamp."""
-    text = text.strip(" ")
-    if text.startswith('"'):
-        return unquoted(text)
-    name = text.split("\t", 1)[0]
-    return _STAMP.sub("", name).rstrip()
+    name, tab, _ = text.partition("\t")
+    if text.lstrip(" ").startswith('"'):
+        return unquoted(text.strip(" "))
+    # git puts a tab behind a name with spaces, so that one can see where it ends.
+    return name if tab else _STAMP.sub("", name).strip()
 
 
 def unquoted(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hermes.core.errors import EditError
 from hermes.files.patches.envelope import BEGIN, SECTIONS, parse_envelope
 from hermes.files.patches.unified import parse_unified
-from hermes.files.patches.values import PatchError
+from hermes.files.patches.values import ADDED, PatchError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,14 @@ def parse_patch(text: str) -> list[FilePatch]:
         EditError: The patch is empty, cut off or can't be read; the message has its line.
     """
     # Only line feeds end a line: a form feed or U+2028 is content.
-    lines = [line.removesuffix("\r") for line in text.removeprefix("\ufeff").split("\n")]
+    sent = text.removeprefix("\ufeff").split("\n")
+    patches = _parsed([line.removesuffix("\r") for line in sent])
+    for patch, end in zip(patches, [*(patch.line - 1 for patch in patches[1:]), None], strict=True):
+        patch.returns = _has_returns(patch, sent, end)
+    return patches
+
+
+def _parsed(lines: list[str]) -> list[FilePatch]:
     first = next((number for number, line in enumerate(lines) if line.strip()), None)
     if first is None:
         raise EditError(
@@ -37,6 +44,16 @@ def parse_patch(text: str) -> list[FilePatch]:
     if lines[first].startswith(tuple(SECTIONS)):
         raise PatchError(first + 1, f"expected `{BEGIN}`, not `{lines[first][:80]}`")
     return parse_unified(lines, whole=lines[-1] == "")
+
+
+def _has_returns(patch: FilePatch, sent: list[str], end: int | None) -> bool:
+    """Whether the lines of a new file end with carriage returns, and the patch's own do not."""
+    if patch.action != "add" or not patch.hunks or sent[patch.line - 1].endswith("\r"):
+        return False
+    hunk = patch.hunks[0]
+    added = [line for line in sent[hunk.line - 1 : end] if line.startswith(ADDED)]
+    ended = added[:-1] if hunk.new_bare else added
+    return bool(ended) and all(line.endswith("\r") for line in ended)
 
 
 def paths_of(patch_text: str) -> list[tuple[Kind, str]]:

@@ -57,6 +57,8 @@ class _Header:
         self.git = False
         self.old: str | None = None
         self.new: str | None = None
+        # As the `diff --git` line has them, where that can be told.
+        self.both: tuple[str, str] | None = None
         self.added = self.deleted = False
         self.renamed: list[str] = ["", ""]
         self.mode: int | None = None
@@ -67,12 +69,15 @@ class _Header:
             old, new = self.renamed
         elif self.old is None or self.new is None:
             raise PatchError(self.line, "expected names: `--- a/path`, `+++ b/path`")
+        elif self.both is not None and NOTHING in (self.old, self.new):
+            # Its line names a file that comes or goes twice, and so tells what is a prefix.
+            old, new = without_prefixes(*self.both, git=True)
         else:
             old, new = without_prefixes(self.old, self.new, git=self.git)
         action: Action = "update"
-        if self.added or old == NOTHING:
+        if self.added or self.old == NOTHING:
             old, action = new, "add"
-        elif self.deleted or new == NOTHING:
+        elif self.deleted or self.new == NOTHING:
             new, action = old, "delete"
         elif is_backup(old, new):
             old = new
@@ -124,7 +129,8 @@ class _Reader:
         header = _Header(self._place + 1)
         if self._line().startswith(_GIT):
             header.git = True
-            header.old, header.new = git_names(self._line()[len(_GIT) :]) or (None, None)
+            header.both = git_names(self._line()[len(_GIT) :])
+            header.old, header.new = header.both or (None, None)
             self._place += 1
             while self._read_extended(header):
                 self._place += 1

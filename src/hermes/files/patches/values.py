@@ -93,9 +93,12 @@ class Hunk:
 
 
 class FilePatch:
-    """What a patch does to one file; `mode` is its new mode where the patch sets one."""
+    """What a patch does to one file; `mode` is its new mode where the patch sets one.
 
-    __slots__ = ("action", "hunks", "line", "mode", "move_to", "path")
+    The lines of a new file end with carriage returns, too, when it says `returns`.
+    """
+
+    __slots__ = ("action", "hunks", "line", "mode", "move_to", "path", "returns")
 
     def __init__(
         self,
@@ -111,6 +114,7 @@ class FilePatch:
         self.line = line
         self.move_to = move_to
         self.mode = mode
+        self.returns = False
         self.hunks: list[Hunk] = []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from hermes.core.errors import ToolError
+from hermes.files.search.foreign import Foreign, WiderSearch
 from hermes.files.search.limits import Watch
 from hermes.files.search.lines import shown_lines
 from hermes.files.search.values import Asked, Choice, Tally
@@ -18,14 +19,12 @@ if TYPE_CHECKING:
 
     from hermes.files.search.dialect import Pattern
     from hermes.files.search.fallback import PythonSearch
-    from hermes.files.search.foreign import Foreign, WiderSearch
     from hermes.files.search.lines import Shown
-    from hermes.files.search.ripgrep import Ripgrep
     from hermes.files.search.values import Opens, Skipped
     from hermes.runtime.disk import Disk
 
     Engine = Literal["ripgrep", "python"]
-    Searcher = Ripgrep | PythonSearch | WiderSearch
+    Searcher = PythonSearch | WiderSearch
 
 
 # How many files that match are judged, at least: each takes a while.
@@ -106,7 +105,7 @@ def search_content(
     watch = watch or Watch()
     choice = choice or Choice()
     asked, walked = _asked(disk, root, pattern, choice, chosen, watch, engine)
-    files = _files(disk, pattern)
+    files = Foreign(disk, wide=pattern.wide)
     searcher = _searcher(disk, files, pattern, engine)
     try:
         tally = searcher.count(asked, watch)
@@ -225,28 +224,11 @@ def _uses_ripgrep(disk: Disk, pattern: Pattern, engine: Engine | None) -> bool:
     return able and engine != "python" and find_ripgrep() is not None
 
 
-def _files(disk: Disk, pattern: Pattern) -> Disk | Foreign:
-    """How files are read: in whatever encoding, where the pattern asks for that."""
-    if not pattern.wide:
-        return disk
-    from hermes.files.search.foreign import Foreign
-
-    return Foreign(disk)
-
-
-def _searcher(
-    disk: Disk, files: Disk | Foreign, pattern: Pattern, engine: Engine | None
-) -> Searcher:
+def _searcher(disk: Disk, files: Foreign, pattern: Pattern, engine: Engine | None) -> Searcher:
     if _uses_ripgrep(disk, pattern, engine):
         from hermes.files.search.ripgrep import Ripgrep, find_ripgrep
 
-        ripgrep = Ripgrep(find_ripgrep() or "")
-        if not pattern.wide:
-            return ripgrep
-        from hermes.files.search.foreign import Foreign, WiderSearch
-
-        assert isinstance(files, Foreign)
-        return WiderSearch(ripgrep, files)
+        return WiderSearch(Ripgrep(find_ripgrep() or ""), files)
     from hermes.files.search.fallback import PythonSearch
 
     return PythonSearch(files)

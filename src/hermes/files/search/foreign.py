@@ -1,8 +1,9 @@
-"""Files in other encodings, for patterns that ask for more than ASCII.
+"""Files in other encodings, read as `read_file` reads them.
 
-What is written in Latin-1, GBK or UTF-16 without a mark holds the characters of such a pattern in
-other bytes. ripgrep says which files are no plain UTF-8; those are read as `read_file` reads them
-and searched by Python, so that both engines find the same.
+What is written in Latin-1 or GBK holds the characters of a pattern beyond ASCII in other bytes;
+UTF-16 and UTF-32 without a mark do so with every pattern, and look like binary files. ripgrep says
+which files are no plain UTF-8, or were left out; those are searched by Python, so that both engines
+find the same.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from hermes.files.search.fallback import PythonSearch
 from hermes.files.search.matching import UTF_16
 from hermes.files.search.values import Asked
 from hermes.files.text import decode, width_of
+from hermes.runtime.disk import DiskError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,13 +30,21 @@ if TYPE_CHECKING:
 _UTF_32 = b"\xff\xfe\0\0"
 # Past this size a file is taken for UTF-8.
 _LARGEST = 32 * 1024 * 1024
+# So much of a file tells most binary ones from text, in a fraction of the time.
+_GLANCE = 1024
+_MANY_ZEROS = bytes(6)
 
 
 class Foreign:
-    """The files of a disk for reading, those in other encodings as UTF-8."""
+    """The files of a disk for reading, those in other encodings as UTF-8.
 
-    def __init__(self, disk: Opens) -> None:
+    Unless they are to be read for a `wide` pattern, only those that hold zeros are: in all others
+    ASCII is spelled alike.
+    """
+
+    def __init__(self, disk: Opens, *, wide: bool) -> None:
         self._disk = disk
+        self._wide = wide
         # Places that were read in another encoding, and those of them that hold zeros.
         self.met: set[str] = set()
         self.zeros: set[str] = set()
@@ -46,7 +56,7 @@ class Foreign:
             head = file.read(HEAD)
             size = file.seek(0, io.SEEK_END)
             file.seek(0)
-            data = file.read() if size <= _LARGEST and _may_be_foreign(head) else None
+            data = file.read() if size <= _LARGEST and self._may_be_foreign(head) else None
             if data is None:
                 file.seek(0)
                 return file
@@ -55,6 +65,29 @@ class Foreign:
             raise
         file.close()
         return io.BytesIO(self._as_utf_8(place, data))
+
+    def seems_wide(self, place: str) -> bool:
+        """Whether a file that is taken for binary may be text all the same, at a glance."""
+        try:
+            with self._disk.open(place) as file:
+                head = file.read(_GLANCE)
+        except (OSError, DiskError):
+            return False
+        return self._may_be_foreign(head)
+
+    def _may_be_foreign(self, head: bytes) -> bool:
+        if head[:2] in UTF_16 and head[:4] != _UTF_32:
+            # What has its mark is read by both engines as it is.
+            return False
+        if not self._wide:
+            # No more is seen of what ripgrep left out, and both engines must say the same.
+            head = head[:_GLANCE]
+        if b"\0" not in head:
+            return self._wide
+        # Text has some zeros, between its letters: a quick no for most of what is none.
+        if head.count(0) * 200 < len(head) or _MANY_ZEROS in head:
+            return False
+        return is_text(head[:_GLANCE]) and is_text(head)
 
     def _as_utf_8(self, place: str, data: bytes) -> bytes:
         try:
@@ -76,12 +109,6 @@ class Foreign:
         return text.text.encode("utf-8", "replace")
 
 
-def _may_be_foreign(head: bytes) -> bool:
-    # What has its mark is read by both engines as it is; that of four bytes begins like another.
-    marked = head[:2] in UTF_16 and head[:4] != _UTF_32
-    return not marked and (b"\0" not in head or is_text(head))
-
-
 class WiderSearch:
     """ripgrep, and Python for the files that it can't read."""
 
@@ -93,7 +120,10 @@ class WiderSearch:
     def count(self, asked: Asked, watch: Watch) -> Tally:
         """How many lines match, file by file."""
         tally = self._ripgrep.count(asked, watch)
-        odd, finished = self._ripgrep.odd(asked, watch)
+        odd, finished = self._odd(asked, tally, watch)
+        if not odd:
+            tally.finished = tally.finished and finished
+            return tally
         again = Asked(asked.root, asked.pattern, asked.choice, among=odd)
         seen = self._python.count(again, watch)
         tally.finished = tally.finished and finished and seen.finished
@@ -108,6 +138,20 @@ class WiderSearch:
                 tally.skipped.binary -= 1
                 tally.scanned += 1
         return tally
+
+    def _odd(self, asked: Asked, tally: Tally, watch: Watch) -> tuple[list[str], bool]:
+        """The files that may have to be read in another way, and whether those are all."""
+        # A name that is no UTF-8 is not told as it is.
+        named = not any("\ufffd" in path for path in tally.binary)
+        if named and not (asked.pattern.wide or asked.choice.binary):
+            odd: list[str] = []
+            for path in tally.binary:
+                if watch.expired:
+                    return odd, False
+                if self._files.seems_wide(f"{asked.root}/{path}"):
+                    odd.append(path)
+            return odd, True
+        return self._ripgrep.odd(asked, watch)
 
     def locate(self, asked: Asked, takes: Mapping[str, int], watch: Watch) -> dict[str, list[Spot]]:
         """Where the first lines of some files match: as many as are wanted of each."""

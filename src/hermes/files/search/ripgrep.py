@@ -120,7 +120,8 @@ class Ripgrep:
         tally.skipped.unreadable = len(log.failed & wanted)
         if tally.finished:
             # It says nothing of those that it left out.
-            tally.skipped.binary = len(wanted - seen.keys() - log.failed)
+            tally.binary = sorted(wanted - seen.keys() - log.failed)
+            tally.skipped.binary = len(tally.binary)
         return tally
 
     def odd(self, asked: Asked, watch: Watch) -> tuple[list[str], bool]:
@@ -236,6 +237,7 @@ class _Log:
         skipped = tally.skipped
         skipped.hidden, skipped.ignored = self.hidden, self.ignored
         skipped.binary, skipped.unreadable = len(self.binary), len(self.failed)
+        tally.binary = sorted(self.binary)
 
 
 def _narrow(tally: Tally, wanted: frozenset[str], log: _Log) -> None:
@@ -243,7 +245,8 @@ def _narrow(tally: Tally, wanted: frozenset[str], log: _Log) -> None:
     tally.counts = {path: lines for path, lines in tally.counts.items() if path in wanted}
     # ripgrep prints what is no UTF-8 in another way.
     odd = {path.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for path in wanted}
-    binary, failed = len(log.binary & odd), len(log.failed & odd)
+    tally.binary = sorted(log.binary & odd)
+    binary, failed = len(tally.binary), len(log.failed & odd)
     tally.skipped.binary, tally.skipped.unreadable = binary, failed
     if tally.finished:
         tally.scanned = len(wanted) - binary - failed

@@ -72,10 +72,12 @@ class Asked:
 class Tally:
     """How many lines match in each file that has any, by its path below the root."""
 
-    __slots__ = ("counts", "finished", "scanned", "skipped")
+    __slots__ = ("binary", "counts", "finished", "scanned", "skipped")
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
+        # The files that were left out as binary, as the engine names them.
+        self.binary: list[str] = []
         self.scanned = 0
         self.skipped = Skipped()
         self.finished = True

@@ -86,8 +86,17 @@ def _summary(report: UndoReport, what: str) -> str:
         return f"nothing to undo: everything is as it was before {what}"
     done = f"{'completed the undo of' if report.resumed else 'undid'} {what}: {count} restored"
     if report.left:
-        done += f", {len(report.left)} left alone (--force restores them too)"
+        done += f", {len(report.left)} left alone"
+    forcible = sum(one.forcible for one in report.left)
+    if forcible and not report.resumed:
+        which = "them" if forcible == len(report.left) else f"{forcible} of them"
+        # By its name: without one, the undo that was just made would be meant.
+        done += f" (`hermes undo {_name(report)} --force` restores {which} too)"
     return f"{done}; `hermes undo {report.undo_turn}` takes this back" if count else done
+
+
+def _name(report: UndoReport) -> str:
+    return report.call or (f"{report.session}/{report.turn}" if report.session else report.turn)
 
 
 def _deed(one: Restored, *, dry_run: bool) -> str:
@@ -125,7 +134,12 @@ def _plain(report: UndoReport) -> dict[str, Any]:
             for one in report.restored
         ],
         "left": [
-            {"path": one.place, "reason": one.reason, "difference": one.difference}
+            {
+                "path": one.place,
+                "reason": one.reason,
+                "difference": one.difference,
+                "forcible": one.forcible,
+            }
             for one in report.left
         ],
         "already": report.already,

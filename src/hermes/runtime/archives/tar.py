@@ -41,7 +41,8 @@ def tar_members(source: Source, meter: Meter) -> Iterator[tuple[Member, Iterator
     """Each member and its bytes, which are to be taken before the next one is asked for."""
     everywhere: dict[str, str] = {}
     own: dict[str, str] = {}
-    while any(block := _exactly(source, _BLOCK)):
+    block = _first(source)
+    while any(block):
         info = _info(block)
         if info is None:
             raise ArchiveError("the archive is damaged: a header makes no sense")
@@ -53,6 +54,7 @@ def tar_members(source: Source, meter: Meter) -> Iterator[tuple[Member, Iterator
                 own = _pax(data) | own
             else:
                 own["path" if info.type == b"L" else "linkpath"] = _text(data.rstrip(b"\0"))
+            block = _exactly(source, _BLOCK)
             continue
         member = _member(info, everywhere | own)
         own = {}
@@ -62,6 +64,7 @@ def tar_members(source: Source, meter: Meter) -> Iterator[tuple[Member, Iterator
         for _ in body.chunks():
             pass
         _exactly(source, -member.size % _BLOCK)
+        block = _exactly(source, _BLOCK)
     if own:
         raise ArchiveError(_CUT)
     _drain(source)
@@ -148,6 +151,19 @@ def _header(source: Source, size: int) -> bytes:
     data = _exactly(source, size)
     _exactly(source, -size % _BLOCK)
     return data
+
+
+def _first(source: Source) -> bytes:
+    """The first header; what is compressed and has none is a file, not an archive of some."""
+    block = b""
+    while len(block) < _BLOCK and (data := source.read(_BLOCK - len(block))):
+        block += data
+    if not looks_like_tar(block):
+        raise ArchiveError(
+            "this is no archive but one compressed file, or a damaged archive",
+            hint="A single file is unpacked with gunzip, bunzip2, unxz or unzstd in terminal.",
+        )
+    return block
 
 
 def _exactly(source: Source, size: int) -> bytes:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Literal
 
+    from hermes.core.entry import Effect
     from hermes.runtime.yaml_tools.jsonpath import JsonPath
     from hermes.runtime.yaml_tools.placeholders import Template
 
@@ -143,7 +143,7 @@ class Definition:
         *,
         description: str,
         parameters: Sequence[Parameter],
-        effect: str,
+        effect: Effect,
         toolset: str,
         timeout_seconds: float,
         tags: Sequence[str],
@@ -155,7 +155,7 @@ class Definition:
         self.spec = spec
         self.description = description
         self.parameters = {parameter.name: parameter for parameter in parameters}
-        self.effect = effect
+        self.effect: Effect = effect
         self.toolset = toolset
         self.timeout_seconds = timeout_seconds
         self.tags = tuple(tags)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
 
+TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

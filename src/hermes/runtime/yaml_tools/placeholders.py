@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from collections.abc import Callable
 

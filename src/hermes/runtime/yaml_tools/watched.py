@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import stat
 import time
-from typing import TYPE_CHECKING
 
 from hermes.core.errors import ConfigError
 from hermes.runtime.yaml_tools.document import MOST_BYTES, DefinitionError, Problem
 
+TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from hermes.core.entry import ToolEntry
     from hermes.runtime.yaml_tools.definition import Definition

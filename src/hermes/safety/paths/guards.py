@@ -89,7 +89,7 @@ AppData/Roaming/Microsoft/Windows/Start Menu/Programs/Startup
 Documents/{WindowsPowerShell,PowerShell}
 NTUSER.DAT*
 .hermes/**/{hermes_permissions*,config.yaml,config.yml,*trust*,*approv*,*allowlist*,state.db*}
-.hermes/{audit,plugins,hooks,checkpoints,logs,reviews}
+.hermes/{audit,cache,plugins,hooks,checkpoints,logs,reviews,yaml_tools}
 """
 
 _SECRETS = """

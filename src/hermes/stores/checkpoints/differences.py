@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hermes.core.line_changes import Change
     from hermes.runtime.disk import Disk
     from hermes.stores.checkpoints.contents import Contents
     from hermes.stores.checkpoints.values import State
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
 # Past this, comparing line by line takes longer than anybody reads.
 _COMPARED = 1 << 20
 _SHOWN_LINES = 400
+_CONTEXT = 3
+# Letters of a line that are shown, and how many of them in front of what changed.
+_LETTERS, _LEAD = 1_000, 100
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class Differences:
@@ -32,19 +38,12 @@ class Differences:
         before, after = self._text(one, place, disk), self._text(other, place, disk)
         if before is None or after is None:
             return f"{place}: {names[0]} {one.described}, {names[1]} {other.described}\n"
-        lines = list(
-            difflib.unified_diff(
-                before.splitlines(keepends=True),
-                after.splitlines(keepends=True),
-                f"{place} ({names[0]})",
-                f"{place} ({names[1]})",
-            )
-        )
-        shown = [line if line.endswith("\n") else f"{line}\n\\ no newline at the end\n"
-                 for line in lines[:_SHOWN_LINES]]  # fmt: skip
+        lines = [f"--- {place} ({names[0]})", f"+++ {place} ({names[1]})"]
+        lines += _unified(_lines(before), _lines(after))
+        shown = lines[:_SHOWN_LINES]
         if len(lines) > _SHOWN_LINES:
-            shown.append(f"… {len(lines) - _SHOWN_LINES} more lines\n")
-        return "".join(shown)
+            shown.append(f"… {len(lines) - _SHOWN_LINES} more lines")
+        return "".join(f"{line}\n" for line in shown)
 
     def _text(self, state: State, place: str, disk: Disk | None) -> str | None:
         """The text of a state; None where it is not a text that we have."""
@@ -53,12 +52,13 @@ class Differences:
         if state.kind != "file" or not state.readable or state.size > _COMPARED:
             return None
         data = self._bytes(state, place, disk)
-        if data is None or b"\0" in data:
+        if data is None:
             return None
         try:
-            return data.decode()
+            text = data.decode("utf-16" if data[:2] in _UTF_16 else "utf-8")
         except UnicodeDecodeError:
-            return data.decode("latin-1")
+            text = data.decode("latin-1")
+        return None if "\0" in text else text
 
     def _bytes(self, state: State, place: str, disk: Disk | None) -> bytes | None:
         if self._contents.has(state.digest):
@@ -77,3 +77,50 @@ def _modes(place: str, one: State, other: State) -> str:
     if None in (one.mode, other.mode) or one.mode == other.mode:
         return ""
     return f"{place}: mode {one.mode:o} becomes {other.mode:o}\n"
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text; the last one says so when it has no end."""
+    end = "\n" if "\n" in text else "\r"
+    *lines, rest = text.split(end)
+    return [*lines, f"{rest}\n\\ no newline at the end"] if rest else lines
+
+
+def _unified(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+    """What differs, with some lines around it."""
+    from hermes.core.excerpts import excerpt, first_letters
+    from hermes.core.line_changes import line_changes
+
+    for group in _groups(line_changes(old, new)):
+        start = max(0, group[0].old_start - _CONTEXT)
+        end = min(len(old), group[-1].old_end + _CONTEXT)
+        begin = group[0].new_start - (group[0].old_start - start)
+        stop = group[-1].new_end + (end - group[-1].old_end)
+        yield f"@@ -{_range(start, end)} +{_range(begin, stop)} @@"
+        at = start
+        for one in group:
+            yield from (f" {excerpt(line, 0, _LETTERS)}" for line in old[at : one.old_start])
+            gone, come = old[one.old_start : one.old_end], new[one.new_start : one.new_end]
+            firsts = first_letters(gone, come, most=_LETTERS, lead=_LEAD)
+            for mark, lines in (("-", gone), ("+", come)):
+                for line, first in zip(lines, firsts, strict=False):
+                    yield f"{mark}{excerpt(line, first, _LETTERS)}"
+            at = one.old_end
+        yield from (f" {excerpt(line, 0, _LETTERS)}" for line in old[at:end])
+
+
+def _groups(changes: Sequence[Change]) -> Iterator[list[Change]]:
+    """Changes so near to each other that what is shown around them meets."""
+    group: list[Change] = []
+    for change in changes:
+        if group and change.old_start - group[-1].old_end > 2 * _CONTEXT:
+            yield group
+            group = []
+        group.append(change)
+    if group:
+        yield group
+
+
+def _range(start: int, end: int) -> str:
+    size = end - start
+    return str(start + 1) if size == 1 else f"{start + (size > 0)},{size}"

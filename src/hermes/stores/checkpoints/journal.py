@@ -89,6 +89,13 @@ def changes_at(connection: Connection, place: str, *, since: int = 0) -> list[Ch
     return [_change(row) for row in connection.execute(sql, (encoded(place), since))]
 
 
+def newest_at(connection: Connection, place: str) -> Change | None:
+    """The last change of one place."""
+    sql = f"{_SELECT} WHERE place = ? ORDER BY changes.id DESC LIMIT 1"
+    found = connection.execute(sql, (encoded(place),)).fetchone()
+    return None if found is None else _change(found)
+
+
 def watermark(connection: Connection) -> int:
     """The id of the newest change."""
     found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchone()

@@ -45,10 +45,10 @@ class Plan:
         self.already = 0
         self.notes: list[str] = []
 
-    def leave(self, key: Key, reason: str) -> None:
+    def leave(self, key: Key, reason: str, *, forcible: bool = False) -> None:
         """Don't touch a place."""
         self.steps.pop(key, None)
-        self.left.append(Left(key[1], reason, disk=key[0]))
+        self.left.append(Left(key[1], reason, disk=key[0], forcible=forcible))
 
 
 def plan_undo(
@@ -95,14 +95,15 @@ def _plan_place(
             plan.already += 1
             return
     elif not (force or _ours(present, chain[first:])):
-        plan.leave(key, _since(present, newest, writer(*key, present.digest)))
+        plan.leave(key, _since(present, newest, writer(*key, present.digest)), forcible=True)
         return
     elif not (force or newest.certain or newest.after.kind == "absent"):
-        plan.leave(key, "it changed during or after a command that was cut off; --force restores")
+        plan.leave(key, "it changed during or after a command that was cut off", forcible=True)
         return
     elif present.kind == "file" and not (force or present.readable):
-        plan.leave(key, "it is too large to be kept, so that undoing could not be undone;"
-                   " --force does it all the same")  # fmt: skip
+        plan.leave(
+            key, "it is too large to be kept, so that undoing could not be undone", forcible=True
+        )
         return
     elif target.kind == "special":
         plan.leave(key, f"{target.described} can't be made again")
@@ -116,9 +117,13 @@ def _plan_place(
         plan.steps[key] = Step(key[0], key[1], present, target)
     if first:
         plan.left.append(
-            Left(key[1], "it was also changed by somebody else in between, up to there it goes"
-                 " back; --force goes back all the way", disk=key[0])
-        )  # fmt: skip
+            Left(
+                key[1],
+                "it was also changed by somebody else in between, up to there it goes back",
+                disk=key[0],
+                forcible=True,
+            )
+        )
 
 
 def _unbroken(chain: list[Change]) -> int:

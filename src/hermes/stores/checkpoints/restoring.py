@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
+from hermes.stores.checkpoints.plan import Step
 from hermes.stores.checkpoints.states import present_state, same, same_content, status_of
 from hermes.stores.checkpoints.traits import dress
 from hermes.stores.checkpoints.values import CheckpointError, Left, Restored
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
 
     from hermes.runtime.disk import Disk
     from hermes.stores.checkpoints.contents import Contents
-    from hermes.stores.checkpoints.plan import Step
     from hermes.stores.checkpoints.traits import Traits
-    from hermes.stores.checkpoints.values import State
+    from hermes.stores.checkpoints.values import Change, State
 
     Lock = Callable[[str], AbstractContextManager[None]]
 
@@ -31,6 +31,15 @@ _OWNER = 0o700
 _FEW, _AT_ONCE = 4, 8
 # How the disk names a file that it is still writing.
 _DRAFT = re.compile(r"\.hermes-[0-9a-f]{16}")
+
+
+def put_back(disk: Disk, contents: Contents, changes: Iterable[Change]) -> list[Left]:
+    """Take changes back that were made in part or not at all, in places that are locked already."""
+    from contextlib import nullcontext
+
+    run = Restoration({disk.label: disk}, contents, lambda _: nullcontext(), resumed=True)
+    run.run([Step(disk.label, one.place, one.after, one.before) for one in changes])
+    return run.left
 
 
 class Restoration:
@@ -135,6 +144,7 @@ class Restoration:
                     self._leave(step, "it was changed in this very moment")
                     return
                 if target.kind == "file":
+                    self._note_names(disk, step)
                     disk.write(step.place, self._contents.read(target.digest), mode=target.mode)
                 else:
                     if present.kind == "link":
@@ -143,6 +153,14 @@ class Restoration:
             if target.kind == "file" and target.traits is not None:
                 self._dress(disk, step, target.traits)
         self._done(step)
+
+    def _note_names(self, disk: Disk, step: Step) -> None:
+        """Say that a file with other names is one of its own from now on."""
+        found = disk.status(step.place)
+        if found is not None and found.kind == "file" and found.links > 1:
+            self.notes.append(
+                f"{step.place} had other names (hard links), and is apart from them now"
+            )
 
     def _dress(self, disk: Disk, step: Step, traits: Traits) -> None:
         with disk.open(step.place) as file:

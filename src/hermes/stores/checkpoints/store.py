@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import hermes.stores.checkpoints.journal as journal
@@ -15,6 +16,7 @@ from hermes.stores.checkpoints.differences import Differences
 from hermes.stores.checkpoints.journal import Record
 from hermes.stores.checkpoints.locks import PathLocks
 from hermes.stores.checkpoints.pruning import Pruning
+from hermes.stores.checkpoints.restoring import put_back
 from hermes.stores.checkpoints.states import MAX_FILE_BYTES, kept_state
 from hermes.stores.checkpoints.undo import Undoing
 from hermes.stores.checkpoints.values import ABSENT, Author, CheckpointError, State
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from hermes.stores.checkpoints.snapshots import Limits, Snapshots
     from hermes.stores.checkpoints.values import (
         Change,
+        Left,
         Planned,
         Progress,
         PruneReport,
@@ -112,6 +115,20 @@ class Checkpoints:
         """Take back records whose changes were not made, because writing failed."""
         with self._database.writing() as connection:
             journal.forget(connection, changes)
+
+    def take_back(self, disk: Disk, changes: Sequence[int]) -> list[Left]:
+        """Put back what was changed of some records, by whoever holds the locks, and forget them.
+
+        What could not be put back is given, and then the records stay.
+        """
+        with self._database.reading() as connection:
+            made = [found for one in changes if (found := journal.change(connection, one))]
+        left = put_back(disk, self._contents, made)
+        if not left:
+            # A record of what was not done does no harm; where the disk is full it stays.
+            with suppress(CheckpointError):
+                self.forget(changes)
+        return left
 
     def last_writer(self, place: str, *, digest: str, disk: str = "local") -> Author | None:
         """Who made the state with that digest; an empty one asks who removed the file."""
@@ -234,6 +251,11 @@ class Checkpoints:
         if not known or known[-1].before.kind != "file":
             return None
         return self.content(known[-1].before)
+
+    def newest(self, place: str) -> Change | None:
+        """The last recorded change of one path."""
+        with self._database.reading() as connection:
+            return journal.newest_at(connection, place)
 
     def history(self, place: str) -> list[Change]:
         """The recorded changes of one path, oldest first."""

@@ -140,12 +140,16 @@ class Restored(NamedTuple):
 
 
 class Left(NamedTuple):
-    """A place that undo did not touch, and why; `difference` is what restoring would change."""
+    """A place that undo did not touch, and why; `difference` is what restoring would change.
+
+    It is `forcible` when undoing by force would restore it all the same.
+    """
 
     place: str
     reason: str
     difference: str = ""
     disk: str = "local"
+    forcible: bool = False
 
 
 class UndoReport(NamedTuple):

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.files.comparing.lines import Change, line_changes
+from hermes.core.line_changes import Change, line_changes
 
 few = st.lists(st.integers(0, 4), max_size=30)
 

@@ -1,0 +1,72 @@
+"""Asking a person: what they are shown, and what they say."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Protocol
+
+    class Approver(Protocol):
+        """Asks a human. May be sync or async; anything but a clear yes is a no.
+
+        None says that nobody could be asked.
+        """
+
+        def __call__(self, request: ApprovalRequest) -> Any: ...
+
+
+class Answer(str):
+    """What was said to a request, and by whom, for the audit log: `Answer("once", by="…")`."""
+
+    __slots__ = ("by",)
+
+    def __new__(cls, said: str, *, by: str = "") -> Answer:
+        """The answer, which is text like any other."""
+        answer = super().__new__(cls, said)
+        answer.by = by
+        return answer
+
+    by: str
+
+
+class ApprovalRequest:
+    """What a human is asked: which tool, with what, why, and under which rules.
+
+    `rule` is the first of `rules`; `human_only` says that no model may answer for the person.
+    """
+
+    __slots__ = (
+        "agent_path",
+        "arguments",
+        "call_id",
+        "front_door",
+        "human_only",
+        "reason",
+        "rule",
+        "rules",
+        "tool",
+    )
+
+    def __init__(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        reason: str,
+        rule: str,
+        rules: Sequence[str] = (),
+        human_only: bool = False,
+        call_id: str = "",
+        front_door: str = "",
+        agent_path: str = "",
+    ) -> None:
+        self.tool = tool
+        self.arguments = arguments
+        self.reason = reason
+        self.rule = rule
+        self.rules = tuple(rules) or (rule,)
+        self.human_only = human_only
+        self.call_id = call_id
+        self.front_door = front_door
+        self.agent_path = agent_path
