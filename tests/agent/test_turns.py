@@ -158,3 +158,28 @@ def test_news_reach_the_model_before_its_next_step(ask: Any) -> None:
     agent.run("go on")
 
     assert model.requests[0]["messages"][-1]["content"] == "the helper has ended"
+
+
+def test_a_call_that_takes_longer_than_the_turn_may_ends_with_it(ask: Any) -> None:
+    agent, model = ask(Turn(calls=[Call("sleep", {"seconds": 600})]), "Here I am.", max_seconds=2)
+
+    result = agent.turn("sleep long")
+    agent.budget.seconds = None
+
+    assert (result.ended, result.steps) == ("spent", 1)
+    assert "as long as it may take" in result.text
+    assert _unanswered(agent.conversation.messages) == []
+    assert agent.run("and now?") == "Here I am."
+    assert model.requests[-1]["messages"][-1]["content"] == "and now?"
+
+
+def test_a_model_that_says_nothing_more_is_waited_for_as_long_as_the_turn_may_take(
+    ask: Any,
+) -> None:
+    agent, _ = ask(Turn("A long text", piece=2, stall_after=2), "Here I am.", max_seconds=2)
+
+    result = agent.turn("speak")
+    agent.budget.seconds = None
+
+    assert result.ended == "spent"
+    assert agent.run("and now?") == "Here I am."

@@ -22,6 +22,7 @@ from hermes.agent.pricing import Pricing, spent_today
 from hermes.agent.prompt import context_files, system_text
 from hermes.agent.providers.protocol import Request
 from hermes.agent.resuming import resumed
+from hermes.core.errors import HermesError
 from hermes.core.log import Log
 from hermes.core.messages import Message
 from hermes.mcp.client import attach, follow
@@ -188,14 +189,37 @@ class Agent:
 
     def turn(self, text: str) -> Result:
         """Carry out one request; how it went."""
+        from threading import TIMEOUT_MAX
+
         from hermes.runtime import bridge
 
-        result: Result = bridge.run(self.conversation.turn(text))
+        self._not_in_the_way()
+        # Also in a notebook it may take as long as its own limits say.
+        result: Result = bridge.run(self._turn(text), limit=TIMEOUT_MAX)
         return result
 
     async def arun(self, text: str) -> str:
         """`run`, for code that awaits."""
-        return (await self.conversation.turn(text)).text
+        return (await self._turn(text)).text
+
+    def _not_in_the_way(self) -> None:
+        """Raises `HermesError` where waiting here would stop what is waited for."""
+        import asyncio
+
+        try:
+            here = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        if self.conversation.turnstile.needs(here):
+            raise HermesError(
+                "a turn is under way in this event loop, and would stop; use `await agent.arun(…)`",
+                hint="Or wait for that turn first.",
+            )
+
+    async def _turn(self, text: str) -> Result:
+        if not self._open:
+            raise HermesError("this agent was closed", hint="Make another one.")
+        return await self.conversation.turn(text)
 
     def background(self, text: str) -> str:
         """Have a fresh agent carry out a request beside the conversation; its handle.

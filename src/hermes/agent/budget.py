@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
 from hermes.core.messages import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
 STEPS = 90
 
@@ -78,6 +79,22 @@ class Budget:
                 if most is not None and used >= most:
                     raise SpentError(limit, f"stopped: {said} ({used:g} of {most:g})")
             self.used_steps += 1
+
+    @asynccontextmanager
+    async def in_time(self) -> AsyncIterator[None]:
+        """What the block waits for ends with the time; raises `SpentError` then."""
+        import asyncio
+
+        left = self.left().get("seconds") if self.seconds is not None else None
+        try:
+            async with asyncio.timeout(left) as limit:
+                yield
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            used = self._clock() - self._began
+            message = f"stopped: as long as it may take ({used:g} of {self.seconds:g})"
+            raise SpentError("seconds", message) from None
 
     def spend(self, usage: Usage, cost: float | None = 0.0) -> None:
         """Count what an answer cost; None where nobody knows its price."""

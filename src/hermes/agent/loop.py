@@ -24,6 +24,7 @@ from hermes.agent.providers.protocol import Request, WindowError
 from hermes.agent.questions import ask, usage_attributes
 from hermes.agent.recording import Record, answer_to, told
 from hermes.agent.resuming import turns_of
+from hermes.agent.turnstile import Turnstile
 from hermes.core.entry import ToolCall
 from hermes.core.messages import Message, ToolUse, Usage
 from hermes.mcp.naming import wire_name, wired
@@ -120,9 +121,17 @@ class Conversation:
         self._turns = itertools.count(turns_of(journal, self.messages) + 1)
         self._ids = {call.id for message in self.messages for call in message.calls}
         self._running: ToolContext | None = None
+        self.turnstile = Turnstile()
 
     async def turn(self, text: str, *, images: Sequence[Any] = ()) -> Result:
-        """Carry out one request of a person, to its answer or to the reason why it ended."""
+        """Carry out one request of a person, to its answer or to the reason why it ended.
+
+        One at a time: a request that comes during another one waits for its end.
+        """
+        async with self.turnstile.turn():
+            return await self._traced_turn(text, images)
+
+    async def _traced_turn(self, text: str, images: Sequence[Any]) -> Result:
         name = f"{self.journal.id if self.journal else 'turn'}-{next(self._turns)}"
         with self._traced(name) as span:
             result = await self._turn(name, Message("user", text, images=tuple(images)))
@@ -136,24 +145,28 @@ class Conversation:
         work = Work(name, LoopGuard())
         self.append(request, turn=name)
         try:
-            while True:
-                self._take_steering(name)
-                self.budget.step()
-                work.steps += 1
-                done = await self._ask(work)
-                if done.message.calls:
-                    stopped = await self._carry_out(done, work)
-                    if stopped:
-                        return self._end(work, "stopped", stopped)
-                elif (wrong := self._wrong(done)) and not work.nudged:
-                    work.nudged = True
-                    self.append(Message("user", wrong), turn=name)
-                elif not self._steering:
-                    return self._end(work, "answered", text=done.message.text)
+            async with self.budget.in_time():
+                return await self._steps(work)
         except SpentError as error:
             return self._end(work, "spent", str(error))
         finally:
             self._running = None
+
+    async def _steps(self, work: Work) -> Result:
+        while True:
+            self._take_steering(work.turn)
+            self.budget.step()
+            work.steps += 1
+            done = await self._ask(work)
+            if done.message.calls:
+                stopped = await self._carry_out(done, work)
+                if stopped:
+                    return self._end(work, "stopped", stopped)
+            elif (wrong := self._wrong(done)) and not work.nudged:
+                work.nudged = True
+                self.append(Message("user", wrong), turn=work.turn)
+            elif not self._steering:
+                return self._end(work, "answered", text=done.message.text)
 
     def tell(self, event: Event) -> None:
         """Have something told to whoever listens."""

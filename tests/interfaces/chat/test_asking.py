@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conftest import HERMES
 from tests.interfaces.chat.conftest import Begin
 
 from hermes.testing import Call, ScriptedModel, Turn
@@ -27,10 +29,17 @@ def build(hermes: Any) -> Path:
 def test_what_was_typed_before_the_question_is_no_answer_and_that_is_said(
     model: ScriptedModel, begin: Begin, build: Path, early: str
 ) -> None:
-    model.add(Turn("Well.", delay=0.4, calls=[remove("build")]), "I may not.")
+    typed = threading.Event()
+
+    def answer(_: dict[str, Any]) -> Turn:
+        typed.wait(20)
+        return Turn(calls=[remove("build")])
+
+    model.add(answer, "I may not.")
     run = begin("run", "clean up", prompt="")
 
     run.type(early)
+    typed.set()
     run.until("is no answer to it")
     run.until("[N]o:")
     run.enter("")
@@ -104,4 +113,23 @@ def test_a_call_by_hand_is_asked_about_too(begin: Begin, build: Path) -> None:
     call.type("\x03")
 
     assert call.closed() == 130
+    assert build.exists()
+
+
+def test_a_call_by_hand_is_not_approved_by_what_was_typed_before_it_asked(
+    begin: Begin, build: Path
+) -> None:
+    begun = 'until test -e go; do sleep 0.05; done; exec "$0" "$@"'
+    call = begin(
+        "call", "terminal", "command=rm -rf build", command=["sh", "-c", begun, str(HERMES)],
+        prompt="",
+    )  # fmt: skip
+
+    call.type("y\r")
+    (build.parent / "go").touch()
+    call.until("is no answer to it")
+    call.until("[N]o:")
+    call.enter("")
+
+    assert call.closed() == 3
     assert build.exists()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import select
 import signal
+import subprocess
 from typing import Any
 
 import pytest
+from tests.conftest import HERMES
 from tests.interfaces.chat.conftest import Begin
 from tests.interfaces.chat.screen import Screen
 
@@ -191,19 +195,133 @@ def test_ctrl_c_ends_making_it_shorter_and_nothing_is_changed(
     assert (said[1], said[-1]) == ("question 0", "still there?")
 
 
-def test_who_opens_a_session_a_second_time_is_told(model: ScriptedModel, begin: Begin) -> None:
-    model.add("One.", "Two.")
+@pytest.mark.parametrize(("term", "prompt"), [("xterm-256color", "❯"), ("dumb", ">")])
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_told_to_end_twice_it_keeps_how_far_the_call_got(
+    model: ScriptedModel, begin: Begin, hermes: Any, number: int, term: str, prompt: str
+) -> None:
+    model.add(Turn(calls=[Call("terminal", {"command": "echo begun > mark; sleep 598"})]))
+    chat = begin(env={"TERM": term}, prompt=prompt)
+    chat.enter("wait")
+    chat.until(lambda _: (hermes.folder / "mark").exists())
+
+    # As when a window is closed: the system tells it, and the shell does.
+    chat.process.kill(number)
+    chat.process.kill(number)
+
+    assert chat.closed() == 0
+    with Sessions() as sessions:
+        session = sessions.open("last")
+        assert session.unfinished() == []
+        assert "stopped with the turn" in session.messages()[-1].text
+
+
+def test_a_terminal_that_goes_away_ends_the_chat_in_order(
+    model: ScriptedModel, hermes: Any
+) -> None:
+    model.add(Turn(calls=[Call("terminal", {"command": "echo begun > mark; sleep 597"})]))
+    ours, theirs = os.openpty()
+    variables = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "sk-x", "HERMES_MODEL": "gpt-4o"}
+    program = subprocess.Popen(
+        [HERMES, "chat", "wait"],
+        cwd=hermes.folder,
+        env=hermes.environment(TERM="xterm", **variables),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    while not (hermes.folder / "mark").exists():
+        if select.select([ours], [], [], 0.1)[0]:
+            os.read(ours, 65_536)
+
+    os.close(ours)
+    _, said = program.communicate(timeout=30)
+
+    assert b"Traceback" not in said
+    with Sessions() as sessions:
+        assert sessions.open("last").unfinished() == []
+
+
+def test_who_opens_a_session_a_second_time_goes_on_with_a_copy(
+    model: ScriptedModel, begin: Begin
+) -> None:
+    model.add("One.", "Two, here.", "Two, there.")
+    sessions = Sessions()
+
+    def kept(*messages: int) -> bool:
+        # What is shown may not be kept yet.
+        return sorted(info.messages for info in sessions.list()) == list(messages)
+
     first = begin()
     first.enter("hello")
-    first.until("One.")
+    first.until(lambda text: "One." in text and kept(2))
 
     second = begin("resume")
-    text = second.until("One.")
+    text = " ".join(second.until("One.").split())
+    second.enter("and there?")
+    second.until(lambda text: "Two, here." in text and kept(2, 4))
+    first.enter("and here?")
+    first.until(lambda text: "Two, there." in text and kept(4, 4))
+
+    assert "is open elsewhere, too" in text
+    said = [[one["content"] for one in seen["messages"][1:]] for seen in model.requests[1:]]
+    assert said == [["hello", "One.", "and there?"], ["hello", "One.", "and here?"]]
+    ends = [[m.text for m in sessions.open(info.id).messages()] for info in sessions.list()]
+    sessions.close()
+    assert sorted(ends) == [
+        ["hello", "One.", "and here?", "Two, there."],
+        ["hello", "One.", "and there?", "Two, here."],
+    ]
+
+
+def test_a_session_is_free_again_when_its_chat_has_ended(
+    model: ScriptedModel, begin: Begin
+) -> None:
+    model.add("One.")
+    first = begin()
+    first.enter("hello")
+    with Sessions() as sessions:
+        # What is shown may not be kept yet.
+        first.until(lambda text: "One." in text and sessions.info("last").messages == 2)
+    first.process.kill(signal.SIGKILL)
+    first.closed()
+
+    second = begin("resume")
+
+    assert "elsewhere" not in second.until("One.")
+
+
+def test_what_is_said_with_a_session_to_resume_is_said_in_it(
+    model: ScriptedModel, begin: Begin
+) -> None:
+    model.add("One.", "Two.")
+    first = begin("chat", "hello")
+    first.until("One.")
     first.enter("/quit")
     first.closed()
-    second.enter("/quit")
-    second.closed()
-    third = begin("resume")
 
-    assert "is open elsewhere, too" in " ".join(text.split())
-    assert "elsewhere" not in third.until("One.")
+    second = begin("chat", "--resume", "last", "and now?")
+    second.until("Two.")
+
+    said = [message["content"] for message in model.requests[1]["messages"][1:]]
+    assert said == ["hello", "One.", "and now?"]
+    with Sessions() as sessions:
+        assert len(sessions.list()) == 1
+
+
+def test_what_is_typed_after_new_is_said_in_the_new_session(
+    model: ScriptedModel, begin: Begin
+) -> None:
+    model.add("One.", "Two.")
+    chat = begin()
+    chat.enter("hello")
+    chat.until("One.")
+
+    # At once, as a person does who knows what comes.
+    chat.type("/new\rfrom the start\r")
+    chat.until("Two.")
+
+    said = [message["content"] for message in model.requests[1]["messages"][1:]]
+    assert said == ["from the start"]

@@ -197,6 +197,15 @@ def test_another_agent_works_in_the_background(model: ScriptedModel, begin: Begi
     assert "has ended" in text
 
 
+def test_why_one_in_the_background_failed_is_said(model: ScriptedModel, begin: Begin) -> None:
+    model.add(Turn(status=400, error="no such thing"))
+    chat = begin()
+
+    chat.enter("/background count the files")
+
+    chat.until("has ended: failed (openai answered 400: no such thing)")
+
+
 def running(command: str) -> bool:
     words = command.split()
     return any(process.info["cmdline"] == words for process in psutil.process_iter(["cmdline"]))

@@ -128,6 +128,17 @@ def test_a_path_at_the_beginning_is_no_command(model: ScriptedModel, begin: Begi
     assert last(model) == "/etc/hosts looks odd"
 
 
+def test_help_about_a_command_that_is_not_there_says_so(begin: Begin) -> None:
+    chat = begin()
+
+    chat.enter("/help undoo")
+    chat.until("no command is called /undoo (Did you mean /undo?)")
+    chat.enter("/help /q")
+    text = chat.until("/quit  leave")
+
+    assert "begin a new session" not in text
+
+
 def test_commands_of_the_command_line_work_here(begin: Begin) -> None:
     chat = begin()
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import psutil
 import pytest
 from tests.conftest import HERMES, CommandLine
 
+from hermes.interfaces.cli.holding import held
+from hermes.stores.sessions import Sessions
 from hermes.testing import Call, ScriptedModel, Turn
 
 
@@ -110,6 +113,38 @@ def test_a_session_goes_on(model: ScriptedModel, run: Any) -> None:
 
     said = [message["content"] for message in model.requests[1]["messages"][1:]]
     assert said == ["first question", "first answer", "second question"]
+
+
+def test_a_run_that_could_not_begin_leaves_no_session_that_would_be_the_last(
+    model: ScriptedModel, run: Any
+) -> None:
+    model.add("first answer", "second answer")
+    run("first question")
+
+    assert run("run", "--toolsets", "fiel", "second question").returncode == 1
+    done = run("run", "--resume", "last", "second question")
+
+    assert done.stdout == "second answer\n"
+    with Sessions() as sessions:
+        assert [info.messages for info in sessions.list()] == [4]
+
+
+def test_a_run_that_goes_on_with_a_session_that_is_open_elsewhere_has_a_copy(
+    model: ScriptedModel, run: Any
+) -> None:
+    model.add("first answer", "second answer")
+    run("first question")
+    with Sessions() as sessions, ExitStack() as elsewhere:
+        session, _ = held(sessions.open("last"), elsewhere)
+
+        done = run("run", "--json", "--resume", "last", "second question")
+
+        answer = json.loads(done.stdout)
+        assert (done.returncode, answer["text"]) == (0, "second answer")
+        assert answer["session"] != session.id
+        assert f"session {session.id} is open elsewhere, too (process {os.getpid()})" in done.stderr
+        assert len(session.messages()) == 2
+        assert len(sessions.open(answer["session"]).messages()) == 4
 
 
 def test_a_model_that_is_not_there_is_one_line(run: Any, hermes: CommandLine) -> None:
@@ -251,6 +286,68 @@ def test_programs_get_json_before_there_is_an_agent(run: Any) -> None:
 
     answer = json.loads(done.stdout)
     assert (done.returncode, answer["ended"], answer["session"]) == (1, "failed", None)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--json", "--max-stps", "3"), "did you mean --max-steps?"),
+        (("--stream-json", "--max-usd", "much"), "'much' is no number above 0"),
+        (("--max-steps", "--json"), "expected one argument"),
+    ],
+)
+def test_programs_get_json_when_the_options_are_wrong(
+    run: Any, words: tuple[str, ...], why: str
+) -> None:
+    done = run("run", "hello", *words)
+
+    answer = json.loads(done.stdout)
+    assert (done.returncode, answer["type"], answer["ended"]) == (2, "result", "failed")
+    assert why in answer["reason"]
+    assert why in done.stderr
+
+
+def test_an_option_after_the_last_one_is_text_and_asks_for_nothing(run: Any) -> None:
+    done = run("run", "--max-stps", "--", "--json")
+
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_programs_get_json_when_the_settings_are_broken(run: Any, home: Path) -> None:
+    home.mkdir()
+    (home / "config.yaml").write_text("{{{")
+
+    done = run("run", "--json", "hello")
+
+    answer = json.loads(done.stdout)
+    assert (done.returncode, answer["ended"]) == (1, "failed")
+    assert "config.yaml" in answer["reason"]
+
+
+def test_programs_get_json_when_it_is_told_to_end_before_it_began(hermes: CommandLine) -> None:
+    program = subprocess.Popen(
+        [HERMES, "run", "--json"],
+        cwd=hermes.folder,
+        env=hermes.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    # Whoever hears the signal reads the request, which does not come.
+    _until(lambda: _heeds(program.pid, signal.SIGTERM))
+
+    program.send_signal(signal.SIGTERM)
+    out, _ = program.communicate(timeout=30)
+
+    answer = json.loads(out)
+    assert (program.returncode, answer["ended"]) == (130, "interrupted")
+
+
+def _heeds(pid: int, number: int) -> bool:
+    with open(f"/proc/{pid}/status") as file:
+        caught = next(line.split()[1] for line in file if line.startswith("SigCgt"))
+    return bool(int(caught, 16) & 1 << (number - 1))
 
 
 def test_programs_hear_that_what_came_so_far_is_void(model: ScriptedModel, run: Any) -> None:

@@ -199,6 +199,18 @@ def test_a_very_long_text_is_cut_at_once() -> None:
     assert _cut("é" * 3_000_000, 10) == "é" * 9 + "…"
 
 
+def test_a_short_last_column_stays_beside_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    paper = StringIO()
+
+    Terminal(paper).table([("a-name-of-some-length", "$0.32"), ("b", "$12.00")])
+
+    assert paper.getvalue().splitlines() == [
+        "a-name-of-some-length  $0.32",
+        "b                      $12.00",
+    ]
+
+
 def test_in_a_narrow_window_the_last_column_goes_on_below(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "30")
     paper = StringIO()

@@ -179,6 +179,42 @@ def test_a_fork_goes_on_alone(store: Sessions, session: Session) -> None:
     assert whole.fork().messages() == whole.messages()
 
 
+def test_a_fork_has_to_do_what_was_left_to_do_at_its_line(session: Session) -> None:
+    session.append(Message("user", "one"))
+    session.note("todos", [{"id": "1", "content": "sow", "status": "pending"}])
+    line = session.append(Message("assistant", "two"))
+    session.note("todos", [{"id": "1", "content": "reap", "status": "pending"}])
+
+    early, whole = session.fork(line), session.fork()
+
+    assert [note.data[0]["content"] for note in early.notes("todos")] == ["sow"]
+    assert [note.data[0]["content"] for note in whole.notes("todos")] == ["reap"]
+
+
+def test_a_fork_from_a_line_that_is_not_there_is_refused(store: Sessions, session: Session) -> None:
+    line = session.append(Message("user", "one"))
+    other = store.begin(workspace="/w", model="m", front_door="cli")
+    foreign = other.append(Message("user", "of another"))
+
+    for missing in (0, -1, foreign, foreign + 1, 10**12):
+        with pytest.raises(SessionsError, match="has no line"):
+            session.fork(missing)
+    assert len(session.fork(line).messages()) == 1
+    assert len(store.list()) == 3
+
+
+def test_the_last_session_is_one_in_which_something_happened(
+    store: Sessions, session: Session
+) -> None:
+    session.append(Message("user", "one"))
+    empty = store.begin(workspace="/w", model="m", front_door="cli")
+
+    assert store.open("last").id == session.id
+    assert store.open(empty.id).id == empty.id
+    empty.note("agent", {"status": "running"})
+    assert store.open("last").id == empty.id
+
+
 def test_a_fork_leaves_a_step_behind_that_waits_for_results(session: Session) -> None:
     session.append(Message("user", "go"))
     session.append(Message("assistant", "", (ToolUse("a", "sleep"), ToolUse("b", "sleep"))))

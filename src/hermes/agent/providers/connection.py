@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     import httpx2
 
+    Kept = tuple[httpx2.AsyncClient, AsyncGenerator[None, None]]
+
 CONNECT_SECONDS = 20.0
 _ERROR_BYTES = 64 * 1024
 
@@ -75,7 +77,10 @@ class Reply:
 
 
 class Connection:
-    """Posts to one server. Connections are kept open between requests, per event loop."""
+    """Posts to one server. Connections are kept open between requests, per event loop.
+
+    A loop that ends, such as that of `asyncio.run`, closes its own.
+    """
 
     def __init__(self, base_url: str, *, name: str, idle: float, first: float) -> None:
         """Nothing is opened yet.
@@ -90,8 +95,7 @@ class Connection:
         self.name = name
         self.idle = idle
         self.first = first
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx2.AsyncClient]
-        self._clients = WeakKeyDictionary()
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Kept] = WeakKeyDictionary()
 
     @asynccontextmanager
     async def post(
@@ -100,7 +104,7 @@ class Connection:
         """Send; the answer's beginning. Leaving the block, for whatever reason, closes it."""
         import httpx2
 
-        client = self._client()
+        client = await self._client()
         try:
             request = client.build_request(
                 "POST", f"{self.base_url}{path}", content=body, headers=dict(headers)
@@ -127,27 +131,27 @@ class Connection:
     async def close(self) -> None:
         """Close what is open, in whichever event loop it was opened."""
         here = asyncio.get_running_loop()
-        for loop, client in list(self._clients.items()):
+        for loop, (_, keeper) in list(self._clients.items()):
             self._clients.pop(loop, None)
             if loop is here:
-                await client.aclose()
+                await keeper.aclose()
             elif loop.is_running():
-                ended = asyncio.run_coroutine_threadsafe(client.aclose(), loop)
+                ended = asyncio.run_coroutine_threadsafe(_closed(keeper), loop)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(asyncio.wrap_future(ended), 2.0)
             elif not loop.is_closed():
                 # It runs again for a moment, unless its thread has just taken it up.
                 with suppress(RuntimeError):
-                    await asyncio.to_thread(_finish, loop, client)
+                    await asyncio.to_thread(_finish, loop, keeper)
 
-    def _client(self) -> httpx2.AsyncClient:
+    async def _client(self) -> httpx2.AsyncClient:
         import httpx2
 
         loop = asyncio.get_running_loop()
-        client = self._clients.get(loop)
-        if client is None:
+        client, keeper = self._clients.get(loop, (None, None))
+        if client is None or keeper is None:
             local = is_loopback(self.base_url)
-            client = self._clients[loop] = httpx2.AsyncClient(
+            client = httpx2.AsyncClient(
                 # Waits for bytes are limited where they are made.
                 timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
                 limits=httpx2.Limits(max_keepalive_connections=8, keepalive_expiry=60.0),
@@ -155,6 +159,9 @@ class Connection:
                 # A proxy leads out of this machine, not into it.
                 trust_env=not local,
             )
+            keeper = _open(client)
+            self._clients[loop] = (client, keeper)
+            await anext(keeper)
         return client
 
     def _unreachable(self, error: Exception) -> ModelError:
@@ -172,8 +179,20 @@ class Connection:
         )
 
 
-def _finish(loop: asyncio.AbstractEventLoop, client: httpx2.AsyncClient) -> None:
-    closing = client.aclose()
+async def _open(client: httpx2.AsyncClient) -> AsyncGenerator[None, None]:
+    """Open until it is closed: a loop that ends closes the generators that were begun in it."""
+    try:
+        yield
+    finally:
+        await client.aclose()
+
+
+async def _closed(keeper: AsyncGenerator[None, None]) -> None:
+    await keeper.aclose()
+
+
+def _finish(loop: asyncio.AbstractEventLoop, keeper: AsyncGenerator[None, None]) -> None:
+    closing = _closed(keeper)
     try:
         loop.run_until_complete(closing)
     finally:

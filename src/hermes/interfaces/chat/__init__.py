@@ -2,7 +2,8 @@
 
 start        begins here: which face, which session; `hermes`, `hermes chat`, `hermes resume`
 chat         what a typed line means: a command, a message, a word during a turn, an answer
-talk         the conversation: begun, resumed, asked, interrupted, closed
+talk         the conversation: turns, words during one, interrupts, the change to another
+opening      the agent behind it and its session: made, gone on with, ended
 recap        where a session stands that somebody goes on with
 worker       the thread that the agent lives in, so that typing never waits for it
 

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hermes.interfaces.chat.text import columns, cut, safe, safe_line, styled, wrapped
+from hermes.interfaces.cli.setbacks import setback
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _DIFF_LINES = 12
 _RESULT_LINES = 200
 _MARKS = {"ok": ("✓", "green"), "cancelled": ("■", "yellow"), "refused": ("⊘", "yellow")}
+_FAILED = ("✗", "red")
 
 
 class Call:
@@ -44,12 +46,14 @@ def running_line(call: Call, sign: str, width: int) -> str:
 
 def finished_lines(call: Call, outcome: ToolOutcome, width: int) -> list[str]:
     """What became of a call: a line, and the change it made or the reason why not."""
-    mark, colour = _MARKS.get(outcome.status, ("✗", "red"))
+    trouble = setback(outcome) if outcome.ok else outcome.error or outcome.status
+    failed = outcome.ok and bool(trouble)
+    mark, colour = _FAILED if failed else _MARKS.get(outcome.status, _FAILED)
     end = f"{_seconds(outcome.seconds)} [{call.number}]"
     line = _fitted(f"{mark} {_head(call)}", call.target, end, width)
     lines = [styled(mark, colour) + line[len(mark) :]]
-    if outcome.status != "ok":
-        told = wrapped(safe_line(outcome.error or outcome.status), max(width - 4, 10))
+    if trouble:
+        told = wrapped(safe_line(trouble), max(width - 4, 10))
         lines += [f"  {styled(one, colour)}" for one in told[:3]]
         if len(told) > 3:
             lines.append(f"  … /expand {call.number}")

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from hermes.interfaces.chat.arguments import arguments_of
 from hermes.interfaces.chat.catalogue import AT_ONCE, COMMANDS, command_in, nearest
+from hermes.interfaces.chat.opening import Settings
 from hermes.interfaces.chat.questions import Questions
-from hermes.interfaces.chat.talk import Settings, Talk
+from hermes.interfaces.chat.talk import Talk
 from hermes.interfaces.chat.view import View
 from hermes.interfaces.chat.worker import Worker
 from hermes.interfaces.cli.approval import usual_values
@@ -109,9 +110,11 @@ class Chat:
             self.view.note(told)
 
     async def _say(self, text: str) -> None:
-        if not self.face.echoes:
-            self.view.person(text, "↪" if self.talk.busy else "❯")
-        self.talk.say(text)
+        # Said to the conversation that was asked for before, once it is there.
+        async with self.talk.changing:
+            if not self.face.echoes:
+                self.view.person(text, "↪" if self.talk.busy else "❯")
+            self.talk.say(text)
 
     def _command(self, line: str, name: str, rest: str) -> None:
         if not self.face.echoes:

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
-from hermes.interfaces.chat.catalogue import COMMANDS, KEYS
+from hermes.interfaces.chat.catalogue import ALIASES, COMMANDS, KEYS, nearest
 from hermes.interfaces.chat.mentions import is_file
 from hermes.interfaces.cli.commands import COMMANDS as PROGRAM
 from hermes.interfaces.cli.commands import UsageError
@@ -94,8 +94,12 @@ def _words(rest: str) -> list[str]:
 
 
 async def _help(chat: Chat, rest: str) -> None:
-    name = rest.lstrip("/")
-    if name in COMMANDS:
+    name = ALIASES.get(word := rest.lstrip("/").lower(), word)
+    if name and name not in COMMANDS:
+        near = nearest(name)
+        hint = f"Did you mean /{near}?" if near else "/help lists them."
+        raise UsageError(f"no command is called /{name:.40}", hint=hint)
+    if name:
         takes, line = COMMANDS[name]
         chat.view.plain(f"/{name} {takes}".rstrip() + f"  {line}")
         return
@@ -105,7 +109,7 @@ async def _help(chat: Chat, rest: str) -> None:
 
 
 async def _new(chat: Chat, rest: str) -> None:  # noqa: ARG001
-    await chat.talk.close()
+    await chat.talk.new()
     chat.view.note("a new session begins with the next message")
 
 

@@ -72,7 +72,11 @@ class Output(Vt100_Output):
     def flush(self) -> None:
         """Write, unless more is to come."""
         if not self._held:
-            super().flush()
+            try:
+                super().flush()
+            except OSError:
+                # The window has gone; what is under way ends in order all the same.
+                return
 
     @property
     def responds_to_cpr(self) -> bool:

@@ -11,7 +11,6 @@ import contextlib
 import contextvars
 import io
 import os
-import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -38,6 +37,7 @@ from hermes.interfaces.chat.drawing import REST_SECONDS, Drawing, Output, Screen
 from hermes.interfaces.chat.printed import Printed
 from hermes.interfaces.chat.text import colours, only_styles, wrapped
 from hermes.interfaces.chat.typed import Line
+from hermes.interfaces.cli.ending import heeded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,9 +145,9 @@ class Editor:
             self._soon(self._print)
             self._soon(first)
 
-        for name in ("SIGTERM", "SIGHUP"):
+        for number in heeded():
             # Told to end, it gives the terminal back as it was.
-            loop.add_signal_handler(getattr(signal, name), self._exit)
+            loop.add_signal_handler(number, self._exit)
         try:
             await self._app.run_async(pre_run=begun)
         except EOFError:

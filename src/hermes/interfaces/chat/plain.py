@@ -48,8 +48,12 @@ class Plain:
         safe = only_styles(text).encode(encoding, "backslashreplace").decode(encoding)
         with self._lock:
             self._shown = time.monotonic()
-            sys.stdout.write(f"{safe}\n")
-            sys.stdout.flush()
+            try:
+                sys.stdout.write(f"{safe}\n")
+                sys.stdout.flush()
+            except OSError:
+                # The window has gone; what is under way ends in order all the same.
+                return
 
     def refresh(self) -> None:
         """Something has changed: perhaps the turn is over."""
@@ -95,7 +99,7 @@ class Plain:
         while True:
             try:
                 line = input(sign)
-            except EOFError:
+            except (EOFError, OSError):
                 return None
             lines.append(line)
             if not line.endswith("\\"):
@@ -122,7 +126,7 @@ class Plain:
             self.show(TOO_EARLY)
         try:
             line = input(f"{question.prompt}: ")
-        except (EOFError, KeyboardInterrupt):
+        except (EOFError, OSError, KeyboardInterrupt):
             self.show("")
             line = ""
         self._question = question

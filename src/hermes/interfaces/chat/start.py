@@ -10,11 +10,12 @@ from hermes import __version__
 from hermes.interfaces.chat.chat import Chat
 from hermes.interfaces.chat.text import styled
 from hermes.interfaces.cli.commands import DONE, UsageError
+from hermes.interfaces.cli.ending import interruptible, undisturbed
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from hermes.interfaces.chat.talk import Settings
+    from hermes.interfaces.chat.opening import Settings
     from hermes.interfaces.cli.main import CliApp
 
 
@@ -49,13 +50,15 @@ def chat(
     face.show(f"{styled('Hermes', 'bold')} {__version__} · /help · Ctrl-D leaves")
     if missing:
         face.show(styled(missing, "dim"))
-    try:
-        face.run(here, first)
-    finally:
-        app.stdout, app.stderr = out, err
-        again = here.close()
-        if again:
-            app.note(f"to go on with this: {again}")
+    with undisturbed():
+        try:
+            with interruptible(SystemExit):
+                face.run(here, first)
+        finally:
+            app.stdout, app.stderr = out, err
+            again = here.close()
+            if again:
+                app.note(f"to go on with this: {again}")
     return DONE
 
 

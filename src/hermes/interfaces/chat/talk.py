@@ -1,4 +1,4 @@
-"""The conversation behind a chat: begun with the first message, resumed, asked, interrupted.
+"""The conversation behind a chat: what is said in it, turn by turn, and how one is interrupted.
 
 Everything here runs in the worker's loop; `interrupt` may be called from any thread.
 """
@@ -6,171 +6,78 @@ Everything here runs in the worker's loop; `interrupt` may be called from any th
 from __future__ import annotations
 
 import asyncio
-import threading
-from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
-from hermes.interfaces.chat.recap import cut_off, show_last
+from hermes.interfaces.chat.opening import DOOR, Opening, Settings
+from hermes.interfaces.chat.text import safe_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Coroutine
     from typing import Any
 
     from hermes.agent.agent import Agent
     from hermes.agent.loop import Result
-    from hermes.agent.providers.protocol import Provider
     from hermes.core.context import ToolContext
     from hermes.interfaces.chat.questions import Questions
     from hermes.interfaces.chat.view import View
     from hermes.interfaces.cli.main import CliApp
-    from hermes.stores.sessions import Session, Sessions
 
-DOOR = "chat"
 # How often somebody looks whether an agent in the background has ended.
 _LOOK_SECONDS = 0.5
 
 
-class Settings:
-    """What was asked for on the command line."""
-
-    __slots__ = ("model", "profile", "toolsets")
-
-    def __init__(
-        self,
-        model: str | None = None,
-        toolsets: Sequence[str] | None = None,
-        profile: str | None = None,
-    ) -> None:
-        self.model = model
-        self.toolsets = toolsets
-        self.profile = profile
-
-
-class Talk:
-    """One chat's agent, and the session that keeps what is said."""
+class Talk(Opening):
+    """One chat's conversation: the one under way, and the change to another."""
 
     def __init__(self, app: CliApp, view: View, questions: Questions, settings: Settings) -> None:
-        self.app = app
-        self.view = view
-        self.questions = questions
-        self.settings = settings
-        self.agent: Agent | None = None
+        super().__init__(app, view, questions, settings)
         self.pictures: list[str] = []
-        self._opening = threading.Lock()
-        self._open = ExitStack()
-        self._held = ExitStack()
-        self._sessions: Sessions | None = None
-        self._unsubscribe: Callable[[], None] = lambda: None
+        # Held while one conversation gives way to another: nothing is said in between.
+        self.changing = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._turn: asyncio.Task[None] | None = None
         self._pressed = 0
         self._unread: list[str] = []
+        # Said while the agent was being made.
+        self._early: list[str] = []
         self._after: list[str] | None = None
         self._news: list[str] = []
-
-    # -- the session --------------------------------------------------------------------------
 
     @property
     def busy(self) -> bool:
         """Whether a turn is under way."""
         return self._turn is not None
 
-    def warm(self) -> None:
-        """Load what the first message will need; nothing is begun by it."""
-        from hermes.agent import agent
-        from hermes.stores import sessions
-
-        self.app.profile = self.settings.profile
-        self.app.runtime  # noqa: B018 - made by being asked for
-        self.app.offer()
-        del agent, sessions
-
-    def sessions(self) -> Sessions:
-        """The store of sessions, open until the person leaves; may be called from any thread."""
-        with self._opening:
-            if self._sessions is None:
-                from hermes.stores.sessions.keeping import kept_sessions
-
-                kept = kept_sessions(self.app.config, self.view.note)
-                self._sessions = self._open.enter_context(kept)
-            return self._sessions
+    # -- from one conversation to another -----------------------------------------------------
 
     async def leave(self) -> None:
         """End everything."""
-        await self.close()
+        await self.new()
         await asyncio.to_thread(self._open.close)
+
+    async def new(self) -> None:
+        """End the conversation; what is said next begins another one."""
+        async with self.changing:
+            await self._close()
 
     async def resume(self, name: str) -> None:
         """Go on with a session; the person is shown where it stands."""
-        session = await asyncio.to_thread(lambda: self.sessions().open(name))
-        await self.close()
-        messages = await asyncio.to_thread(session.messages)
-        # Before it goes on: then every call has an answer.
-        unknown = await asyncio.to_thread(cut_off, session, messages)
-        await self._begin(session)
-        show_last(self.view, session, messages, here=self.app.project)
-        for line in unknown:
-            self.view.note(line, "yellow")
+        async with self.changing:
+            session = await asyncio.to_thread(lambda: self.sessions().open(name))
+            await self._close()
+            await self.go_on(session)
 
-    async def ask(self, provider: Provider) -> None:
-        """Have another model asked from now on."""
-        agent = self.agent
-        if agent is None:
-            return
-        before, agent.provider = agent.provider, provider
-        agent.conversation.provider = provider
-        agent.delegation.provider = provider
-        await before.close()
-
-    async def close(self) -> None:
-        """End the conversation and what belongs to it; the session stays."""
+    async def _close(self) -> None:
+        # What is left was meant for the conversation that ends.
+        for text in (*(self._after or ()), *self._unread):
+            self.view.note(f"not sent: {text}", "yellow")
+        self._unread.clear()
+        self._early.clear()
         if self._after:
-            # It was meant for the conversation that ends.
-            for text in self._after:
-                self.view.note(f"not sent: {text}", "yellow")
             self._after = []
         await self.stop()
-        agent, self.agent = self.agent, None
-        if agent is not None:
-            self._unsubscribe()
-            await agent.provider.close()
-            await asyncio.to_thread(agent.close)
-            self._held.close()
-
-    async def _begin(self, session: Session | None = None) -> Agent:
-        self.agent = agent = await asyncio.to_thread(self._made, session)
-        self._unsubscribe = self.app.runtime.events.subscribe(self.view.tool)
-        self.view.note(f"{agent.provider.model} at {agent.provider.name}, in {agent.workspace}")
-        return agent
-
-    def _made(self, session: Session | None) -> Agent:
-        from hermes.agent.agent import Agent
-        from hermes.interfaces.cli.holding import opened_elsewhere
-
-        self.app.profile = self.settings.profile
-        runtime = self.app.runtime
-        runtime.services["ask_person"] = self.questions.ask_person
-        self.view.redact = runtime.redactor.redact
-        journal = session or self.sessions().begin(
-            workspace=self.app.project, front_door=DOOR, model=""
-        )
-        elsewhere = opened_elsewhere(journal.id, self._held)
-        if elsewhere:
-            self.view.note(elsewhere, "yellow")
-        try:
-            return Agent(
-                self.settings.model,
-                toolsets=self.settings.toolsets,
-                approver=self.questions.approve,
-                app=self.app,
-                journal=journal,
-                front_door=DOOR,
-                on_event=self.view.model,
-            )
-        except BaseException:
-            self._held.close()
-            raise
+        await self.end()
 
     # -- a turn -------------------------------------------------------------------------------
 
@@ -183,7 +90,9 @@ class Talk:
             self._after.append(text)
             return
         self._unread.append(text)
-        if self.agent is not None:
+        if self.agent is None:
+            self._early.append(text)
+        else:
             self.agent.conversation.steer(text)
 
     async def compress(self) -> None:
@@ -227,12 +136,10 @@ class Talk:
 
     async def _carry_out(self, text: str) -> None:
         self.view.begin()
-        agent = self.agent
-        if agent is None:
-            agent = await self._begin()
-            # Said while the agent was being made.
-            for word in self._unread:
-                agent.conversation.steer(word)
+        agent = self.agent or await self.begin()
+        early, self._early = self._early, []
+        for word in early:
+            agent.conversation.steer(word)
         message = await self._prepared(agent, text)
         news, self._news = self._news, []
         text = "\n\n".join([*news, message.text])
@@ -295,14 +202,18 @@ class Talk:
 
     async def background(self, text: str) -> None:
         """Have another agent carry out a request; the person hears when it has ended."""
-        agent = self.agent or await self._begin()
+        async with self.changing:
+            agent = self.agent or await self.begin()
         handle = await asyncio.to_thread(agent.background, text)
         self.view.note(f"{handle} works on it; /agents says how far it is")
         while agent is self.agent:
             child = next((one for one in agent.children() if one.handle == handle), None)
             if child is None or not child.running:
-                self.view.note(f"{handle} has ended: {child.state if child else 'gone'}", "yellow")
-                self.view.markdown(str(agent.report(handle).get("text") or ""))
+                report = agent.report(handle)
+                why = f" ({safe_line(str(report['reason']))})" if report.get("reason") else ""
+                state = child.state if child else "gone"
+                self.view.note(f"{handle} has ended: {state}{why}", "yellow")
+                self.view.markdown(str(report.get("text") or ""))
                 return
             await asyncio.sleep(_LOOK_SECONDS)
 

@@ -28,23 +28,15 @@ _LOOK_SECONDS = 0.1
 class Asking(Questions):
     """Questions as lines on stderr, answered by lines from the terminal."""
 
-    def __init__(
-        self,
-        terminal: Terminal,
-        usual: Callable[[str], Mapping[str, Any]],
-        *,
-        foreseen: bool = False,
-    ) -> None:
+    def __init__(self, terminal: Terminal, usual: Callable[[str], Mapping[str, Any]]) -> None:
         """Ask on `terminal`.
 
         Args:
             terminal: Where it is asked.
             usual: The values that the arguments of a tool have when nobody says others.
-            foreseen: The person knows what is coming, and may have typed the answer already.
         """
         super().__init__(self._begin, usual)
         self._terminal = terminal
-        self._foreseen = foreseen
         self._reading = threading.Lock()
 
     def _begin(self, question: Question | None) -> None:
@@ -59,8 +51,7 @@ class Asking(Questions):
             for line in question.lines:
                 self._terminal.note(line)
             prompt = f"Run it? {question.prompt}" if question.approval else "Your answer"
-            if not self._foreseen:
-                _forget_early(self._terminal)
+            _forget_early(self._terminal)
             said = _answer(self._terminal, prompt, question.answer.done)
             if said is not None and self.reply(said, question) and not question.answer.done():
                 # Anything but a clear yes.

@@ -46,9 +46,7 @@ def _call(app: CliApp, options: Namespace) -> int:
     elif can_ask():
         from hermes.interfaces.cli.asking import Asking
 
-        # Whoever types the call knows what it is about.
-        asking = Asking(app, lambda tool: usual_values(app.registry, tool), foreseen=True)
-        app.approver = asking.approve
+        app.approver = Asking(app, lambda tool: usual_values(app.registry, tool)).approve
     context = app.runtime.context(front_door="cli")
     if not options.quiet and app.stderr.isatty():
         app.runtime.events.subscribe(lambda event: _show(app, event))

@@ -30,8 +30,8 @@ def resume_arguments(parser: ArgumentParser) -> None:
 
 
 def _chat(app: CliApp, options: Namespace) -> int:
+    from hermes.interfaces.chat.opening import Settings
     from hermes.interfaces.chat.start import chat
-    from hermes.interfaces.chat.talk import Settings
 
     take_profile(app, options)
     settings = Settings(options.model, options.toolsets, options.profile)

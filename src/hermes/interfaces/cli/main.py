@@ -15,6 +15,7 @@ from hermes.runtime.app import App
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Callable, Sequence
     from typing import NoReturn
 
@@ -59,12 +60,35 @@ class CliApp(App, Terminal):
 
 
 class Parser(ArgumentParser):
-    """Says what is wrong in one line, with the nearest word that would be right."""
+    """Says what is wrong in one line, with the nearest word that would be right.
+
+    A command that owes programs an answer has a `misread` among its defaults: it is given the words
+    and what is wrong with them.
+    """
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Namespace | None = None
+    ) -> tuple[Namespace, list[str]]:
+        """All of the words, or an error: each command knows its own options best."""
+        self._words = list(args or ())
+        found, left = super().parse_known_args(args, namespace)
+        if left:
+            self.error(f"unrecognized arguments: {' '.join(left)}{self._meant(left[0])}")
+        return found, left
 
     def error(self, message: str) -> NoReturn:
         """One line, and the exit code for wrong usage."""
-        Terminal().note(f"{self.prog}: {_shortened(message)}; try `{self.prog} --help`")
+        told = _shortened(message)
+        Terminal().note(f"{self.prog}: {told}; try `{self.prog} --help`")
+        if (misread := self.get_default("misread")) is not None:
+            misread(self._words, told)
         sys.exit(USAGE)
+
+    def _meant(self, word: str) -> str:
+        from difflib import get_close_matches
+
+        near = get_close_matches(word.partition("=")[0], self._option_string_actions, 1, 0.7)
+        return f" (did you mean {near[0]}?)" if near and word.startswith("-") else ""
 
 
 def run(arguments: Sequence[str]) -> int:

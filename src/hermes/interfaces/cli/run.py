@@ -8,10 +8,11 @@ import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from hermes.core.errors import HermesError
 from hermes.interfaces.cli.agent_options import above_zero, agent_arguments, take_profile
 from hermes.interfaces.cli.approval import can_ask, usual_values
 from hermes.interfaces.cli.commands import BUDGET, DONE, FAILED, INTERRUPTED, REFUSED, UsageError
+from hermes.interfaces.cli.ending import heeded, interruptible, undisturbed
+from hermes.interfaces.cli.results import misread, result
 from hermes.interfaces.cli.watching import Watching
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from hermes.core.context import ApprovalRequest
     from hermes.interfaces.cli.asking import Asking
     from hermes.interfaces.cli.main import CliApp
+    from hermes.stores.sessions import Session, Sessions
 
 _GO_ON = "`hermes run --resume last …` goes on"
 
@@ -48,19 +50,20 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object at the end")
     parser.add_argument("--stream-json", action="store_true", help="a JSON line for every event")
     parser.add_argument("-q", "--quiet", action="store_true", help="nothing on stderr but trouble")
-    parser.set_defaults(run=_run)
+    parser.set_defaults(run=_run, misread=misread)
 
 
 def _run(app: CliApp, options: Namespace) -> int:
     run = _Run(app, options)
     try:
-        return run.carry_out(_request(options))
-    except HermesError as error:
-        # Whoever reads JSON gets some, whatever happens.
-        run.tell(ended="failed", reason=str(error))
-        raise
+        with interruptible():
+            return run.carry_out(_request(options))
     except KeyboardInterrupt:
         run.tell(ended="interrupted", reason="interrupted before it began")
+        raise
+    except BaseException as error:
+        # Whoever reads JSON gets some, whatever happens.
+        run.tell(ended="failed", reason=str(error) or type(error).__name__)
         raise
 
 
@@ -85,6 +88,7 @@ class _Run:
         self._agent: Agent | None = None
         self._asking = _asking(app)
         self._unheard = False
+        self._told = False
         self._awaited = "nothing"
 
     def carry_out(self, text: str) -> int:
@@ -93,46 +97,30 @@ class _Run:
 
         app = self._app
         take_profile(app, self._options)
-        with kept_sessions(app.config, app.note) as sessions, ExitStack() as held:
-            self._agent = agent = self._made(sessions, held)
+        with kept_sessions(app.config, app.note) as sessions, ExitStack() as until:
+            self._agent = agent = self._made(sessions, until)
             try:
                 return asyncio.run(self._turn(agent, text))
             finally:
-                agent.close()
+                with undisturbed():
+                    agent.close()
 
-    def tell(self, *, text: str = "", ended: str, reason: str = "", **more: Any) -> None:
-        """How it ended, for programs; nothing where none reads it."""
+    def tell(self, *, ended: str, **known: Any) -> None:
+        """How it ended, for programs, once; nothing where none reads it."""
         agent, options = self._agent, self._options
-        if self._unheard or not (options.json or options.stream_json):
+        if self._told or self._unheard or not (options.json or options.stream_json):
             return
         from hermes.core.jsontext import to_json
-        from hermes.core.messages import Usage
+        from hermes.safety.redaction import Redactor
 
-        budget = agent.budget if agent is not None else None
-        usage = budget.usage if budget is not None else Usage()
-        fields = {
-            "type": "result",
-            "session": agent.id if agent is not None else None,
-            "text": text,
-            "ended": ended,
-            "reason": reason,
-            "steps": budget.used_steps if budget is not None else 0,
-            "usage": usage,
-            # Null where nobody knows the price.
-            "usd": round(budget.cost, 9) if budget is not None and not budget.unpriced else None,
-            "refused": [],
-            **more,
-        }
-        fields["usage"] = {
-            name: getattr(fields["usage"], name)
-            for name in ("input", "output", "cached", "reasoning")
-        }
-        self._app.out(to_json(self._app.runtime.redactor.redact_value(fields)))
+        self._told = True
+        # What failed may be the making of the runtime, which knows more secrets than others do.
+        redactor = agent.app.runtime.redactor if agent is not None else Redactor()
+        fields = result(agent, ended=ended, **known)
+        self._app.out(to_json(redactor.redact_value(fields)))
 
-    def _made(self, sessions: Any, held: ExitStack) -> Agent:
-        from hermes.agent.agent import Agent
-        from hermes.agent.budget import STEPS
-        from hermes.interfaces.cli.holding import opened_elsewhere
+    def _made(self, sessions: Sessions, until: ExitStack) -> Agent:
+        from hermes.interfaces.cli.holding import begun, held
         from hermes.mcp.client import attach
 
         app, options = self._app, self._options
@@ -141,11 +129,19 @@ class _Run:
             app.note(f"hermes: MCP server {line}")
         if self._asking is not None:
             app.runtime.services["ask_person"] = self._asking.ask_person
-        session = sessions.open(options.resume) if options.resume else None
-        journal = session or sessions.begin(workspace=app.project, front_door="cli", model="")
-        elsewhere = opened_elsewhere(journal.id, held)
+        if not options.resume:
+            with begun(sessions, until, workspace=app.project, door="cli") as journal:
+                return self._for(journal)
+        journal, elsewhere = held(sessions.open(options.resume), until)
         if elsewhere:
             app.note(f"hermes: {elsewhere}")
+        return self._for(journal)
+
+    def _for(self, journal: Session) -> Agent:
+        from hermes.agent.agent import Agent
+        from hermes.agent.budget import STEPS
+
+        app, options = self._app, self._options
         return Agent(
             options.model,
             toolsets=options.toolsets,
@@ -181,7 +177,7 @@ class _Run:
         self._on_interrupt(agent, turn, show)
         watch = asyncio.ensure_future(show.watch())
         try:
-            result = await turn
+            done = await turn
         except asyncio.CancelledError:
             self.tell(ended="interrupted", reason=f"interrupted, waiting for {self._awaited}")
             why = "nobody reads what it prints any more" if self._unheard else "interrupted"
@@ -193,9 +189,9 @@ class _Run:
             if self._asking is not None:
                 self._asking.close()
             await agent.provider.close()
-        self._show(result)
+        self._show(done)
         _say_who_ends(app, agent)
-        return _code(result)
+        return _code(done)
 
     def _on_interrupt(self, agent: Agent, turn: asyncio.Future[Result], show: Watching) -> None:
         """The first Ctrl-C says no to what is asked or stops the call, the second ends the turn.
@@ -221,30 +217,28 @@ class _Run:
         loop = asyncio.get_running_loop()
         try:
             loop.add_signal_handler(signal.SIGINT, stop)
-            for name in ("SIGTERM", "SIGHUP"):
-                # Whoever was started by `nohup` goes on.
-                if signal.getsignal(getattr(signal, name)) is not signal.SIG_IGN:
-                    loop.add_signal_handler(getattr(signal, name), end)
+            for number in heeded():
+                loop.add_signal_handler(number, end)
         except (NotImplementedError, ValueError, RuntimeError):
             # No such handlers here: Ctrl-C ends the program, as everywhere.
             return
 
-    def _show(self, result: Result) -> None:
+    def _show(self, done: Result) -> None:
         app, options = self._app, self._options
-        text = app.runtime.redactor.redact(result.text)
+        text = app.runtime.redactor.redact(done.text)
         if options.json or options.stream_json:
             self.tell(
                 text=text,
-                ended=result.ended,
-                reason=result.reason,
-                steps=result.steps,
-                usage=result.usage,
-                refused=list(result.refused),
+                ended=done.ended,
+                reason=done.reason,
+                steps=done.steps,
+                usage=done.usage,
+                refused=list(done.refused),
             )
             return
         app.out(text)
         if not options.quiet:
-            for one in result.refused:
+            for one in done.refused:
                 app.note(f"refused: {one}")
 
 
@@ -267,12 +261,12 @@ def _say_who_ends(app: CliApp, agent: Agent) -> None:
             )
 
 
-def _code(result: Result) -> int:
-    if result.ended == "spent":
+def _code(done: Result) -> int:
+    if done.ended == "spent":
         return BUDGET
-    if result.ended == "stopped":
+    if done.ended == "stopped":
         return FAILED
-    return REFUSED if result.refused else DONE
+    return REFUSED if done.refused else DONE
 
 
 class _Approver:

@@ -93,11 +93,11 @@ class Terminal:
         lines = [[_line(str(cell)) for cell in row] for row in rows]
         if not lines:
             return
-        widths = [max(map(_columns, column)) for column in zip(*lines, strict=True)][:-1]
+        *widths, longest = [max(map(_columns, column)) for column in zip(*lines, strict=True)]
         start = sum(widths) + 2 * len(widths)
         room = self.width - start
         for *cells, last in lines:
-            if room >= 20:
+            if room >= min(20, longest):
                 pairs = zip(cells, widths, strict=True)
                 head = "  ".join(_padded(cell, width) for cell, width in pairs)
                 self.out(f"{head}  {_cut(last, room)}".rstrip())

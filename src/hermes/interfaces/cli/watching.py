@@ -7,6 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from hermes.interfaces.cli.setbacks import setback
 from hermes.interfaces.cli.showing import call_line
 
 if TYPE_CHECKING:
@@ -100,9 +101,9 @@ class Watching:
             outcome = event.data["outcome"]
             self._line(type="outcome", id=event.call_id, status=outcome.status)
             if self._calls:
-                mark = "✓" if outcome.ok else "✗"
-                trouble = "" if outcome.ok else f": {outcome.error}"
-                self.say(f"{mark} {doing} {outcome.seconds:.1f} s{trouble}")
+                trouble = setback(outcome) if outcome.ok else outcome.error or outcome.status
+                end = f": {trouble}" if trouble else ""
+                self.say(f"{'✗' if trouble else '✓'} {doing} {outcome.seconds:.1f} s{end}")
 
     async def watch(self) -> None:
         """Say from time to time what is being waited for."""

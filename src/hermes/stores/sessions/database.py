@@ -20,11 +20,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hermes.core.home import make_private, write_private
-from hermes.stores.sessions.values import DamagedError, SessionsError
+from hermes.stores.sessions.trouble import damaged, explained, is_damage
+from hermes.stores.sessions.values import SessionsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from sqlite3 import Connection, Error
+    from sqlite3 import Connection
 
 _BUSY_SECONDS = 30.0
 _WAL_BYTES = 16 * 1024**2
@@ -104,7 +105,7 @@ class Database:
         with self.lock, self._plainly():
             connection = self._open()
             if self._read_only:
-                raise _damaged(self.path, self.damage)
+                raise damaged(self.path, self.damage)
             within = connection.in_transaction
             if within:
                 yield connection
@@ -150,12 +151,12 @@ class Database:
             self._connection = None
 
     def _open(self) -> Connection:
-        damaged = os.path.exists(_flag(self.path))
+        read_only = os.path.exists(_flag(self.path))
         if self._connection is not None:
-            if self._process == os.getpid() and damaged == self._read_only:
+            if self._process == os.getpid() and read_only == self._read_only:
                 return self._connection
             self.close()
-        self._read_only = damaged
+        self._read_only = read_only
         connection = connect(self.path, read_only=self._read_only)
         try:
             if not self._read_only:
@@ -248,38 +249,6 @@ def _use_wal(connection: Connection) -> None:
             time.sleep(0.01)
         else:
             return
-
-
-def is_damage(error: Error) -> bool:
-    """Whether the file itself is at fault."""
-    text = str(error)
-    return "malformed" in text or "not a database" in text or "corrupt" in text
-
-
-def explained(error: Error, path: str) -> SessionsError:
-    """What SQLite says, in words that a person can act on."""
-    text = str(error)
-    if is_damage(error):
-        return _damaged(path, text)
-    if "locked" in text or "busy" in text:
-        return SessionsError(
-            f"the sessions in {path} are in use by another process for too long",
-            hint="Try again in a moment.",
-        )
-    if "full" in text:
-        return SessionsError(
-            f"no room to keep the session: {text}",
-            hint="Free some space; `hermes sessions doctor` says what takes how much.",
-        )
-    return SessionsError(f"the sessions in {path} can't be used: {text}")
-
-
-def _damaged(path: str, reason: str) -> DamagedError:
-    return DamagedError(
-        f"the sessions in {path} are damaged ({reason}): they can be read as far as they go, "
-        "and nothing is written to them",
-        hint="`hermes sessions doctor` says what is readable; put a backup in its place.",
-    )
 
 
 def _flag(path: str) -> str:

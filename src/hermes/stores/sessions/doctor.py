@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes.stores.sessions.database import connect, is_damage
+from hermes.stores.sessions.database import connect
 from hermes.stores.sessions.entries import OUTCOME, TOOL
 from hermes.stores.sessions.folding import runs
 from hermes.stores.sessions.index import INDEXED, Index, at_fault, path_of, start_again
+from hermes.stores.sessions.trouble import explained, is_damage
 from hermes.stores.sessions.values import SessionsError
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def _copy(source: str, target: str) -> None:
             origin.close()
         os.replace(draft, target)
     except sqlite3.Error as error:
-        raise SessionsError(f"the backup could not be made: {error}") from error
+        raise explained(error, target, what="the backup could not be made") from error
     finally:
         if os.path.exists(draft):
             os.unlink(draft)
@@ -134,7 +135,7 @@ def _wrong(database: Database) -> list[str]:
     except sqlite3.Error as error:
         if is_damage(error):
             return [str(error)]
-        raise SessionsError(f"the sessions can't be checked: {error}") from error
+        raise explained(error, database.path, what="the sessions can't be checked") from error
     return [str(line) for (line,) in rows if line != "ok"]
 
 
@@ -198,7 +199,8 @@ def _index_trouble(database: Database) -> str:
                 return f"it has {held} messages, and should have {messages}"
     except sqlite3.Error as error:
         if not at_fault(error):
-            raise SessionsError(f"the search index can't be checked: {error}") from error
+            what = "the search index can't be checked"
+            raise explained(error, database.path, what=what) from error
         return str(error)
     return ""
 

@@ -19,6 +19,7 @@ from hermes.stores.sessions.index import (
     remove_files,
     start_again,
 )
+from hermes.stores.sessions.trouble import explained
 from hermes.stores.sessions.values import SessionInfo, SessionsError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def delete_session(database: Database, name: str) -> None:
         _delete(database, name)
     except sqlite3.Error as error:
         if not at_fault(error):
-            raise SessionsError(f"the session was not deleted: {error}") from error
+            raise explained(error, database.path, what="the session was not deleted") from error
         # A damaged index must not keep anybody from deleting; the new one starts without it.
         start_again(database, database.mark("index"))
         _delete(database, name)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes.stores.sessions.database import explained
 from hermes.stores.sessions.entries import KINDS, LINES, MESSAGES, TEXT, searchable
 from hermes.stores.sessions.folding import fold
 from hermes.stores.sessions.index import INDEXED, Index, at_fault, start_again
@@ -20,6 +19,7 @@ from hermes.stores.sessions.lookup import TooManyWordsError, every_word, whole_w
 from hermes.stores.sessions.query import parse
 from hermes.stores.sessions.ranking import score
 from hermes.stores.sessions.snippets import snippet
+from hermes.stores.sessions.trouble import explained
 from hermes.stores.sessions.values import SessionsError
 
 if TYPE_CHECKING:
@@ -83,13 +83,14 @@ def search(
         return _search(database, choices, limit, wanted)
     except sqlite3.Error as error:
         if not at_fault(error):
-            raise explained(error, f"{database.path} (their index)") from error
+            raise explained(error, database.path, what="the sessions can't be searched") from error
     # Once: an index that fails again has another reason, which is said.
     start_again(database, generation)
     try:
         return _search(database, choices, limit, wanted)
     except sqlite3.Error as error:
-        raise SessionsError(f"the index of the sessions can't be made: {error}") from error
+        what = "the index of the sessions can't be made"
+        raise explained(error, database.path, what=what) from error
 
 
 class _Wanted:

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 _ADD = "INSERT INTO entries (session, kind, at, turn, ref, text, data) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _TITLE_CHARS = 60
+# The notes that hold what a session has to do, the newest being what holds.
+_TODOS = "todos"
 _SHORT = 64  # a text up to this length is simply written again
 
 
@@ -242,7 +244,25 @@ class Session:
 
         A step at the end whose calls were not all answered is left behind.
         """
-        return self._store.fork(self, self.messages(at=at), title=title)
+        if at is not None and not self._has(at):
+            raise SessionsError(
+                f"session {self.id} has no line {at}",
+                hint=f"`hermes sessions show {self.id}` has their numbers.",
+            )
+        lists = [note for note in self.notes(_TODOS) if at is None or note.seq <= at]
+        made = self._store.fork(self, self.messages(at=at), title=title)
+        if lists:
+            # What is left to do is left to do there, too.
+            made.note(_TODOS, lists[-1].data)
+        return made
+
+    def _has(self, seq: int) -> bool:
+        with self._store.database.reading() as connection:
+            return bool(
+                connection.execute(
+                    "SELECT 1 FROM entries WHERE seq = ? AND session = ?", (seq, self.number)
+                ).fetchone()
+            )
 
     def _rows(self, columns: str, kind: int) -> list[Any]:
         with self._store.database.reading() as connection:

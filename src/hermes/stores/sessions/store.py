@@ -268,9 +268,10 @@ def _matching(connection: Connection, name: str) -> Sequence[Any]:
     """The rows of the sessions that a name may mean."""
     if name == "last":
         return connection.execute(
-            # Nobody means the helper that was at work when the program was killed.
-            f"SELECT n, {_COLUMNS} FROM sessions "
-            "ORDER BY relation = 'child', touched DESC, n DESC LIMIT 1"
+            # Nobody means the helper that was at work when the program was killed, or a session
+            # that was ended before anything came of it.
+            f"SELECT n, {_COLUMNS} FROM sessions ORDER BY relation = 'child', messages = 0 AND "
+            "NOT EXISTS (SELECT 1 FROM entries WHERE session = n), touched DESC, n DESC LIMIT 1"
         ).fetchall()
     if not name.strip():
         return []
