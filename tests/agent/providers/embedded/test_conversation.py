@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.agent.providers.embedded.scripted import ScriptedSmall, agent, call, reply
 
+from hermes.agent.providers.embedded.conversation import STEPS
 from hermes.agent.providers.protocol import TextDelta
 from hermes.stores.sessions import Sessions
 
@@ -226,7 +227,7 @@ def test_the_same_call_is_not_run_twice_and_then_only_a_reply_is_allowed(work: P
 
 
 def test_a_task_ends_after_some_steps_with_a_reply(work: Path) -> None:
-    steps = [call("search_files", text=f"word {n}") for n in range(5)]
+    steps = [call("search_files", text=f"word {n}") for n in range(STEPS - 1)]
     model = ScriptedSmall(*steps, reply("I found nothing."))
 
     with agent(work, model) as one:

@@ -7,6 +7,7 @@ import pytest
 from hermes.agent.providers.embedded.doubting import (
     elsewhere,
     from_nowhere,
+    made_up,
     numbers,
     worked_out_already,
 )
@@ -15,7 +16,7 @@ from hermes.agent.providers.embedded.toolbox import TOOLS
 BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
-@pytest.mark.parametrize("spelled", ["1234.5", "1,234.50", "1_234.5"])
+@pytest.mark.parametrize("spelled", ["1234.5", "1,234.50", "1_234.5", "1.234,50"])
 def test_a_number_is_the_same_in_every_spelling(spelled: str) -> None:
     assert numbers(f"about {spelled}.") == {"1234.5"}
 
@@ -55,6 +56,16 @@ def test_an_edit_that_the_request_spells_out_is_not_doubted() -> None:
     asked = "Change exmaple.com to example.com in page.html"
 
     assert not elsewhere(BY_NAME["patch"], edit, asked, ["exmaple.com", "example.com"])
+
+
+def test_nothing_is_worked_out_of_numbers_that_were_made_up() -> None:
+    wrong = made_up("6374 * 2", "Double the number in start.txt\n3187")
+
+    assert "6374 is in no result" in wrong
+    assert "3187" in wrong
+    assert "1, 2 is in no result" in made_up("sum(4, 3, 2, 1) * 100", "4 lines, 3 rows")
+    for fine in ("3187 * 2", "3187 * 365 / 1000", "3187 * 1.19"):
+        assert not made_up(fine, "3187")
 
 
 def test_sums_and_averages_are_not_added_up() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 
+import pytest
+
 from hermes.agent.providers.embedded.changes import Changed
-from hermes.agent.providers.embedded.reporting import report
+from hermes.agent.providers.embedded.reporting import claims, report
 from hermes.agent.providers.embedded.telling import Teller
 
 
@@ -33,13 +35,42 @@ def test_many_files_are_counted() -> None:
 
 def test_what_did_not_work_is_said() -> None:
     assert (
-        report("Sorry.", [], failed=["patch: not found"]) == "Sorry.\n\nNot done: patch: not found"
+        report("Sorry.", [], failed=["patch: not found"]) == "Not done: patch: not found\n\nSorry."
     )
 
 
 def test_an_empty_claim_is_answered() -> None:
     assert report("I saved it.", []).endswith("No file was changed.")
     assert "No file" not in report("I saved it.", [Changed("a", "made")])
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "I have created todo.md for you.",
+        "I've just saved it.",
+        "todo.md was successfully updated.",
+        "It's now written to todo.md.",
+        "Done. Moved a.txt to b.txt.",
+        "No problem. The word has been replaced.",
+    ],
+)
+def test_words_for_something_done_are_a_claim(reply: str) -> None:
+    assert claims(reply)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "The most recently changed file is a.txt.",
+        "No file was changed.",
+        "The word could not be replaced.",
+        "The text speaks of a garden made of stone.",
+        "It has 3 added lines.",
+    ],
+)
+def test_other_words_are_none(reply: str) -> None:
+    assert not claims(reply)
 
 
 def test_elsewhere_than_on_a_terminal_there_are_few_lines() -> None:

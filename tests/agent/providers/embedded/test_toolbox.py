@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 
 from hermes.agent.providers.embedded.toolbox import TOOLS, offered
+from hermes.agent.providers.embedded.workspace import fitted, looked
 from hermes.core.entry import ToolCall
 from hermes.core.registry import ToolRegistry
 from hermes.runtime.app import App
@@ -27,12 +30,14 @@ class Workshop:
 
     def __call__(self, name: str, **given: Any) -> str:
         tool = BY_NAME[name]
+        context = self.runtime.context("t", session_id="s")
+        given = fitted(context, tool, given)
         call = ToolCall(tool.real, tool.call(given), id=name)
-        outcome = self.runtime.call_sync(call, self.runtime.context("t", session_id="s"))
-        data = json.loads(outcome.content)
+        data = json.loads(self.runtime.call_sync(call, context).content)
         if tool.after is not None:
             more = ToolCall(tool.real, tool.after(given), id="after")
             data |= json.loads(self.runtime.call_sync(more, self.runtime.context("t")).content)
+        data = looked(context, tool, given, data)
         return str(data["error"]) if "error" in data else tool.show(data, given, "")
 
 
@@ -55,13 +60,28 @@ def test_every_tool_of_the_list_is_a_real_one(use: Workshop) -> None:
 
 
 def test_lists_are_counted(use: Workshop) -> None:
+    os.utime(use.work / "sub" / "b.py", (0, time.mktime((2024, 5, 6, 7, 8, 0, 0, 0, -1))))
+    os.utime(use.work / "a.txt", (0, time.mktime((2023, 1, 2, 3, 4, 0, 0, 0, -1))))
+
     shown = use("directory_list", path=".")
 
     assert shown == (
         "2 files, 1 folder: sub/\n1 .py: sub/b.py\n1 .txt: a.txt\n"
-        "(The largest: a.txt 13B, sub/b.py 6B)"
+        "(The largest: a.txt 13B, sub/b.py 6B)\n"
+        "(The newest, changed last: sub/b.py 2024-05-06 07:08, a.txt 2023-01-02 03:04)"
     )
     assert use("directory_list", path="sub") == "1 file, 0 folders\n1 .py: b.py"
+
+
+def test_of_more_files_than_are_listed_only_those_are_compared(use: Workshop) -> None:
+    for number in range(410):
+        (use.work / f"{number}.txt").touch()
+
+    shown = use("directory_list", path=".")
+
+    assert shown.startswith("412 files")
+    assert "(The largest of the first 399 files: " in shown
+    assert "(The newest of the first 399 files, changed last: " in shown
 
 
 def test_files_are_shown_without_numbers_and_counted_after(use: Workshop) -> None:
@@ -86,6 +106,15 @@ def test_text_is_added_as_it_is_on_a_line_of_its_own(use: Workshop, text: str) -
     use("append_file", path="a.txt", content=text)
 
     assert (use.work / "a.txt").read_text() == f"one two\nthree\n{text}\n"
+
+
+def test_text_is_added_through_a_link_and_to_nothing_but_a_file(use: Workshop) -> None:
+    (use.work / "link.txt").symlink_to("a.txt")
+
+    use("append_file", path="link.txt", content="four")
+
+    assert (use.work / "a.txt").read_text() == "one two\nthree\nfour\n"
+    assert "failed" in use("append_file", path="sub", content="four")
 
 
 def test_edits_show_what_changed(use: Workshop) -> None:
@@ -119,11 +148,13 @@ def test_lines_are_counted_with_a_last_one_that_has_no_end(use: Workshop) -> Non
     assert some == (
         "sub/b.py: 1 line, 3 words\n"
         "it's odd.csv: 3 lines, 3 words; the first line is a heading, 2 rows follow\n"
-        "All of them together: 4 lines."
+        "All 2 files together: 4 lines.\n"
+        "The most in it's odd.csv, the fewest in sub/b.py."
     )
     (use.work / "c.py").write_text("y = 2\n")
-    assert "there is no file d.py" in use("count_lines", paths=["c.py", "d.py"])
-    assert "All .py files together: 2 lines." in use("count_lines", paths=["sub/b.py", "c.py"])
+    assert "d.py: No such file" in use("count_lines", paths=["c.py", "d.py"])
+    same = use("count_lines", paths=["sub/b.py", "c.py"])
+    assert "All 2 .py files together: 2 lines.\nAll have as many lines." in same
 
 
 def test_commands_say_how_they_ended(use: Workshop) -> None:

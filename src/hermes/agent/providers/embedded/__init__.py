@@ -10,11 +10,16 @@
     grammar.py        what the model may write
     routing.py        chat or task
     toolbox.py        the few tools it works with
+    allowing.py       which of them make sense now, and with what
     calling.py        what these really call
+    expressions.py    sums, as plain Python
+    looking.py        what the disk adds to what came back
     showing.py        what came of a call, in words
+    listing.py        a folder, in words
     counting.py       sums and counts, which the model would get wrong
     shortening.py     long texts made short
     surroundings.py   the files there are
+    workspace.py      the disk they are on, for a call
     naming.py         the files a request names
     guarding.py       no others are changed
     doubting.py       second thoughts before something is written
@@ -22,6 +27,7 @@
     recipe.py         what the model is told
     task.py           a request being carried out: what was done, what is lacking
     acting.py         one step of it
+    grounding.py      whether the tools bear out what the model says
     reporting.py      the last words, from what was done
     conversation.py   a turn, from the request to the report
 

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from typing import TYPE_CHECKING
 
 from hermes.agent.loop import Conversation
-from hermes.agent.providers.embedded.calling import search_words, senseless
+from hermes.agent.providers.embedded.calling import search_words
 from hermes.agent.providers.embedded.doubting import (
     elsewhere,
     from_nowhere,
+    made_up,
+    unknown,
     worked_out_already,
     would_lose,
 )
+from hermes.agent.providers.embedded.expressions import senseless
 from hermes.agent.providers.embedded.guarding import after_command, refusal
 from hermes.agent.providers.embedded.provider import usage_of
 from hermes.agent.providers.embedded.showing import NOT_EXECUTABLE, NOT_FOUND, output
-from hermes.agent.providers.embedded.surroundings import file_list, files_below, runnable, there
+from hermes.agent.providers.embedded.surroundings import file_list
+from hermes.agent.providers.embedded.workspace import files_of, fitted, is_there, looked
 from hermes.agent.providers.protocol import Done
 from hermes.core.entry import ToolCall
 from hermes.core.messages import Message, ToolUse
@@ -44,7 +47,7 @@ class Acting(Conversation):
 
     async def _step(self, task: Task, action: dict[str, Any], answer: Answer, work: Work) -> str:
         """Carry out one action; what the model is told of it."""
-        task.barred = ""
+        task.barred = task.only = ""
         if not action:
             task.cut_off += 1
             task.only_reply = task.cut_off > 1
@@ -59,11 +62,7 @@ class Acting(Conversation):
             task.repeated += 1
             task.barred, task.only_reply = tool.name, task.repeated > 1
             return task.results.get(key) or "That would undo what was just done."
-        if tool.name == "terminal":
-            command = await asyncio.to_thread(
-                _runnable, self._context(work.turn), str(given["command"])
-            )
-            given = {**given, "command": command}
+        given = await asyncio.to_thread(fitted, self._context(work.turn), tool, given)
         use = ToolUse("", tool.real, json.dumps(tool.call(given), ensure_ascii=False))
         message = self._with_own_ids(Message("assistant", calls=(use,)))
         done = self._done(message, answer)
@@ -71,19 +70,24 @@ class Acting(Conversation):
         self._tell(done)
         context = self._context(work.turn)
         refused = await asyncio.to_thread(refusal, tool, given, task.named, context)
+        if not refused and task.parrots(str(given.get("content", ""))):
+            refused = "Not written: that is no text for a file. Do what the request says."
         if refused:
             task.refused(refused)
-        elif tool.name == "calculate" and (refused := senseless(given)):
+        elif tool.name == "calculate" and (refused := _not_worked_out(given, task)):
             task.in_vain()
             task.barred = tool.name
         elif key not in task.doubted and (doubt := await self._doubt(task, tool, given, context)):
             task.doubted.add(key)
             refused = doubt
         if refused:
+            task.notices.append(refused)
             use = message.calls[0]
             said = Message("tool", json.dumps({"error": refused}), call_id=use.id, name=use.name)
             self.append(said, turn=work.turn)
             return refused
+        if unproved := unknown(tool, given, task.told):
+            task.unproved[str(given["path"])] = unproved
         before = len(work.refused)
         stop = await self._carry_out(done, work)
         task.only_reply = bool(stop) or len(work.refused) > before
@@ -133,6 +137,7 @@ class Acting(Conversation):
             data |= _data(outcome.content)
         if tool.name == "search_files" and not data.get("matches"):
             data = await self._by_words(data, tool, given, context)
+        data = await asyncio.to_thread(looked, context, tool, given, data)
         shown = tool.show(data, given, task.text)
         task.files = await asyncio.to_thread(files_of, context)
         code = int(data.get("exit_code") or 0)
@@ -143,6 +148,8 @@ class Acting(Conversation):
         if code and (tool.name != "terminal" or code in (NOT_EXECUTABLE, NOT_FOUND)):
             task.failed(tool, given, output(data).rsplit("\n", 1)[-1])
             return shown
+        if tool.name == "system_info":
+            task.measured = shown
         task.did(tool, given, shown)
         if tool.name == "search_files" and not data.get("matches"):
             task.in_vain()
@@ -186,24 +193,10 @@ class Acting(Conversation):
         return Done(message, finish, usage_of(answer), self.provider.model, self.provider.name)
 
 
-def files_of(context: ToolContext) -> list[str]:
-    """The files of the workspace."""
-    from hermes.environments import disk_of
-
-    return files_below(disk_of(context), os.path.realpath(context.workspace))
-
-
-def is_there(context: ToolContext, path: str) -> bool:
-    """Whether there is anything at a path."""
-    from hermes.environments import disk_of
-
-    return there(disk_of(context), os.path.realpath(context.workspace), path)
-
-
-def _runnable(context: ToolContext, command: str) -> str:
-    from hermes.environments import disk_of
-
-    return runnable(command, disk_of(context), os.path.realpath(context.workspace))
+def _not_worked_out(given: dict[str, Any], task: Task) -> str:
+    """Why an expression is none, or none of this task; else nothing."""
+    expression = str(given["expression"])
+    return senseless(expression) or made_up(expression, task.told)
 
 
 def _undoes(action: dict[str, Any], done: Iterable[str]) -> bool:

@@ -14,14 +14,23 @@ if TYPE_CHECKING:
     from hermes.core.context import ToolContext
     from hermes.stores.checkpoints.values import Change
 
-    What = Literal["made", "changed", "deleted"]
+    What = Literal["made", "changed", "moved", "deleted"]
 
 
 class Changed(NamedTuple):
-    """One file, relative to the workspace where it is inside, and what became of it."""
+    """One file, relative to the workspace where it is inside, and what became of it.
+
+    `path` is where it is now or was last, `was` where a file was that moved.
+    """
 
     path: str
     what: What
+    was: str = ""
+
+    @property
+    def told(self) -> str:
+        """Its path, and where it came from."""
+        return f"{self.was} to {self.path}" if self.was else self.path
 
 
 def changes(ctx: ToolContext) -> list[Changed]:
@@ -32,17 +41,42 @@ def changes(ctx: ToolContext) -> list[Changed]:
         first.setdefault(change.place, change)
         last[change.place] = change
     found = []
+    digests: dict[str, str] = {}
     for place, change in first.items():
         before, after = change.before, last[place].after
-        if (before.kind, before.digest) == (after.kind, after.digest) or "folder" in (
-            before.kind,
-            after.kind,
-        ):
+        if (before.kind, before.digest) == (after.kind, after.digest):
             continue
         gone = after.kind == "absent"
         what: What = "deleted" if gone else "made" if before.kind == "absent" else "changed"
-        found.append(Changed(_relative(ctx, place), what))
-    return found
+        folder = "/" if "folder" in (before.kind, after.kind) else ""
+        path = _relative(ctx, place) + folder
+        found.append(Changed(path, what))
+        digests[path] = "" if folder else (before if gone else after).digest
+    found = _with_moves(found, digests)
+    # A folder is worth a word only where nothing in it is.
+    return [one for one in found if not (one.path.endswith("/") and _inside(one, found))]
+
+
+def _with_moves(found: list[Changed], digests: dict[str, str]) -> list[Changed]:
+    """The same, where what is gone in one place and there in another has moved."""
+    gone = [one for one in found if one.what == "deleted" and digests[one.path]]
+    told = []
+    for one in found:
+        origin = next(
+            (was for was in gone if one.what == "made" and digests[was.path] == digests[one.path]),
+            None,
+        )
+        if origin is None:
+            told.append(one)
+            continue
+        gone.remove(origin)
+        told.append(Changed(one.path, "moved", origin.path))
+    taken = {one.was for one in told}
+    return [one for one in told if not (one.what == "deleted" and one.path in taken)]
+
+
+def _inside(folder: Changed, found: list[Changed]) -> bool:
+    return any(one.path.startswith(folder.path) and one != folder for one in found)
 
 
 def put_back_unnamed(ctx: ToolContext, call: str, named: Named) -> list[str]:

@@ -20,9 +20,11 @@ from hermes.agent.budget import SpentError
 from hermes.agent.guard import LoopGuard
 from hermes.agent.loop import Result, Work
 from hermes.agent.providers.embedded import recipe, routing
-from hermes.agent.providers.embedded.acting import Acting, files_of, is_there
+from hermes.agent.providers.embedded.acting import Acting
+from hermes.agent.providers.embedded.allowing import signatures
 from hermes.agent.providers.embedded.changes import changes
 from hermes.agent.providers.embedded.grammar import actions
+from hermes.agent.providers.embedded.grounding import correction, says_some, strange, without
 from hermes.agent.providers.embedded.naming import Named
 from hermes.agent.providers.embedded.provider import usage_of
 from hermes.agent.providers.embedded.reporting import report
@@ -31,6 +33,7 @@ from hermes.agent.providers.embedded.shortening import cut
 from hermes.agent.providers.embedded.surroundings import file_list
 from hermes.agent.providers.embedded.task import Task
 from hermes.agent.providers.embedded.toolbox import offered
+from hermes.agent.providers.embedded.workspace import files_of, is_there
 from hermes.agent.providers.protocol import TextDelta
 from hermes.core.messages import Message
 
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
     from hermes.agent.providers.embedded.recipe import Said, Turns
 
 
-STEPS = 6
+STEPS = 8
 _ACTION, _REPLY = 450, 500
 # As much of a result as stands in for an answer.
 _SHOWN = 800
@@ -53,23 +56,26 @@ class SmallConversation(Acting):
         self.budget.renew()
         work = Work(name, LoopGuard())
         turns = recipe.earlier(self.messages)
-        text = request.text
         self.append(request, turn=name)
         try:
-            context = self._context(name)
-            files = await asyncio.to_thread(files_of, context)
-            named = Named(text, files)
-            if await self._is_chat(text, named, turns, work):
-                return await self._chat(text, turns, work)
-            if turns and not named.paths and not named.files:
-                # `Add a line to it`: what was spoken of before is meant.
-                named = Named("\n".join((text, *turns[-1])), files)
-            task = Task(text, named, files, offered(self.offer.reachable))
-            return await self._task(task, turns, work)
+            async with self.budget.in_time():
+                return await self._heard(request.text, turns, work)
         except SpentError as error:
             return self._end(work, "spent", str(error))
         finally:
             self._running = None
+
+    async def _heard(self, text: str, turns: Turns, work: Work) -> Result:
+        files = await asyncio.to_thread(files_of, self._context(work.turn))
+        named = Named(text, files)
+        if await self._is_chat(text, named, turns, work):
+            return await self._chat(text, turns, work)
+        if turns and not named.paths and not named.files:
+            # `Add a line to it`: what was spoken of before is meant.
+            named = Named("\n".join((text, *turns[-1])), files)
+        before = "\n".join(said for _, said in recipe.history(turns))
+        task = Task(text, named, files, offered(self.offer.reachable), before=before)
+        return await self._task(task, turns, work)
 
     # -- chat -----------------------------------------------------------------------------------
 
@@ -108,7 +114,7 @@ class SmallConversation(Acting):
             # A task is not answered out of thin air: something is looked at or done first, and
             # one call in vain is not all there is to try.
             may_reply = not may_call or (bool(task.results) and not task.again)
-            grammar = actions(task.signatures(), call=may_call, reply=may_reply)
+            grammar = actions(signatures(task), call=may_call, reply=may_reply)
             answer = await self._say(said, work, slot=recipe.WORKING, grammar=grammar, most=_ACTION)
             action = _action(answer)
             if "reply" not in action:
@@ -120,6 +126,13 @@ class SmallConversation(Acting):
                 shown = "That is the answer to the example, not to this request."
             elif may_call and (lacking := await self._lacking(task, str(action["reply"]), work)):
                 shown = lacking
+                task.unsaid.append(str(action["reply"]))
+            elif not task.corrected and (wrong := _wrong(task, str(action["reply"]))):
+                task.corrected = True
+                shown = wrong
+                if may_call and not task.measured and "calculate" in signatures(task):
+                    # Asked again in words, the model says the same again.
+                    task.only, task.again = "calculate", True
             else:
                 return await self._finish(task, str(action["reply"]), answer, work)
             task.text = "\n".join([task.text, *self._steered(work.turn)])
@@ -139,9 +152,17 @@ class SmallConversation(Acting):
         changed = await asyncio.to_thread(changes, context)
         if recipe.copied(reply, task.told):
             reply = cut(next(reversed(task.results.values()), ""), _SHOWN)
+        elif task.parrots(reply) and task.unsaid:
+            # What the model was reminded of is no answer; the one it had may be.
+            reply = task.unsaid[-1]
         failed = [*task.failures.values(), *task.refusals]
         missing = await asyncio.to_thread(task.missing, lambda path: is_there(context, path))
-        text = report(reply, changed, failed=failed, ran=task.outputs, missing=missing)
+        facts = _facts(task, reply)
+        reply = without(reply, strange(reply, task.known))
+        text = report(
+            reply, changed, failed=failed, ran=task.outputs, missing=missing,
+            facts=facts, seen=task.seen,
+        )  # fmt: skip
         self._tell(TextDelta(text))
         work.refused += task.refusals
         result = self._answered(text, answer, work)
@@ -187,6 +208,31 @@ class SmallConversation(Acting):
         before = len(self.messages)
         self._take_steering(turn)
         return [message.text for message in self.messages[before:]]
+
+
+def _wrong(task: Task, reply: str) -> str:
+    """What is wrong with the numbers of a reply."""
+    return correction(reply, task.known, next(reversed(task.results.values()), ""))
+
+
+def _facts(task: Task, reply: str) -> list[str]:
+    """What the tools said, as far as a reply should have said it."""
+    facts = [
+        f"Not checked: {', '.join(some[:3])} in {path}, which is in no result."
+        for path, some in task.unproved.items()
+    ]
+    if instead := task.instead():
+        facts.append(f"This is from {' and '.join(instead[:3])}.")
+    last = next(reversed(task.results.values()), "")
+    # What was measured on the way to something else is not what was asked for.
+    if task.measured and task.measured == last and not says_some(reply, last):
+        facts.append(task.measured)
+    if wrong := strange(reply, task.known):
+        facts.append(
+            f"Left out: {', '.join(wrong[:3])}, which is in no result. The last one:\n"
+            f"{cut(last, _SHOWN)}"
+        )
+    return facts
 
 
 def _action(answer: Answer) -> dict[str, Any]:

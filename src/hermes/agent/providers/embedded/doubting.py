@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from hermes.agent.providers.embedded.toolbox import SmallTool
 
 _NUMBER = re.compile(r"\d+(?:[.,_]\d+)*")
+_LISTED = re.compile(r"\b(?:sum|average)\(([^()]*)\)")
 # Where numbers are results. What is longer is a text with numbers in it.
 _SHORT = 120
+# Numbers with few digits (12 months, 60 minutes) need not be told.
+_CONSTANT = 3
 # With more numbers than this an expression adds up a list.
 _LIST = 3
 
@@ -27,20 +30,42 @@ def numbers(text: str) -> set[str]:
     return {_plain(match) for match in _NUMBER.findall(text)}
 
 
+def unknown(tool: SmallTool, given: dict[str, Any], told: str) -> list[str]:
+    """The numbers of a short text to be written that are in nothing the model was told."""
+    text = str(given.get("content") or given.get("new") or "")
+    if not tool.writes or len(text) > _SHORT:
+        return []
+    return sorted(number for number in numbers(text) - numbers(told) if len(number) > 1)
+
+
 def from_nowhere(tool: SmallTool, given: dict[str, Any], told: str) -> str:
     """Why a text should not be written yet: its numbers come from nowhere; else nothing."""
-    if not tool.writes:
-        return ""
-    text = str(given.get("content") or given.get("new") or "")
-    if len(text) > _SHORT:
-        return ""
-    known = numbers(told)
-    strange = sorted(number for number in numbers(text) - known if len(number) > 1)
+    strange = unknown(tool, given, told)
     if not strange:
         return ""
     return (
-        f"Not written: {', '.join(strange[:3])} is in no result. Work it out with calculate, or "
-        "find it with another tool, and write it then."
+        f"Not written: {', '.join(strange[:3])} is in no result. Work it out with calculate from "
+        "numbers that are, or find it with another tool, and write it then."
+    )
+
+
+def made_up(expression: str, told: str) -> str:
+    """Why something is not worked out: its numbers come from nowhere; else nothing."""
+    known = numbers(told)
+    # What is added up is a list of somebody's, down to its smallest number.
+    listed = numbers(" ".join(_LISTED.findall(expression)))
+    strange = sorted(
+        number
+        for number in numbers(expression) - known
+        if number in listed
+        or (len(number.replace(".", "")) > _CONSTANT and number.strip("0.") != "1")
+    )
+    if not strange:
+        return ""
+    there = ", ".join(sorted(known, key=len, reverse=True)[:5])
+    return (
+        f"Not worked out: {', '.join(strange[:3])} is in no result and not in the request. "
+        f"Use the numbers that are: {there}."
     )
 
 
@@ -84,6 +109,9 @@ def would_lose(path: str, text: str) -> str:
 
 def _plain(number: str) -> str:
     bare = number.replace("_", "")
+    if re.fullmatch(r"\d{1,3}(\.\d{3})+,\d+", bare):
+        # `1.234,50`, as much of Europe writes it.
+        bare = bare.replace(".", "")
     if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", bare):
         bare = bare.replace(",", "")
     bare = bare.replace(",", ".")

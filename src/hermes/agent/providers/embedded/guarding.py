@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from hermes.agent.providers.embedded.calling import into_folder
 from hermes.agent.providers.embedded.changes import changes, put_back_unnamed
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from hermes.agent.providers.embedded.toolbox import SmallTool
     from hermes.core.context import ToolContext
 
+# The tools whose text could go to another file.
+_WRITING = frozenset({"write_file", "append_file", "terminal"})
 # What runs a script that is named after it.
 _RUNNERS = frozenset({"sh", "bash", "zsh", "python", "python3", "node", "perl", "ruby"})
 
@@ -27,8 +30,11 @@ def refusal(tool: SmallTool, given: dict[str, Any], named: Named, context: ToolC
         if tool.name == "terminal" and not exists and (path[:1] == "/" or named.leads_to(path)):
             # What a command makes elsewhere is nobody's loss, nor is a folder for what is named.
             continue
+        if tool.name == "make_folder" and not exists and named.says(os.path.basename(path)):
+            continue
         if not named.may_change(path, exists=exists, whole=whole):
-            instead = f" Write to {' or '.join(named.targets)}." if named.targets else ""
+            spoken = tool.name in _WRITING and named.targets
+            instead = f" Write to {' or '.join(named.targets)}." if spoken else ""
             return f"Not done: the request does not name {path}, so it stays as it is.{instead}"
     return ""
 
@@ -37,7 +43,7 @@ def after_command(command: str, call: str, named: Named, context: ToolContext) -
     """What a command did to files, in words; undone where nobody asked for it."""
     restored = [] if _asked_for(command, named) else put_back_unnamed(context, call, named)
     notes = [f"{path} was put back: the request does not name it." for path in restored]
-    now = [f"{one.path} was {one.what}" for one in changes(context)]
+    now = [f"{one.told} was {one.what}" for one in changes(context)]
     if now:
         notes.append(f"(So far: {', '.join(now[:8])}.)")
     return "".join(f"\n\n{note}" for note in notes)
@@ -49,7 +55,7 @@ def _written(
     """The paths that a call would write to, and whether as a whole."""
     for argument, whole in tool.writes.items():
         path = str(given[argument])
-        if argument == "to" and os.path.isdir(os.path.join(root, path)):
+        if argument == "to" and (into_folder(given) or os.path.isdir(os.path.join(root, path))):
             path = os.path.join(path, os.path.basename(str(given["path"])))
         yield path, whole
     if tool.name == "terminal" and not _asked_for(given["command"], named):

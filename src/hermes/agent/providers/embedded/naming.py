@@ -22,6 +22,8 @@ _CALLED = re.compile(
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
 _ABBREVIATIONS = frozenset({"e.g", "i.e", "etc", "vs", "a.m", "p.m", "ph.d"})
 _WORD = re.compile(r"[^\W_]+")
+# Words as short as this are in many texts.
+_VAGUE = 3
 # Words that mean whatever there is, so that no file is left out.
 _EVERY = re.compile(
     r"\b(?:all|every|each|any)\b[^.;]*\b(?:files?|folders?|scripts?|documents?|pages?|modules?)\b"
@@ -94,6 +96,15 @@ class Named:
         if whole and self.paths:
             return False
         return self._every or inside or bare in meant
+
+    def describe(self, path: str, words: str) -> None:
+        """Take the one file that has some words for meant, where these are all the request names.
+
+        `Move the file that mentions the aquarium` names it as well as its name would.
+        """
+        if len(words) > _VAGUE and self.says(words) and not self.paths and not self.files:
+            self._stems.append(path)
+            self.files = self._stems
 
     def leads_to(self, path: str) -> bool:
         """Whether something that the request names is to be inside of this folder."""

@@ -7,10 +7,11 @@ import re
 from typing import TYPE_CHECKING
 
 from hermes.agent.providers.embedded.counting import has_heading, number, sums
+from hermes.agent.providers.embedded.expressions import result
 from hermes.agent.providers.embedded.shortening import cut, excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
     Arguments = Mapping[str, Any]
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 # How a shell says that it may not run a file, and that it knows no such command.
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 _TABLES = (".csv", ".tsv")
-# As many names of one kind as are told.
-_NAMES = 30
 
 
 def read(data: Data, given: Arguments, about: str = "") -> str:
@@ -31,54 +30,6 @@ def read(data: Data, given: Arguments, about: str = "") -> str:
     if len(content.splitlines()) >= lines:
         counted += f", {number(len(content.split()), 'word')}.{sums(content)}"
     return f"{excerpt(content, about)}\n\n({counted.rstrip('.')}.)"
-
-
-def listed(data: Data, _: Arguments, about: str = "") -> str:
-    """Names by their kinds, and how many of each."""
-    tree = str(data.get("tree", ""))
-    if not tree:
-        return "The folder is empty: 0 files."
-    kinds: dict[str, list[str]] = {}
-    folders, sizes = [], []
-    for path, size in _paths(tree):
-        if path.endswith("/"):
-            folders.append(path)
-            continue
-        kinds.setdefault(os.path.splitext(path)[1] or "without an ending", []).append(path)
-        sizes.append((path, size))
-    lines = [number(int(data.get("files", 0)), "file") + f", {number(len(folders), 'folder')}"]
-    if folders:
-        lines[0] += f": {_some(folders)}"
-    for kind, paths in sorted(kinds.items(), key=lambda one: -len(one[1])):
-        lines.append(f"{len(paths)} {kind}: {_some(paths)}")
-    sizes.sort(key=lambda one: -_bytes(one[1]))
-    if len(sizes) > 1:
-        largest = ", ".join(f"{path} {size}" for path, size in sizes[:3])
-        lines.append(f"(The largest: {largest})")
-    return excerpt("\n".join(lines), about)
-
-
-def _paths(tree: str) -> Iterator[tuple[str, str]]:
-    """The paths in a drawn tree, and what it says about each."""
-    above: list[str] = []
-    for line in tree.splitlines():
-        level = (len(line) - len(line.lstrip())) // 2
-        name, _, note = line.strip().partition("  ")
-        del above[level:]
-        yield "".join(above) + name, note
-        if name.endswith("/"):
-            above.append(name)
-
-
-def _some(paths: list[str]) -> str:
-    more = f" and {len(paths) - _NAMES} more" if len(paths) > _NAMES else ""
-    return ", ".join(paths[:_NAMES]) + more
-
-
-def _bytes(size: str) -> float:
-    """How much `1.5K` or `20B` is."""
-    match = re.fullmatch(r"([\d.]+)\s*([BKMGT])\w*", size)
-    return float(match[1]) * 1024 ** "BKMGT".index(match[2]) if match else 0.0
 
 
 def found(data: Data, given: Arguments, about: str = "") -> str:
@@ -98,24 +49,45 @@ def counted(data: Data, given: Arguments, _: str = "") -> str:
     """Lines and words of each file, and together."""
     if data.get("exit_code"):
         return ran(data, given)
-    rows = [row.split("\t", 3) for row in str(data.get("stdout", "")).splitlines()]
     told: list[str] = []
+    counts: dict[str, int] = {}
     kinds: dict[str, list[int]] = {}
-    for row in rows:
-        if len(row) < 4 or not row[1].strip().isdigit():
+    edges = data.get("edges") or {}
+    rows = str(data.get("stdout", "")).splitlines()
+    # After several files comes a row with their sum.
+    for path, row in zip(dict.fromkeys(map(str, given["paths"])), rows, strict=False):
+        columns = row.split(None, 2)
+        if len(columns) < 2 or not all(map(str.isdigit, columns[:2])):
             continue
-        path, lines, words, first = row[0], int(row[1]), row[2].strip(), row[3]
+        first, unended = edges.get(path, ("", False))
+        lines = counts[path] = int(columns[0]) + unended
         kinds.setdefault(os.path.splitext(path)[1], []).append(lines)
-        line = f"{path}: {number(lines, 'line')}, {words} words"
+        line = f"{path}: {number(lines, 'line')}, {columns[1]} words"
         heading = re.split(r"[,;\t]", first)
         if path.lower().endswith(_TABLES) and lines > 1 and has_heading(heading, [["0"]]):
             line += f"; the first line is a heading, {number(lines - 1, 'row')} follow"
         told.append(line)
-    groups = [(f"All {ending} files", some) for ending, some in kinds.items() if len(some) > 1]
+    groups = [
+        (f"All {len(some)} {ending} files", some) for ending, some in kinds.items() if len(some) > 1
+    ]
     if len(kinds) > 1:
-        groups.append(("All of them", [lines for some in kinds.values() for lines in some]))
+        groups.append((f"All {len(counts)} files", list(counts.values())))
     told += [f"{what} together: {number(sum(some), 'line')}." for what, some in groups]
+    told += _extremes(counts)
     return "\n".join(told)
+
+
+def _extremes(counts: dict[str, int]) -> list[str]:
+    """Which file has the most lines and which the fewest, where that can be said."""
+    most, fewest = max(counts.values(), default=0), min(counts.values(), default=0)
+    if most == fewest:
+        return ["All have as many lines."] if len(counts) > 1 else []
+    told = []
+    for word, count in (("most", most), ("fewest", fewest)):
+        paths = [path for path in counts if counts[path] == count]
+        if len(paths) == 1:
+            told.append(f"{word} in {paths[0]}")
+    return [f"The {', the '.join(told)}."] if told else []
 
 
 def wrote(data: Data, _: Arguments, __: str = "") -> str:
@@ -155,7 +127,7 @@ def ran(data: Data, _: Arguments, about: str = "") -> str:
 def worked_out(data: Data, given: Arguments, _: str = "") -> str:
     """A number, or what is wrong with the expression."""
     if not data.get("exit_code"):
-        return output(data)
+        return result(output(data))
     wrong = output(data).rsplit("\n", 1)[-1]
     return f"{given['expression']} can't be worked out: {wrong}"
 
@@ -169,6 +141,12 @@ def added(data: Data, given: Arguments, _: str = "") -> str:
 def moved(data: Data, given: Arguments, _: str = "") -> str:
     """Where a file is now."""
     done = f"{given['path']} is now at {given['to']}."
+    return ran(data, given) if data.get("exit_code") else done
+
+
+def folder_made(data: Data, given: Arguments, _: str = "") -> str:
+    """That there is a folder."""
+    done = f"The folder {given['path']} was made. It is empty."
     return ran(data, given) if data.get("exit_code") else done
 
 
@@ -198,7 +176,7 @@ def measured(data: Data, _: Arguments, __: str = "") -> str:
 
 
 def _share(one: Arguments, free: str) -> str:
-    return f"{one.get('used_percent')} % used, {one.get(free)} GB free of {one.get('total_gb')} GB"
+    return f"{one.get(free)} GB free of {one.get('total_gb')} GB, {one.get('used_percent')} % used"
 
 
 def packed(data: Data, given: Arguments, _: str = "") -> str:

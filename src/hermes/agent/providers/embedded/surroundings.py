@@ -51,7 +51,7 @@ def file_list(files: list[str]) -> str:
 
 def there(disk: Disk, root: str, path: str) -> bool:
     """Whether there is anything at a path."""
-    return disk.status(_place(root, path)) is not None
+    return disk.status(place(root, path)) is not None
 
 
 def runnable(command: str, disk: Disk, root: str) -> str:
@@ -63,11 +63,12 @@ def runnable(command: str, disk: Disk, root: str) -> str:
     if runner is None:
         # `git` is the program of that name, whatever lies here, and a text is no script.
         return command
-    status = disk.status(_place(root, first))
+    status = disk.status(place(root, first))
     if status is None or status.kind != "file" or status.mode & 0o111:
         return command
     return f"{runner} {first}{space}{rest}"
 
 
-def _place(root: str, path: str) -> str:
+def place(root: str, path: str) -> str:
+    """Where a path of the model leads."""
     return os.path.normpath(os.path.join(root, os.path.expanduser(path)))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import TYPE_CHECKING
 
-from hermes.agent.providers.embedded.doubting import numbers
 from hermes.agent.providers.embedded.reporting import claims
 
 if TYPE_CHECKING:
@@ -16,34 +16,43 @@ if TYPE_CHECKING:
     from hermes.agent.providers.embedded.naming import Named
     from hermes.agent.providers.embedded.toolbox import SmallTool
 
-_PACKED = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z")
-# With more files than this the model spells paths itself.
-_SPELLED = 200
-# What a request that names files is not about before these were looked at: a number that is worked
-# out is made up, and so is one that belongs to the machine.
-_AFTERWARDS = ("calculate", "system_info")
+# A line of a file that a search found.
+_MATCH = re.compile(r"(?m)^(.+?):\d+: ")
+# A shorter text may be the same by chance.
+_SHORT = 20
 # As often a call may come to nothing before the model may say so.
 _TRIES = 2
 
 
 class Task:
-    """What a turn knows of its request.
+    """What a turn knows of its request; `before` is what was said in earlier turns.
 
     `results` are what the calls gave, by call. `failures` are what did not work and nothing made
     up for, `outputs` what commands printed. `again` says that the last call came to nothing and
-    another has to be tried, `barred` which tool not, `only_reply` that nothing more may be.
+    another has to be tried, `barred` which tool not, `only` which one, `only_reply` that nothing
+    more may be.
+    `notices` are what the model was told instead of a result, `unsaid` the replies that were not
+    taken, `unproved` the numbers that were written to a file and are in no result.
     """
 
     __slots__ = (
-        "_failing", "_given", "_reminded", "_tries", "again", "barred", "copied", "cut_off",
-        "doubted", "failures", "files", "named", "only_looking", "only_reply", "outputs",
-        "refusals", "repeated", "results", "text", "tools",
+        "_acted", "_failing", "_given", "_reminded", "_tries", "again", "barred", "before",
+        "copied", "corrected", "cut_off", "doubted", "failures", "files", "measured", "named",
+        "notices", "only", "only_looking", "only_reply", "outputs", "refusals", "repeated",
+        "results", "text", "tools", "unproved", "unsaid",
     )  # fmt: skip
 
     def __init__(
-        self, text: str, named: Named, files: list[str], tools: dict[str, SmallTool]
+        self,
+        text: str,
+        named: Named,
+        files: list[str],
+        tools: dict[str, SmallTool],
+        *,
+        before: str = "",
     ) -> None:
         self.text = text
+        self.before = before
         self.named = named
         self.files = files
         self.tools = tools
@@ -56,9 +65,16 @@ class Task:
         self.cut_off = 0
         self.repeated = 0
         self.copied = False
+        self.corrected = False
+        self.measured = ""
+        self.notices: list[str] = []
+        self.unproved: dict[str, list[str]] = {}
+        self.unsaid: list[str] = []
         self.again = False
+        self.only = ""
         self.only_looking = False
         self.only_reply = False
+        self._acted: list[str] = []
         self._failing = ""
         self._given = ""
         self._reminded: list[str] = []
@@ -66,8 +82,28 @@ class Task:
 
     @property
     def told(self) -> str:
-        """All that the model was told in this turn."""
-        return "\n".join([self.text, *self.results.values()])
+        """All that the model was told, in this turn and before it."""
+        return "\n".join([self.before, self.text, *self.results.values()])
+
+    @property
+    def known(self) -> str:
+        """All that a reply may say: what the model was told, what it did, and what there is."""
+        return "\n".join([self.told, *self._acted, *self.files])
+
+    @property
+    def seen(self) -> str:
+        """What it was told by tools that only look."""
+        return "\n".join(
+            shown
+            for key, shown in self.results.items()
+            if (name := json.loads(key)["tool"]) != "terminal" and not self.tools[name].writes
+        )
+
+    def parrots(self, text: str) -> bool:
+        """Whether a text is what the model was told instead of a result."""
+        words = " ".join(text.split()).strip("\"' ")
+        told = [" ".join(one.split()) for one in (*self.notices, *self._reminded)]
+        return len(words) > _SHORT and any(words in one for one in told)
 
     # -- what was done --------------------------------------------------------------------------
 
@@ -75,9 +111,13 @@ class Task:
         """A call worked: what it makes up for is forgotten."""
         self.again = self.only_looking = False
         self._failing = ""
-        self._given += f"\n{json.dumps(given, ensure_ascii=False)}"
+        self._acted.append(json.dumps(given, ensure_ascii=False))
+        self._given += f"\n{self._acted[-1]}"
         if tool.name == "search_files":
             self._given += f"\n{shown}"
+            found = {path for path in _MATCH.findall(shown) if path in self.files}
+            if len(found) == 1 and shown.endswith("in 1 file.)"):
+                self.named.describe(found.pop(), str(given["text"]))
         kind, path = _key(tool, given)
         if kind == "write":
             self.refusals.clear()
@@ -98,7 +138,8 @@ class Task:
         """A call did not work."""
         kind, path = _key(tool, given)
         self._given += f"\n{json.dumps(given, ensure_ascii=False)}"
-        self.failures[kind, path] = f"{tool.name} {path}".strip() + f": {why}"
+        first = why.strip().partition("\n")[0]
+        self.failures[kind, path] = f"{tool.name} {path}".strip() + f": {first}"
         # The same tool would be used in the same way.
         self.barred = tool.name if tool.name in (self._failing, "calculate") else ""
         self._failing = tool.name
@@ -108,7 +149,8 @@ class Task:
 
     def refused(self, why: str) -> None:
         """A call was not made, since it would have changed what nobody named."""
-        self.refusals.append(why)
+        if why not in self.refusals:
+            self.refusals.append(why)
         self.in_vain()
 
     def in_vain(self) -> None:
@@ -123,6 +165,18 @@ class Task:
             and action["args"].get("path") == path
             for action in map(json.loads, self.results)
         )
+
+    def instead(self) -> list[str]:
+        """The files that were read or found in the place of one that could not be read."""
+        lost = [path for kind, path in self.failures if kind == "read"]
+        found: list[str] = []
+        for key, shown in self.results.items() if lost else ():
+            action = json.loads(key)
+            if action["tool"] == "read_file":
+                found.append(str(action["args"]["path"]))
+            elif action["tool"] == "search_files":
+                found += _MATCH.findall(shown)
+        return [path for path in dict.fromkeys(found) if path in self.files and path not in lost]
 
     # -- what is still to be done -----------------------------------------------------------------
 
@@ -141,7 +195,7 @@ class Task:
             told.append(f"Nothing was done with {', '.join(untouched[:5])} yet.")
         if absent:
             told.append(f"There is no {' and no '.join(absent[:3])} yet.")
-        if not changed and not told and claims(reply):
+        if not changed and not told and claims(reply, self.seen):
             told.append("No file was changed or made yet.")
         reminder = " ".join(told)
         times = self._reminded.count(reminder)
@@ -149,8 +203,8 @@ class Task:
         astray = bool(absent) and (changed or bool(self.doubted) or bool(self.refusals))
         if not reminder or times > (1 if astray else 0):
             return ""
-        # A file that is there can be looked at in any case.
-        self.only_looking = bool(untouched)
+        # A file that is there can be looked at; where things are changed, it may be one of them.
+        self.only_looking = bool(untouched) and not changed
         self.again = bool(untouched) or times > 0
         self._reminded.append(reminder)
         return reminder
@@ -173,57 +227,6 @@ class Task:
         if named or self.named.files:
             return f"Read {' or '.join((named or self.named.files)[:3])} to see what it says."
         return "Search for another word, a single one, or read a file."
-
-    # -- what may be done -------------------------------------------------------------------------
-
-    def signatures(self) -> dict[str, dict[str, Any]]:
-        """The tools with what may stand for each argument: paths there are, or that were named."""
-        known = list(dict.fromkeys([*self.files, *self.named.paths]))
-        few = 0 < len(known) <= _SPELLED
-        existing: Any = known if few else "string"
-        meant = {*self.named.files, *self.named.paths}
-        edited: Any = [path for path in self.files if path in meant] or existing
-        counted = self.named.spelled or known
-        added = list(dict.fromkeys([*self.named.files, *self.named.targets]))
-        packed = [path for path in self.named.paths if path.lower().endswith(_PACKED)]
-        archives = [path for path in known if path.lower().endswith(_PACKED)]
-        folders = sorted({path.rpartition("/")[0] for path in self.files if "/" in path})
-        listed = [".", *folders, *(path for path in self.named.paths if path not in self.files)]
-        sources: Any = [*folders, *known] if few else "string"
-        special = {
-            ("directory_list", "path"): listed if few else "string",
-            ("read_file", "path"): existing,
-            ("count_lines", "paths"): tuple(counted) if few else "array",
-            ("patch", "path"): edited,
-            ("delete_file", "path"): edited,
-            ("write_file", "path"): self.named.targets or "string",
-            ("append_file", "path"): added or existing,
-            ("calculate", "expression"): "expression",
-            ("file_compress", "sources"): tuple(sources) if few else "array",
-            ("file_compress", "archive"): packed or "string",
-            ("file_extract", "archive"): archives or "string",
-            ("copy_file", "path"): sources,
-            ("move_file", "path"): sources,
-        }
-        return {
-            tool.name: {
-                argument: special.get((tool.name, argument), "string")
-                for argument in tool.arguments
-            }
-            for tool in self.tools.values()
-            if not (self.only_looking and tool.writes)
-            and tool.name != self.barred
-            and (tool.name != "file_extract" or archives)
-            and not (tool.name in _AFTERWARDS and self.unread())
-            and (tool.name != "calculate" or self._has_numbers())
-        }
-
-    def _has_numbers(self) -> bool:
-        """Whether there is anything to work with at the beginning."""
-        text = self.text
-        for path in self.named.paths:
-            text = text.replace(path, "")
-        return bool(self.results or self.doubted or numbers(text))
 
 
 def _key(tool: SmallTool, given: dict[str, Any]) -> tuple[str, str]:

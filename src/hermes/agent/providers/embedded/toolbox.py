@@ -9,13 +9,17 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from hermes.agent.providers.embedded import calling, showing
+from hermes.agent.providers.embedded import calling, looking, showing
+from hermes.agent.providers.embedded.listing import listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
+    from hermes.runtime.disk import Disk
+
     Arguments = Mapping[str, Any]
+    Look = Callable[[Disk, str, Arguments, dict[str, Any]], dict[str, Any]]
 
 # So many lines of a file are looked at.
 _LINES = 5_000
@@ -24,7 +28,7 @@ _LINES = 5_000
 class SmallTool:
     """One tool as the model sees it. `real` is the tool that is called, `call` its arguments."""
 
-    __slots__ = ("about", "after", "arguments", "call", "name", "real", "show", "writes")
+    __slots__ = ("about", "after", "arguments", "call", "look", "name", "real", "show", "writes")
 
     def __init__(
         self,
@@ -37,6 +41,7 @@ class SmallTool:
         real: str = "",
         writes: Mapping[str, bool] | None = None,
         after: Callable[[Arguments], dict[str, Any]] | None = None,
+        look: Look | None = None,
     ) -> None:
         self.name = name
         self.arguments = arguments
@@ -49,6 +54,8 @@ class SmallTool:
         self.writes = dict(writes or {})
         # A second call of the same tool that only looks, to say more about the first.
         self.after = after
+        # What a look at the disk adds to the result, given the workspace.
+        self.look = look
 
     @property
     def line(self) -> str:
@@ -60,9 +67,10 @@ TOOLS = (
     SmallTool(
         "directory_list",
         ("path",),
-        'list and count the files of a folder; "." is here',
-        lambda given: {"path": given["path"], "depth": 6, "limit": 400},
-        showing.listed,
+        'list and count the files of a folder, with the largest and the newest; "." is here',
+        lambda given: {"path": given["path"], "depth": 20, "limit": 400},
+        listed,
+        look=looking.newest,
     ),
     SmallTool(
         "read_file",
@@ -78,6 +86,7 @@ TOOLS = (
         calling.count,
         showing.counted,
         real="terminal",
+        look=looking.edges,
     ),
     SmallTool(
         "search_files",
@@ -114,7 +123,7 @@ TOOLS = (
     SmallTool(
         "copy_file",
         ("path", "to"),
-        "copy a file",
+        "copy a file, keeping it where it is",
         lambda given: calling.moving("cp -r", given),
         showing.moved,
         real="terminal",
@@ -123,11 +132,20 @@ TOOLS = (
     SmallTool(
         "move_file",
         ("path", "to"),
-        "rename a file or move it",
+        "rename a file, move it or put it into a folder",
         lambda given: calling.moving("mv", given),
         showing.moved,
         real="terminal",
         writes={"path": True, "to": True},
+    ),
+    SmallTool(
+        "make_folder",
+        ("path",),
+        "make a new empty folder",
+        lambda given: {"command": f"mkdir -p -- {shlex.quote(str(given['path']))}"},
+        showing.folder_made,
+        real="terminal",
+        writes={"path": False},
     ),
     SmallTool(
         "delete_file",

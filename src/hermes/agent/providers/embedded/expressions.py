@@ -1,0 +1,90 @@
+"""Sums as a small model writes them, made into plain Python, or said to be none."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+# `15%` with no number after it is a share, `17 % 5` what is left over.
+_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%(?!\s*[\d(])")
+# What Python knows without `math`.
+_BUILT_IN = frozenset({"sum", "min", "max", "abs", "round"})
+_ALL_AT_ONCE = frozenset({"sum", "average", "min", "max"})
+
+
+def senseless(expression: str) -> str:
+    """Why an expression can't be worked out, whatever its numbers are; else nothing."""
+    tree = _parsed(expression)
+    if tree is None:
+        return f"{expression} is no expression of numbers, so nothing was worked out."
+    if any(_mixed(node) for node in ast.walk(tree)):
+        return (
+            f"Not worked out: {expression} adds a sum to an average or the like of the same "
+            "numbers. Work out the one that is asked for."
+        )
+    return ""
+
+
+def program(expression: str) -> str:
+    """A line of Python that prints what an expression comes to."""
+    tree = _parsed(expression)
+    if tree is None:
+        return f"print({expression})"
+    plain = ast.fix_missing_locations(_Plain().visit(tree))
+    used = {node.id for node in ast.walk(plain) if isinstance(node, ast.Name)} - _BUILT_IN
+    lead = f"from math import {', '.join(sorted(used))}; " if used else ""
+    return f"{lead}print({ast.unparse(plain)})"
+
+
+def result(printed: str) -> str:
+    """A number as people write it: `423.20000000000005` is 423.2, `372.0` is 372."""
+    text = printed.strip()
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    if text.lstrip("-").isdigit() or value in (float("inf"), float("-inf")) or value != value:
+        return text
+    return str(int(value)) if value == int(value) else repr(round(value, 10))
+
+
+def _parsed(expression: str) -> ast.Expression | None:
+    # People write `007` where Python allows no zeros.
+    text = re.sub(r"(?<![\d.])0+(?=\d)", "", expression.replace("^", "**"))
+    try:
+        return ast.parse(_SHARE.sub(r"(\1/100)", text), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+class _Plain(ast.NodeTransformer):
+    """Sums and averages of numbers one after the other, as people write them."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name not in ("sum", "average") or not node.args:
+            return node
+        total = ast.Call(ast.Name("sum"), [ast.List(node.args)], [])
+        if name == "sum":
+            return total
+        return ast.BinOp(total, ast.Div(), ast.Constant(len(node.args)))
+
+
+def _mixed(node: ast.AST) -> bool:
+    """Whether different things made of the same numbers are added up."""
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)):
+        return False
+    made: dict[str, set[str]] = {}
+    for one in (*_added(node.left), *_added(node.right)):
+        if isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and len(one.args) > 1:
+            made.setdefault(str([ast.dump(part) for part in one.args]), set()).add(one.func.id)
+    return any(
+        len(names & _ALL_AT_ONCE) > 1 and names & {"sum", "average"} for names in made.values()
+    )
+
+
+def _added(node: ast.AST) -> list[ast.AST]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return [*_added(node.left), *_added(node.right)]
+    return [node]
