@@ -204,6 +204,19 @@ def test_what_is_typed_unseen_is_in_no_log(
     assert b"hunter2" not in kept
 
 
+def test_only_the_hidden_line_is_a_secret_of_what_is_typed_at_once(runtime: Runtime) -> None:
+    question = "read -s -p 'Password: ' p; echo; read v; echo got $p $v; sleep 600"
+    ask(runtime, "start", name="ask", command=question, pty=True)
+    ask(runtime, "wait", name="ask", pattern="Password: ", timeout=30)
+
+    ask(runtime, "write", name="ask", data="s3cr3t-multi\nyes-indeed\n")
+    ask(runtime, "wait", name="ask", pattern="got ", timeout=30)
+    shown = str(ask(runtime, "log", name="ask"))
+
+    assert "s3cr3t-multi" not in shown
+    assert "yes-indeed" in shown
+
+
 def test_what_is_typed_for_all_to_see_is_no_secret(runtime: Runtime) -> None:
     ask(runtime, "start", name="cat", command="cat", pty=True)
 

@@ -39,6 +39,8 @@ class Background(Protocol):
     detached: bool
     # Not started as one, but left running by a command that ended.
     left_behind: bool
+    # Whether it is certainly over when it is lost, unless it was detached.
+    ends_with_place: bool
 
     @property
     def takes_input(self) -> bool:

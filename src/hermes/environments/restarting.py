@@ -120,7 +120,8 @@ class _Watched:
 def failed(one: Background) -> bool:
     """Whether a process ended by itself and not well, or was killed by nobody that is known."""
     if one.state == "lost":
-        return True
+        # Two of them are worse than none: only what certainly went with its place is started again.
+        return one.ends_with_place and not one.detached
     if one.state == "killed":
         return one.killed_by == OUTSIDE
     return one.state == "exited" and one.exit_code != 0

@@ -109,7 +109,11 @@ class _Patching:
             and not part.move_to
             and is_resent(self._ctx, place, data, before, part)
         ):
-            return _ALREADY
+            mode = self._mode(part, place)
+            if mode is None:
+                return _ALREADY
+            self.now[place] = Content(data, mode)
+            return {"mode": f"{mode:o}"}
         applied = _applied(part, before.text)
         mode = self._mode(part, place)
         self.now[place] = Content(encode(applied.text, before), mode)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import EditError
+from hermes.environments import disk_of
 from hermes.files.patches import apply_hunks
 from hermes.files.text import codec_of, decode, encode
-from hermes.files.versions import digest_of
+from hermes.files.versions import digest_of, versions_of
 from hermes.stores.checkpoints import CheckpointError
 from hermes.stores.checkpoints.shared import checkpoints
 
@@ -36,6 +37,10 @@ def is_resent(ctx: ToolContext, place: str, data: bytes, text: Text, part: FileP
     last = _last(ctx, place)
     if not part.hunks or last is None or last.after.kind != "file" or last.before.kind != "file":
         return False
+    known = versions_of(ctx).last(place)
+    if known is not None and not known.wrote and known.digest == last.after.digest:
+        # Who has read what it made, and sends it again, wants it again.
+        return False
     # Most patches are seen to be others without a look at the old text.
     grown = last.after.size - last.before.size
     if abs(grown - _growth(part, text)) > _SLACK or not _holds(text, part):
@@ -53,7 +58,7 @@ def is_resent(ctx: ToolContext, place: str, data: bytes, text: Text, part: FileP
 
 
 def _last(ctx: ToolContext, place: str) -> Change | None:
-    return checkpoints(ctx).newest(place)
+    return checkpoints(ctx).newest(place, disk=disk_of(ctx).label)
 
 
 def _content(ctx: ToolContext, change: Change) -> bytes | None:

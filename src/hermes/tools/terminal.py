@@ -31,7 +31,7 @@ def _judged(arguments: Mapping[str, Any], ctx: ToolContext) -> Iterator[tuple[st
     command = arguments["command"]
     if note_unreadable(ctx, command):
         # The tool will say so, and do nothing.
-        yield "execute", "true"
+        yield "execute", "true", _folder(arguments, ctx)
         return
     text = judged(ctx, command, env=arguments.get("env"), stdin=arguments.get("stdin"))
     yield "execute", text, _folder(arguments, ctx)
@@ -59,21 +59,27 @@ def _typing(arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[str, ...]:
     except ToolError:
         # The tool will say that there is none.
         return "execute", "true"
-    if handling.types_secret(one):
-        _keep_secret(ctx, arguments["data"])
+    before, data = _typed(ctx, one.name), arguments["data"]
+    # A call is looked at again when it is over; by then another question may stand there.
+    over = before.rstrip("\n").endswith(data.rstrip("\n"))
+    if not over and handling.types_secret(one):
+        _keep_secret(ctx, before.rpartition("\n")[2], data)
     # Pieces of a line are harmless; the line need not be.
-    text = _typed(ctx, one.name) + arguments["data"]
-    return "execute", judged(ctx, one.command, stdin=text), one.cwd
+    return "execute", judged(ctx, one.command, stdin=before + data), one.cwd
 
 
-def _keep_secret(ctx: ToolContext, typed: str) -> None:
-    """Have what answers a hidden question masked in logs and results from now on."""
+def _keep_secret(ctx: ToolContext, begun: str, typed: str) -> None:
+    """Have what answers a hidden question masked in logs and results from now on.
+
+    That is the first line; it may have been typed in pieces.
+    """
     runtime = ctx.services.get("runtime")
-    value = typed.strip()
-    # A mere word or a small number would be masked wherever it is used.
-    common = value.isalpha() or (value.isdecimal() and len(value) < 6)
-    if runtime is not None and not common:
-        runtime.redactor.add(value)
+    first = typed.strip().partition("\n")[0].strip()
+    for value in {first, begun + first}:
+        # A mere word or a small number would be masked wherever it is used.
+        common = (value.isalpha() and len(value) < 12) or (value.isdecimal() and len(value) < 6)
+        if runtime is not None and value and not common:
+            runtime.redactor.add(value)
 
 
 def _typed(ctx: ToolContext, name: str, more: str = "") -> str:

@@ -114,3 +114,13 @@ def test_notices_of_a_program_that_is_gone_are_taken_down(home: Path) -> None:
 def test_what_is_not_there_is_said_to_be_none(local: LocalEnvironment) -> None:
     with pytest.raises(HermesError, match="no process"):
         command("kill", "nosuchthing")
+
+
+def test_an_empty_name_ends_nothing(local: LocalEnvironment) -> None:
+    started = local.start("sleep 817")
+
+    for nothing in ("", " "):
+        with pytest.raises(HermesError, match="no process was named"):
+            command("kill", nothing)
+
+    assert started.state == "running"

@@ -39,6 +39,9 @@ tail -c +{start} log | head -c {limit} | base64
 class CloudBackground:
     """See `environments.protocol.Background`. Nothing is known of it but by asking."""
 
+    # Who does not answer may run all the same.
+    ends_with_place = False
+
     def __init__(
         self, ask: Ask, folder: str, mark: str, *, name: str, command: str, cwd: str, pid: int
     ) -> None:

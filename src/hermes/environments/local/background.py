@@ -30,6 +30,8 @@ class LocalBackground:
 
     # Where it runs, when that is not here.
     place = ""
+    # What watches over it, or the connection, takes it along.
+    ends_with_place = True
 
     def __init__(
         self,
@@ -86,6 +88,8 @@ class LocalBackground:
         self.last_output_at = time.time()
         # By their numbers on this machine, wherever the command itself runs.
         self._held_by = self._process.owner.members(self.task).get(self.id, [])
+        # Words that were left for others, who had these numbers before.
+        noticeboard.who_ended(self._held_by)
         self._notice = noticeboard.put_up(
             self.name, self.task, self.command, place=self.place, pids=self._held_by
         )

@@ -100,9 +100,11 @@ def end(wanted: Sequence[Found]) -> list[int]:
     import psutil
 
     doomed: dict[int, psutil.Process] = {}
+    awaited = {pid for notice in notices() for pid in notice.pids}
     for one in wanted:
-        # For whoever started it: they will want to know.
-        leave_word(one.pid, "a person, with hermes ps kill")
+        # For whoever started it: they will want to know. Nobody reads what is left of others.
+        if one.pid in awaited:
+            leave_word(one.pid, "a person, with hermes ps kill")
         try:
             process = psutil.Process(one.pid)
             below = process.children(recursive=True)

@@ -13,7 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.home import home_path, make_private, write_private
-from hermes.environments.owning import is_stale, labels
+from hermes.environments.owning import MACHINE, is_stale, labels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ def put_up(name: str, task: str, command: str, *, place: str, pids: Sequence[int
     path = home_path("run", f"beside.{os.getpid()}.{next(_numbers)}")
     try:
         make_private(os.path.dirname(path))
-        with open(path, "x", encoding="utf-8", errors="surrogateescape", opener=_private) as file:
+        with open(path, "w", encoding="utf-8", errors="surrogateescape", opener=_private) as file:
             json.dump(said, file)
     except OSError:
         # A full disk is no reason not to run anything.
@@ -82,17 +82,15 @@ def leave_word(pid: int, who: str) -> None:
 
 
 def who_ended(pids: Sequence[int]) -> str:
-    """Who ended one of some processes, where they left word; that is taken down."""
+    """Who ended one of some processes, where they left word; all of that is taken down."""
+    found = ""
     for pid in pids:
         path = home_path("run", f"killed.{pid}")
-        try:
+        with suppress(OSError):
             with open(path, encoding="utf-8") as file:
-                who = file.read(200).strip()
-        except OSError:
-            continue
-        take_down(path)
-        return who
-    return ""
+                found = found or file.read(200).strip()
+            take_down(path)
+    return found
 
 
 def _read(path: str) -> Notice | None:
@@ -101,6 +99,9 @@ def _read(path: str) -> Notice | None:
     try:
         with open(path, encoding="utf-8") as file:
             said = json.load(file)
+        if said["labels"][MACHINE] != labels("")[MACHINE]:
+            # Of another machine, or from before this one was started: their numbers mean nothing.
+            return None
         if is_stale(said["labels"]):
             take_down(path)
             return None

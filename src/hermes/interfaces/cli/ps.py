@@ -57,6 +57,8 @@ def _row(one: Found) -> tuple[str, ...]:
 def _kill(app: CliApp, options: Namespace) -> int:
     from hermes.environments.local.census import census, end
 
+    if not options.which.strip():
+        raise HermesError("no process was named", hint="`hermes ps` lists them.")
     found = census()
     wanted = [one for one in found if options.which in (str(one.pid), one.called, one.task)]
     wanted = wanted or [one for one in found if options.which == one.name]

@@ -89,10 +89,10 @@ def changes_at(connection: Connection, place: str, *, since: int = 0) -> list[Ch
     return [_change(row) for row in connection.execute(sql, (encoded(place), since))]
 
 
-def newest_at(connection: Connection, place: str) -> Change | None:
+def newest_at(connection: Connection, place: str, disk: str) -> Change | None:
     """The last change of one place."""
-    sql = f"{_SELECT} WHERE place = ? ORDER BY changes.id DESC LIMIT 1"
-    found = connection.execute(sql, (encoded(place),)).fetchone()
+    sql = f"{_SELECT} WHERE place = ? AND disk = ? ORDER BY changes.id DESC LIMIT 1"
+    found = connection.execute(sql, (encoded(place), disk)).fetchone()
     return None if found is None else _change(found)
 
 

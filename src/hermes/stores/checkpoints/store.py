@@ -252,10 +252,10 @@ class Checkpoints:
             return None
         return self.content(known[-1].before)
 
-    def newest(self, place: str) -> Change | None:
+    def newest(self, place: str, *, disk: str = "local") -> Change | None:
         """The last recorded change of one path."""
         with self._database.reading() as connection:
-            return journal.newest_at(connection, place)
+            return journal.newest_at(connection, place, disk)
 
     def history(self, place: str) -> list[Change]:
         """The recorded changes of one path, oldest first."""
