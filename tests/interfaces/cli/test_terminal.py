@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 def in_window(
     hermes: CommandLine, *words: str, columns: int = 80, typed: bytes = b"", **env: str
 ) -> tuple[int, str]:
-    """Run a command in a terminal of that width; its exit code and what the window got."""
+    """Run a command in a terminal of that width; its exit code and what the window got.
+
+    What is typed is typed when the person is asked.
+    """
     main, inner = pty.openpty()
     fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     run = subprocess.Popen(
@@ -43,8 +46,6 @@ def in_window(
         close_fds=True,
     )
     os.close(inner)
-    if typed:
-        os.write(main, typed)
     seen = b""
     while True:
         try:
@@ -54,6 +55,9 @@ def in_window(
         if not piece:
             break
         seen += piece
+        if typed and b"[N]o" in seen:
+            os.write(main, typed)
+            typed = b""
     os.close(main)
     return run.wait(60), seen.decode().replace("\r\n", "\n")
 

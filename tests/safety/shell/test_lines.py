@@ -12,11 +12,15 @@ FIRST = [
     "ls # don't", "# it's", "cat <<'EOF'\nit's\nEOF", "ls &", "export A=1", "! ls", "[ a = b ]",
     "[[ a == b* ]]", "((i++))", "declare -A m", "echo $x", 'echo "a\nb"', "echo `id`", "cd /tmp",
     "echo a \\\n b", "case x in a) ls;; esac", "if true; then ls; fi", "(ls)", "{ ls; }", "echo {a,b}",
+    "ls | sort | uniq", "! ls | sort | uniq", "ls; ls | sort | uniq -c", "ls |\n sort |\n uniq",
+    "ls | sort | grep 'a\nb' # or | so", "ls | sort | while read x\ndo echo $x\ndone",
+    "ls | sort | \\\n uniq", "if ls | sort | uniq\nthen ls\nfi",
 ]  # fmt: skip
 SECOND = [
     "{} -rf z", "\\{} -rf z", "  \\{} -rf z", "'{}' -rf z", '"{}" -rf z', "$'{}' -rf z",
     "`echo {}` -rf z", "$(echo {}) -rf z", "\\\n{} -rf z", "command {} -rf z", "A=1 {} -rf z",
     ">f {} -rf z", "! {} -rf z", "({} -rf z)", "cat <(\n{} {{a,b}}.txt\n)", "{} \\\n -rf z",
+    "{} -rf z || true", "\n{} -rf z && echo done", "echo z | {} -rf z | cat 2>&1", "true\n{} -rf z || true",
 ]  # fmt: skip
 
 

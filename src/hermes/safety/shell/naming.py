@@ -26,6 +26,10 @@ _COUNTS["egrep"] = _COUNTS["fgrep"] = _COUNTS["ggrep"] = _COUNTS["grep"]
 # All that these do with a file goes on through the pipe.
 _PRINTING = names("cat tac nl head tail sort uniq grep egrep fgrep rg less bat tr")
 _EDITING = names("sed gsed awk gawk mawk cut xargs")
+# Signs of a script that it sends what it reads elsewhere.
+_ACTS = re.compile(
+    r"system|getline|[>|]|(?:^|[^\w\\])[wWe](?:\s|$)|/[a-z0-9]*[we][a-z0-9]*(?:\s|$)"
+)
 # A file of `NAME=value` lines, of which these show what stands before the sign.
 _SETTINGS = re.compile(r"(?:.*/)?(?:\.env(?:\.[\w.-]+)?|[^/]*\.env)\Z")
 _SED_NAMES = re.compile(
@@ -82,9 +86,19 @@ def _loads(command: Command) -> bool:
     scope = command.scope
     if not scope.loads or command.name not in _PRINTING | _EDITING:
         return False
-    after = scope.follows[0] if scope.follows else "xargs"
-    plain = after in _PRINTING or after in _EDITING or scope.follows in ([], ["xargs"])
-    return plain and all(redirect.descriptor == "2" for redirect in command.redirects)
+    return hands_on([command.name, *command.args]) and all(
+        redirect.descriptor == "2" for redirect in command.redirects
+    )
+
+
+def hands_on(words: list[str]) -> bool:
+    """Whether a command of a pipeline prints what it reads to the next one and nowhere else."""
+    if words[:1] == ["xargs"]:
+        return all(word[:1] in ("-", "\\") or word.isdigit() for word in words[1:])
+    return words[:1] != [] and (
+        words[0] in _PRINTING
+        or (words[0] in _EDITING and not any(_ACTS.search(word) for word in words[1:]))
+    )
 
 
 def keeps_names(command: Command) -> bool:

@@ -124,7 +124,13 @@ def judge_redirects(
             continue
         if redirect.writes:
             judge_write(target, text, scope, judge)
-            if command is not None and command.name == "exec" and redirect.empties:
+            if (
+                command is not None
+                and command.name == "exec"
+                and redirect.empties
+                and redirect.descriptor not in ("", "1", "2")
+                and not _goes_nowhere(target, scope)
+            ):
                 scope.descriptors[redirect.descriptor] = text
             if (
                 redirect.empties
@@ -135,10 +141,10 @@ def judge_redirects(
                 judge.report("delete.emptied", redirect.origin, text, scope=scope)
             elif (
                 command is not None
-                and redirect.operator in (">", ">|", ">>")
+                and redirect.operator in (">", ">|", ">>", "&>", ">&", "&>>")
                 and output is not None
             ):
-                remember(target, scope, output, append=redirect.operator == ">>")
+                remember(target, scope, output, append=redirect.operator.endswith(">>"))
         elif redirect.operator == "<" and target.text.startswith(("/dev/tcp/", "/dev/udp/")):
             judge.report("network.raw-socket", redirect.origin, text, scope=scope)
 

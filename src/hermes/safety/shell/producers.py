@@ -29,6 +29,7 @@ from hermes.safety.shell.stream import (
     UNKNOWN,
     UNPACKED,
     Stream,
+    joined,
     tagged,
 )
 from hermes.safety.shell.tables import names
@@ -56,6 +57,10 @@ _SET_UP_WORDS = names(
     "generate-shell-completion shell.bash shell.zsh --completion --print-completion shell-init"
 )
 _SCRIPTED = names("grep egrep fgrep")
+# What these print is in a file, or anything that the file makes them print.
+_READ_OR_RUN = names(
+    "strings jq yq xxd od python python3 node deno bun ruby perl php lua bash sh zsh ssh rsh make"
+)
 # Which option names the file that a downloader fills.
 _SAVED_BY = {
     "aria2c": ("-o", "--out"),
@@ -103,8 +108,17 @@ def _sets_up(command: Command) -> bool:
     """Whether a program was asked for the lines by which a shell learns to work with it."""
     if command.name in _SETTING_UP:
         return True
+    # The first word that it is given, past one option: a later one is data to most programs.
     args = command.args
-    return "/" not in command.words[0].text and not _SET_UP_WORDS.isdisjoint(args[:3])
+    asked = (
+        args[2:3] if args[:1] and args[0][:1] == "-" and args[0] not in _SET_UP_WORDS else args[:1]
+    )
+    return (
+        "/" not in command.words[0].text
+        and command.name not in READERS
+        and command.name not in _READ_OR_RUN
+        and not _SET_UP_WORDS.isdisjoint(asked)
+    )
 
 
 def _echo(command: Command) -> Stream:
@@ -189,14 +203,19 @@ def _contents(command: Command, files: list[Word]) -> Stream:
     scope = command.scope
     if reads_nothing(command, files):
         return NOTHING
+    written = [scope.written.get(place_of(word, scope)) for word in files] if scope.written else []
+    if len(written) > 1 and all(written):
+        return joined([known for known in written if known is not None])
     tags = {FILE, UNKNOWN}
     for word in files:
         if word.process is not None:
             tags |= word.process.tags
         for path in paths.targets(word, scope):
             known = scope.written.get(path)
-            if known is not None and len(files) == 1:
-                return known
+            if known is not None:
+                if len(files) == 1:
+                    return known
+                tags |= known.tags
             if paths.is_credential(path, scope):
                 tags.add(SECRET)
             if is_settings_file(path):

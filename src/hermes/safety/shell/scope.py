@@ -68,12 +68,14 @@ class Scope:
         "functions",
         "home",
         "links",
+        "listening",
         "loads",
         "loop",
         "oldpwd",
         "positional",
         "root",
         "script",
+        "unsure",
         "variables",
         "workspace",
         "written",
@@ -95,11 +97,15 @@ class Scope:
         # The next command of a pipeline, as written: what this one prints goes there.
         self.follows: list[str] = []
         self.variables: dict[str, Value] = {}
+        # Whether one of them names every address of the machine.
+        self.listening = False
         self.functions: dict[str, Function] = {}
         self.aliases: dict[str, str] = {}
         self.positional: list[str] | None = None
         self.calls: tuple[str, ...] = ()
         self.loop = 0
+        # How many conditions what is being judged depends on.
+        self.unsure = 0
         self.container = False
         self.elevated = False
         # On another machine or in a container, where paths are not ours.
@@ -160,6 +166,8 @@ class Scope:
 
     def assign(self, name: str, value: Value, *, append: bool = False) -> None:
         """Set a variable; with `append`, as `+=` does."""
+        if "0.0.0.0" in value.text or "::" in value.text:
+            self.listening = True
         old = self.variables.get(name) if append else None
         if old is None:
             self.variables[name] = value

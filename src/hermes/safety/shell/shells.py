@@ -13,6 +13,7 @@ from hermes.safety.shell.stream import (
     ANYTHING,
     DECODED,
     FILE,
+    KEPT,
     NETWORK,
     NOTHING,
     SET_UP,
@@ -127,6 +128,8 @@ def run_known(stream: Stream, path: str, command: Command, judge: Judge) -> Stre
     """Run a file that this text made, as far as its content is known."""
     if is_unread(stream):
         judge.blame("remote-code.downloaded", command)
+    if KEPT in stream.tags:
+        run_file(path, command, judge, args=command.args)
     known = stream.text
     if known is None:
         return ANYTHING

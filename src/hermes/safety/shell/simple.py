@@ -41,6 +41,7 @@ _SYSTEM_PROGRAMS = ("/usr/", "/bin/", "/sbin/", "/opt/homebrew/", "/snap/bin/")
 # What some runners and systems start from the current folder by its bare name.
 _RUN_FROM_HERE = (".py", ".exe", ".bat", ".cmd", ".ps1")
 _RESERVED = names("! { } if then else elif fi do done while until esac")
+_LEAVES_OPEN = names("exec : true false")
 _HELPS = frozenset(("--help", "-help"))
 # As the last word alone: `aws s3 rm help`.
 _HELP_LAST = (["help"], ["-h"], ["/?"])
@@ -114,6 +115,9 @@ def run_command(command: Command, judge: Judge) -> Stream:
     judge.commands.append([word.text for word in command.words])
     scope, name = command.scope, command.name
     first = command.words[0]
+    if scope.descriptors and name not in _LEAVES_OPEN:
+        # Whatever runs now may write to a file that stands open.
+        scope.descriptors.clear()
     if not 0 < len(first.text) < _LONGEST_NAME:
         judge.blame("text.unknown-program", command)
         return ANYTHING
@@ -195,7 +199,7 @@ def judge_rules(command: Command, judge: Judge, *, opened: bool = False) -> None
         and name not in PLAIN
         and (
             TELLING.search(" ".join([name, *args]).lower())
-            or ((command.assignments or command.scope.variables) and opens_by_variable(command))
+            or ((command.assignments or command.scope.listening) and opens_by_variable(command))
         )
     ):
         rules = (*rules, *(RULES_FOR_OPENED if opened else RULES_FOR_ANY))

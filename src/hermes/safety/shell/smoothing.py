@@ -9,6 +9,7 @@ the text, whatever is in it.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 # `for x do`, and `in` on a line of its own.
 _FOR_DO = re.compile(r"(\bfor[ \t]+\w+[ \t]*)[ \t](?=do\b)")
@@ -32,6 +33,8 @@ _MERGED = re.compile(
     r"^[ \t]*\w+\+?=\S*(?:[ \t]+(?:\w+\+?=\S*|[12&]?>[ \t]*\S+))+[ \t]*\n\s*\S", re.M
 )
 _ODD_START = re.compile(r"\n[ \t]*[\\`]")
+# Where a line with a pipeline does not end yet.
+_OPEN_END = re.compile(r"[;&|({\\]\Z|(?:\A|[\s;&|])(?:then|do|else|in|if|while|until|elif)\Z")
 _SINGLE_TEST = re.compile(r"(?<![^\s;&|({)])\[(?=\s)|(?<=\s)(?:[=!]=|=~?|!|\])(?=[\s;&|)]|\Z)")
 _DOUBLE_TEST = re.compile(r"(?<![^\s;&|({)])\[\[(?=\s)")
 _DOUBLE_END = re.compile(r"(?<=\s)\]\](?=[\s;&|)]|\Z)")
@@ -48,9 +51,14 @@ _BEFORE = 120
 def is_merged(text: str) -> bool:
     """Whether the grammar would take a line and the one before it for one command.
 
-    It does with a line of assignments, and with one that begins with an escape or a backtick.
+    It does with a line of assignments, with one that begins with an escape or a backtick, and
+    with the line after a pipeline of three.
     """
-    return _MERGED.search(text) is not None or _ODD_START.search(text) is not None
+    return (
+        _MERGED.search(text) is not None
+        or _ODD_START.search(text) is not None
+        or text.count("|") > 1
+    )
 
 
 def smooth(text: str) -> str:
@@ -61,6 +69,8 @@ def smooth(text: str) -> str:
     text = _FOR_DO.sub(r"\1;", text)
     text = _GOES_ON.sub(_on_one_line, text)
     text = _FUNCTION.sub(_on_one_line, text)
+    if "|" in text and "\n" in text:
+        text = _with_ends(text)
     if "=" in text:
         text = _ASSIGNING.sub(_as_statement, text)
     if "!" in text:
@@ -74,6 +84,22 @@ def smooth(text: str) -> str:
 
 def _on_one_line(found: re.Match[str]) -> str:
     return found.group().replace("\n", " ").replace("\\", " ")
+
+
+def _with_ends(text: str) -> str:
+    """The lines with pipelines, each with a sign that ends it in the place of the line's end."""
+    pieces = text.split("\n")
+    out = [pieces[0]]
+    for before, after in pairwise(pieces):
+        line = before.rstrip()
+        ends = (
+            line.count("|") > 1
+            and not _OPEN_END.search(line)
+            and not (line[-1:] == ")" and line.count("(") < line.count(")"))
+            and not after.lstrip().startswith(";")
+        )
+        out += [";" if ends else "\n", after]
+    return "".join(out)
 
 
 def _as_statement(found: re.Match[str]) -> str:

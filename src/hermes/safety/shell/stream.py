@@ -24,6 +24,11 @@ SECRET_FILES = "secret files"
 UNPACKED = "//unpacked"
 
 
+# What was in a file before this text wrote to it may be in it still.
+KEPT = "kept"
+_LONGEST = 200_000
+
+
 class Stream:
     """Output of a command: its `text` when that is certain, and `tags` for where it came from.
 
@@ -60,4 +65,7 @@ def joined(streams: list[Stream]) -> Stream:
     texts = [stream.text for stream in streams]
     if any(text is None for text in texts):
         return Stream(None, tags)
+    if sum(len(text or "") for text in texts) > _LONGEST:
+        # More than anyone reads.
+        return Stream(None, tags | {DECODED})
     return Stream("".join(text or "" for text in texts), tags)

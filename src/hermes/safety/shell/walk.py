@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import hermes.safety.shell.bombs as bombs
 from hermes.safety.shell.command import Command
+from hermes.safety.shell.naming import hands_on
 from hermes.safety.shell.scope import HOLE, Scope, Value
 from hermes.safety.shell.simple import redirected, run_simple
 from hermes.safety.shell.stream import ANYTHING, ENVIRONMENT, NOTHING, Stream, joined, tagged
@@ -108,9 +109,14 @@ class Walker(TreeText):
         else:
             parts.append(current)
         parts.reverse()
-        outputs = [
-            self.run(part, scope, stdin, redirects if part is parts[-1] else ()) for part in parts
-        ]
+        outputs = []
+        before = scope.unsure
+        for part in parts:
+            last = part is parts[-1]
+            outputs.append(self.run(part, scope, stdin, redirects if last else ()))
+            # Whether there is a next depends on how this one ended.
+            scope.unsure = before + 1
+        scope.unsure = before
         return joined([output for output in outputs if output is not NOTHING])
 
     def pipeline(
@@ -118,9 +124,11 @@ class Walker(TreeText):
     ) -> Stream:
         parts = [child for child in node.children if child.type not in _SKIPPED]
         stream = stdin
+        loads = scope.loads and all(hands_on(self._plain_words(part)) for part in parts)
         for index, part in enumerate(parts):
             last = part is parts[-1]
             inner = scope.copy()
+            inner.loads = loads
             if not last:
                 inner.follows = self._plain_words(parts[index + 1])
             stream = self.run(part, inner, stream, redirects if last else ())
@@ -260,7 +268,10 @@ class Walker(TreeText):
     def branches(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
-        return self.block(node, scope, fed(redirects, stdin), redirects)
+        scope.unsure += 1
+        output = self.block(node, scope, fed(redirects, stdin), redirects)
+        scope.unsure -= 1
+        return output
 
     def loop(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
@@ -316,11 +327,13 @@ class Walker(TreeText):
                 patterns = item.children_by_field_name("value")
                 for pattern in patterns:
                     self._inside(pattern, scope)
+                scope.unsure += 1
                 outputs += [
                     self.run(child, scope, stdin)
                     for child in item.children
                     if child.is_named and child not in patterns
                 ]
+                scope.unsure -= 1
             elif item.type == "ERROR":
                 outputs.append(self.run(item, scope, stdin))
         output = joined([output for output in outputs if output is not NOTHING])
@@ -340,6 +353,7 @@ class Walker(TreeText):
         inner = scope.copy()
         inner.positional = None
         inner.calls = (*scope.calls, name)
+        inner.unsure += 1
         self.run(body, inner, ANYTHING)
         return self._apply(redirects, scope, NOTHING)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from hermes.safety.shell.scope import UNKNOWN_CHARS
 from hermes.safety.shell.stream import (
     DECODED,
+    KEPT,
     NETWORK,
     PRIVATE,
     SETTINGS,
@@ -48,18 +49,22 @@ def place_of(word: Word, scope: Scope) -> str:
 
 def remember(word: Word, scope: Scope, stream: Stream, *, append: bool = False) -> None:
     """Keep what a text writes to a file, after what it wrote there before with `append`."""
-    place = place_of(word, scope)
-    old = scope.written.get(place) if append else None
-    if old is not None:
-        scope.written[place] = joined([old, stream])
-    elif stream.text or stream.tags & _TELLING:
-        scope.written[place] = stream
+    _keep(place_of(word, scope), scope, stream, append=append)
 
 
-def remember_text(path: str, text: str, scope: Scope) -> None:
+def remember_text(path: str, text: str, scope: Scope, *, append: bool = False) -> None:
     """Keep the text that code of another language puts into a file."""
     if text and path.strip(UNKNOWN_CHARS) and not any(char in text for char in UNKNOWN_CHARS):
-        scope.written[scope.absolute(path)] = Stream(text)
+        _keep(scope.absolute(path), scope, Stream(text), append=append)
+
+
+def _keep(place: str, scope: Scope, stream: Stream, *, append: bool) -> None:
+    if not (stream.text or stream.tags & _TELLING):
+        return
+    if append or scope.unsure:
+        old = scope.written.get(place) or Stream("", frozenset((KEPT,)))
+        stream = joined([old, stream])
+    scope.written[place] = stream
 
 
 def fetch(path: str, scope: Scope) -> None:

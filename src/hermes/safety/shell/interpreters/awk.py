@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _TOKEN = re.compile(
     r"\s*?(?P<string>\"(?:[^\"\\\n]|\\.)*\")"
     # A pattern, not a division: nothing that has a value stands before it.
-    r"|(?P<pattern>(?<![\w)\]\"$])(?<![\w)\]\"$] )/(?:[^/\\\n]|\\.)+/)"
+    r"|(?P<pattern>(?<![\w)\]\"$])(?<![\w)\]\"$] )/(?:[^/\\\n\[]|\\.|\[\^?\]?[^\]\n]*\]|\[)+/)"
     r"|(?P<name>[A-Za-z_]\w*)|(?P<number>\d[\d.]*)|(?P<comment>\#[^\n]*)"
     r"|(?P<sign>>>|\|&|\|\||&&|[=!<>]=|\n|[^\s])",
     re.S,
@@ -40,6 +40,10 @@ _CLOSING = frozenset(")]}")
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.S)
 _CONTROL = names("while if for else do return print printf in delete exit next")
 _MOST_TOKENS = 4_000
+_MOST_WORK = 100_000
+_LONGEST_VALUE = 20_000
+# Calls and writes as they are spelled, wherever the tokens may have been torn apart.
+_SPELLED = re.compile(r"\bsystem\s*\(\s*(\"(?:[^\"\\\n]|\\.)*\")|>>?\s*(\"(?:[^\"\\\n]|\\.)*\")")
 
 Token = tuple[str, str]
 
@@ -73,14 +77,16 @@ class _Reader:
             if found.lastgroup != "comment"
         ][:_MOST_TOKENS]
         self.constants: dict[str, str] = {}
+        self.budget = _MOST_WORK
         # What is printed to each file.
         self.printed: dict[str, list[str]] = {}
+        self.appended: set[str] = set()
 
     def read(self) -> None:
         self._constants()
-        if len(self.tokens) == _MOST_TOKENS:
-            self.judge.blame("text.too-complex", self.command)
         for index, (kind, token) in enumerate(self.tokens):
+            if self.budget < 0:
+                break
             if kind == "name":
                 if token == "system":
                     self._shell(self._value(self._group(index + 1)))
@@ -91,13 +97,31 @@ class _Reader:
         for path, texts in self.printed.items():
             if not any(text.strip("\n") for text in texts) and not is_null(path):
                 self.judge.blame("delete.emptied", self.command)
-            remember_text(path, "".join(texts), self.command.scope)
+            append = path in self.appended
+            remember_text(path, "".join(texts), self.command.scope, append=append)
+        if len(self.tokens) == _MOST_TOKENS or self.budget < 0:
+            self.judge.blame("text.too-complex", self.command)
+        self._as_spelled()
         if _NETWORK.search(self.text):
             self.judge.blame("network.raw-socket", self.command)
+
+    def _as_spelled(self) -> None:
+        """Judge what stands in quotes after `system(` or `>`, if a quote in a pattern hid it."""
+        strings = {token for kind, token in self.tokens if kind == "string"}
+        for found in _SPELLED.finditer(self.text):
+            started, written = found.groups()
+            if started and started not in strings:
+                self._shell(unescape(started[1:-1]))
+            elif written and written not in strings:
+                path = expand_home(unescape(written[1:-1]), self.command.scope)
+                word = literal(path, self.command)
+                judge_write(word, self.command.text, self.command.scope, self.judge)
 
     def _constants(self) -> None:
         tokens = self.tokens
         for index in range(1, len(tokens) - 1):
+            if self.budget < 0:
+                return
             if tokens[index] == ("sign", "=") and tokens[index - 1][0] == "name":
                 name = tokens[index - 1][1]
                 value = self._value(self._until(index + 1, _ENDS | {",", ")"}))
@@ -117,6 +141,7 @@ class _Reader:
                 if nested < 0:
                     break
             index += 1
+        self.budget -= index - start
         return self.tokens[start:index]
 
     def _group(self, index: int) -> list[Token]:
@@ -143,7 +168,9 @@ class _Reader:
                 out.append(self.constants.get(token, HOLE))
             elif token not in ("(", ")"):
                 out.append(HOLE)
-        return "".join(out)
+        text = "".join(out)
+        self.budget -= len(text) // 100
+        return text if len(text) <= _LONGEST_VALUE else HOLE
 
     def _print(self, index: int, how: str) -> None:
         given = self._until(index, _ENDS | {">", ">>", "|", "|&"})
@@ -166,6 +193,8 @@ class _Reader:
         word = literal(path, self.command)
         judge_write(word, self.command.text, self.command.scope, self.judge)
         self.printed.setdefault(path, []).append(text + end if sign == ">" or text else HOLE)
+        if sign == ">>":
+            self.appended.add(path)
 
     def _getline(self, index: int) -> None:
         """`COMMAND | getline` and `getline line < FILE`."""

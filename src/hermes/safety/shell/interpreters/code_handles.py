@@ -19,6 +19,8 @@ _STARTS = frozenset((";", "\n", "{", "}"))
 _ENDS = frozenset((";", "\n", "}", ""))
 _REACHES = frozenset((".", ":", "->", "?.", "?"))
 _DECLARES = names("my our local const let var val auto final mut new await")
+_CALLED_BACK = names("function sub proc lambda func fn >")
+_STANDARD = names("STDOUT STDERR stdout stderr")
 _LONGEST_CALL = 40
 
 
@@ -31,6 +33,8 @@ def stays_empty(tokens: list[Token], index: int, handle: str = "") -> bool:
     end = _end(tokens, index)
     if handle:
         return _only_closed(tokens, handle, index, end)
+    if any(token in _CALLED_BACK for _, token in tokens[index:end]):
+        return False
     after = [token for _, token in tokens[end : end + 2]] + ["", ""]
     if after[:2] == ["{", "}"]:
         return True
@@ -40,8 +44,12 @@ def stays_empty(tokens: list[Token], index: int, handle: str = "") -> bool:
     before = [token for _, token in tokens[max(start - 2, 0) : start]]
     if before[-1:] == ["("] and len(before) == 2 and _last(before[0]) in _CLOSES:
         return True
-    if before[-1:] == ["="] and len(before) == 2:
-        return _only_closed(tokens, before[0], start - 2, end)
+    if before[-1:] == ["="]:
+        at = start - 2
+        if tokens[at][1] == ":":
+            # Go: `f, err := os.Create(…)`.
+            at -= 3 if tokens[at - 2][1] == "," else 1
+        return at >= 0 and _only_closed(tokens, tokens[at][1], at, end)
     return (not before or before[-1] in _STARTS) and after[0] in _ENDS
 
 
@@ -84,6 +92,9 @@ def _start(tokens: list[Token], index: int) -> int:
 def _only_closed(tokens: list[Token], name: str, start: int, end: int) -> bool:
     """Whether a name is used nowhere but in the call that sets it and where it is closed."""
     bare = name.lstrip("$")
+    if not bare.isidentifier() or bare in _STANDARD:
+        # A part of something else, or what everything is printed to.
+        return False
     for at, (kind, token) in enumerate(tokens):
         if start <= at < end:
             continue

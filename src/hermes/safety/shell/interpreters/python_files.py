@@ -108,12 +108,15 @@ class PythonFiles:
     def put(self, file: ast.expr, content: ast.expr) -> None:
         """Keep a text that is known to be written to a file, in case it is run afterwards."""
         opened = self._bound().get(file.id, file) if isinstance(file, ast.Name) else file
+        append = False
         if isinstance(opened, ast.Call) and opened.args:
+            modes = [*opened.args[1:2], *(k.value for k in opened.keywords if k.arg == "mode")]
+            append = any("w" not in self.values.text(mode) for mode in modes)
             opened = opened.args[0]
         text = self.values.text(content).replace(HOLE_NAME, HOLE)
         path = self.values.text(opened)
         self._texts[path] = self._texts.get(path, "") + text
-        remember_text(path, self._texts[path], self.scope)
+        remember_text(path, text if append else self._texts[path], self.scope, append=append)
 
     def _bound(self) -> dict[str, ast.expr]:
         """What names are set to, those of `with … as` among them."""

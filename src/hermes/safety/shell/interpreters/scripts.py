@@ -135,7 +135,9 @@ class _Reader:
             elif owner == "File":
                 self._open(index)
         elif last in known.WRITE and _fits(owner, known.WRITE_OWNERS.get(last)):
-            self._writes(index)
+            self._writes(
+                index, append="append" in last.lower(), opens=last.endswith(("Stream", "Writer"))
+            )
         elif last in known.OPEN:
             self._open(index)
         elif last in known.CREATE and owner in known.CREATE_OWNERS:
@@ -287,15 +289,15 @@ class _Reader:
         for word in words:
             judge_write(word, self.command.text, self.command.scope, self.judge)
 
-    def _writes(self, index: int) -> None:
+    def _writes(self, index: int, *, append: bool, opens: bool) -> None:
         args = self.values.arguments(index + 1)
         self._write([arg.text for arg in args[:1]])
         if len(args) == 2 and "".join(token for _, token in args[1].tokens) in ("''", '""'):
             self._blame("delete.emptied")
-        elif len(args) == 1:
+        elif len(args) == 1 and opens:
             self._opened(index)
         elif len(args) > 1:
-            remember_text(args[0].text, args[1].text, self.command.scope)
+            remember_text(args[0].text, args[1].text, self.command.scope, append=append)
 
     def _write(self, args: list[str]) -> None:
         for arg in args:

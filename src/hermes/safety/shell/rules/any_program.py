@@ -92,9 +92,9 @@ def _opens_to_all(command: Command) -> bool:
 
 def opens_by_variable(command: Command) -> bool:
     """Whether the environment tells a server to listen everywhere: `HOST=0.0.0.0 npm start`."""
-    variables = command.scope.variables
     given = [(name, word.text) for name, word in command.assignments]
-    given += [(name, value.text) for name, value in variables.items()]
+    if command.scope.listening:
+        given += [(name, value.text) for name, value in command.scope.variables.items()]
     own = command.name.upper() + "_HOST"
     return any(
         _ANYWHERE.match(text) and (name == own or _LISTENING.match(name)) for name, text in given
