@@ -8,7 +8,7 @@ import re
 import string
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hermes.safety.redaction import Redactor, redact
@@ -528,6 +528,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(PIECES, max_size=40).map("".join))
+@example("-----BEGIN PRIVATE KEY-----Cookie: -----END=passwordpassword")
 @settings(max_examples=300)
 def test_broken_pieces_do_no_harm(text: str) -> None:
     shown = redact(text)

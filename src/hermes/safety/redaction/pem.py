@@ -31,6 +31,11 @@ def _body() -> re.Pattern[str]:
     )
 
 
+@cache
+def _no_key() -> re.Pattern[str]:
+    return re.compile(r"[A-Z][A-Za-z\-]+: [^\n\\\"]{0,80}|\W|\\[nrt]")
+
+
 def find_keys(text: str) -> Iterator[Span]:
     """The inside of each private key block; what a cut-off block still shows of it, too."""
     at = 0
@@ -54,7 +59,8 @@ def find_keys(text: str) -> Iterator[Span]:
             at = closing.end() if closing else end
             continue
         body = _body().match(text, at, at + _LONGEST)
-        if body and len(re.sub(r"\W|\\[nrt]", "", body.group())) >= 16:
+        # Headers alone are no key.
+        if body and len(_no_key().sub("", body.group())) >= 16:
             stripped = body.group().rstrip("\"' \r\n\t,+")
             while stripped.endswith(("\\n", "\\r")):
                 stripped = stripped[:-2]
