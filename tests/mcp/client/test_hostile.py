@@ -30,6 +30,7 @@ def opened(desk: Desk, habit: str, **more: Any) -> Servers:
         "odd numbers",
         "talks without end",
         "reports without end",
+        "endless progress",
         "asks without end",
         "pages without end",
         "changes without end",
@@ -59,6 +60,38 @@ def test_what_is_no_answer_is_an_error_at_once(desk: Desk, habit: str, why: str)
 
     assert outcome.status == "error"
     assert why in str(outcome.error)
+
+
+def test_a_long_array_of_nothing_is_noted_once(desk: Desk) -> None:
+    servers = opened(desk, "a long array")
+    link = servers.known["box"].link
+    assert link is not None
+
+    assert desk.call("mcp-box:echo") == "fine"
+    assert len(link.journal.lines) == 1
+
+
+def test_progress_that_is_no_number_is_not_told(desk: Desk) -> None:
+    opened(desk, "endless progress")
+    assert desk.app is not None
+    seen: list[str] = []
+    desk.app.runtime.events.subscribe(
+        lambda event: seen.append(event.data["message"]) if event.kind == "progress" else None
+    )
+
+    assert desk.call("mcp-box:echo") == "fine"
+    assert seen == []
+
+
+def test_an_everyday_error_of_a_server_is_no_lost_connection(desk: Desk) -> None:
+    servers = opened(desk, "an everyday error")
+    link = servers.known["box"].link
+    assert link is not None
+
+    outcomes = [desk.outcome("mcp-box:echo") for _ in range(2)]
+
+    assert all("box refused echo: no such record" in str(one.error) for one in outcomes)
+    assert (link.state, link.connects) == ("connected", 1)
 
 
 def test_half_a_character_costs_itself_and_nothing_else(desk: Desk) -> None:

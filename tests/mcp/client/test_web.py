@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import stat
 import threading
 import time
@@ -16,10 +17,11 @@ from tests.mcp.client.conftest import Desk, eventually, tool
 from tests.mcp.servers.web import Web
 
 from hermes.core.errors import HermesError
+from hermes.mcp.client.auth import provider
 from hermes.mcp.client.auth.device import device_login
 from hermes.mcp.client.auth.login import LoginError, login
 from hermes.mcp.client.auth.provider import Bearer
-from hermes.mcp.client.auth.tokens import Tokens, load_tokens
+from hermes.mcp.client.auth.tokens import Tokens, load_tokens, renewing
 from hermes.mcp.client.browsing import refused_address
 from hermes.mcp.client.settings import Server
 
@@ -184,6 +186,27 @@ def test_two_programs_that_renew_at_once_renew_once(web: Web, home: Path) -> Non
 
     assert asyncio.run(together()) == [202] * 4
     assert sum(body.get("grant_type") == "refresh_token" for body in web.bodies) == 1
+
+
+def test_a_login_server_that_says_nothing_keeps_nobody_waiting_for_ever(
+    web: Web, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provider, "_RENEW_SECONDS", 0.1)
+    tokens = logged_in(web)
+    tokens.expires_at = 1.0
+
+    async def work(silent: socket.socket) -> None:
+        tokens.token_endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}/token"
+        tokens.save("web")
+        async with httpx2.AsyncClient(auth=Bearer("web", web.url), timeout=60) as client:
+            with pytest.raises(httpx2.ReadTimeout):
+                await client.get(web.url)
+        # Whoever comes next may try.
+        async with renewing("web"):
+            pass
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        asyncio.run(asyncio.wait_for(work(silent), 60))
 
 
 def test_a_login_server_that_is_away_asks_for_no_login(desk: Desk, web: Web) -> None:

@@ -63,6 +63,41 @@ def test_the_session_that_was_longest_away_makes_room_for_a_new_one(
     app.close()
 
 
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        {"method": "POST", "content": b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}'},
+        {"method": "POST", "content": b"{"},
+        {"method": "PUT"},
+        {"method": "DELETE", "headers": {"mcp-protocol-version": "2026-07-28"}},
+    ],
+)
+def test_a_session_that_made_a_mistake_makes_room_like_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mistake: dict[str, Any]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sessions, "MOST", 2)
+    app = app_with()
+
+    async def work() -> list[int]:
+        statuses = []
+        async with application(Door(app, toolsets=["files"]), _TOKEN, ()) as guard:
+            transport = httpx2.ASGITransport(app=guard)
+            async with httpx2.AsyncClient(
+                transport=transport, base_url="http://127.0.0.1", headers=_HEADERS
+            ) as http:
+                for _ in range(5):
+                    begun = await http.post("/mcp", content=PING)
+                    statuses.append(begun.status_code)
+                    mine = {"mcp-session-id": begun.headers.get("mcp-session-id", "")}
+                    headers = {**mine, **mistake.get("headers", {})}
+                    await http.request(url="/mcp", **{**mistake, "headers": headers})
+        return statuses
+
+    assert run(work) == [200] * 5
+    app.close()
+
+
 @pytest.mark.parametrize("sent", [b"", b"POST /mcp HTTP/1.1\r\nHost: loc"])
 def test_whoever_does_not_say_what_they_want_is_sent_away(
     sent: bytes, monkeypatch: pytest.MonkeyPatch

@@ -429,7 +429,7 @@ def test_one_number_for_two_requests_at_once_is_told(served: Served) -> None:
     run(work)
 
 
-def test_whoever_comes_back_to_a_stream_hears_what_is_new(served: Served) -> None:
+def test_whoever_comes_back_to_a_stream_is_given_a_new_one(served: Served) -> None:
     headers = {
         "Authorization": f"Bearer {TOKEN}",
         "Content-Type": "application/json",

@@ -73,6 +73,28 @@ def test_what_is_on_its_way_when_a_call_ends_arrives_once_and_in_order(
     app.close()
 
 
+@pytest.mark.parametrize("steps", range(5))
+def test_nobody_is_left_to_tell_when_the_last_word_comes_with_the_end(steps: int) -> None:
+    app = app_with()
+
+    async def work() -> bool:
+        peer: Any = Slow()
+        peer.reads.set()
+        telling = Progress(app.runtime.events, "one", peer)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        telling._note("last", 1.0)
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        telling._telling.cancel()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        return telling._telling.cancelled()
+
+    assert run(work)
+    app.close()
+
+
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 def test_what_is_said_before_a_question_is_heard_before_it(mode: str) -> None:

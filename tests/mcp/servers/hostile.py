@@ -64,6 +64,14 @@ def call(ident: Any, params: dict[str, Any]) -> None:
         return raw(
             f'{{"jsonrpc":"2.0","id":{json.dumps(ident)},"result":{{"structuredContent":{deep}}}}}'
         )
+    if HABIT == "a long array":
+        raw("[" + ", ".join(["{}"] * 200_000) + "]")
+    if HABIT == "an everyday error":
+        return send(id=ident, error={"code": -32000, "message": "no such record"})
+    if HABIT == "endless progress":
+        for number in ("9" * 400, "1e999", "-1e999"):
+            said = f'"progressToken":{json.dumps(token)},"progress":{number},"total":{number}'
+            raw(f'{{"jsonrpc":"2.0","method":"notifications/progress","params":{{{said}}}}}')
     if HABIT == "deep noise":
         raw(deep)
         raw(f'{{"jsonrpc":"2.0","method":"x","params":{deep}}}')

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 from typing import TYPE_CHECKING
 
 import anyio
@@ -102,10 +103,10 @@ class Direct:
         report = self._reports.get(token) if isinstance(token, str) else None
         if report is None:
             return False
-        done, total, said = params.get("progress"), params.get("total"), params.get("message")
-        if type(done) in (int, float):
-            whole = float(total) if type(total) in (int, float) else None
-            report(float(done), whole, said if isinstance(said, str) else None)
+        done, total = _number(params.get("progress")), _number(params.get("total"))
+        said = params.get("message")
+        if done is not None:
+            report(done, total, said if isinstance(said, str) else None)
         return True
 
     def _send(self, message: dict[str, Any]) -> None:
@@ -125,6 +126,15 @@ class Direct:
     def _expire(future: asyncio.Future[dict[str, Any]]) -> None:
         if not future.done():
             future.set_exception(TimeoutError())
+
+
+def _number(said: Any) -> float | None:
+    """A number that can be reckoned with."""
+    try:
+        found = float(said) if type(said) in (int, float) else math.nan
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None
 
 
 def _error(said: Any) -> MCPError:

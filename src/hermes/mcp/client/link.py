@@ -120,7 +120,8 @@ class Link:
         self._wanted = asyncio.Event()
         self._hurry = asyncio.Event()
         self._staying = Staying(server, journal)
-        self._dropped = self._stopped = False
+        self._dropped = False
+        self._stopped = asyncio.Event()
         self._why = ""
         self._waiting: list[asyncio.Future[None]] = []
         # Tools that want to know more before they answer.
@@ -145,7 +146,7 @@ class Link:
         Whoever cancels `run` says so here as well: in the middle of connecting, what others wrote
         may take a cancellation for its own and go on.
         """
-        self._stopped = True
+        self._stopped.set()
         self._staying.end()
 
     def give_up(self, reason: str) -> None:
@@ -156,13 +157,13 @@ class Link:
 
     async def run(self) -> None:
         """Keep the server connected while it is wanted, until stopped."""
-        while True:
+        while not self._stopped.is_set():
             await self._wanted.wait()
             self._hurry.clear()
             begun = time.monotonic()
             connects = self.connects
             reason, final = await self._once()
-            if self._stopped:
+            if self._stopped.is_set():
                 return
             tried_in_vain = connects == self.connects
             self.lost = reason
@@ -184,7 +185,8 @@ class Link:
                 continue
             pause = PAUSE_SECONDS * 2 ** (self.tries - 1) * random.uniform(0.8, 1.2)
             try:
-                await asyncio.wait_for(self._hurry.wait(), pause)
+                async with asyncio.timeout(pause):
+                    await self._hurry.wait()
             except TimeoutError:
                 continue
 
@@ -234,7 +236,7 @@ class Link:
         """Let go of the connection before."""
         self._wire, self._pipes, self._dropped = Wire(), None, False
         self._why = ""
-        if not self._stopped:
+        if not self._stopped.is_set():
             self._staying.begin()
 
     def _ended(self) -> str:

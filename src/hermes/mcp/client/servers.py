@@ -331,7 +331,8 @@ class Servers:
             while not self._closed:
                 held = any(one.offering and one.offering.suspended for one in self.known.values())
                 try:
-                    await asyncio.wait_for(stirred.wait(), _LOOK_SECONDS if held else None)
+                    async with asyncio.timeout(_LOOK_SECONDS if held else None):
+                        await stirred.wait()
                     stirred.clear()
                 except TimeoutError:
                     self.refresh()

@@ -17,7 +17,7 @@ import mcp_types
 from mcp.shared.message import SessionMessage
 
 from hermes.mcp.client.direct import Direct
-from hermes.mcp.client.lines import read
+from hermes.mcp.client.lines import MOST_AT_ONCE, read
 from hermes.mcp.client.pace import Pace
 from hermes.mcp.client.spawning import ENDING_SECONDS, Program
 
@@ -136,14 +136,17 @@ class Pipes:
         except ValueError:
             said = None
         # Several at once, as one of the older protocols has it, are as good as one by one.
-        for one in said if isinstance(said, list) else (said,):
-            if not self._takes(one):
-                # Programs print to stdout what they should not; it is no reason to stop.
-                self._journal.feed(b"(on stdout) " + line[:300] + b"\n")
+        several = said if isinstance(said, list) else [said]
+        taken = [self._takes(one) for one in several[:MOST_AT_ONCE]]
+        if not all(taken) or len(several) > MOST_AT_ONCE:
+            # Programs print to stdout what they should not; it is no reason to stop.
+            self._journal.feed(b"(on stdout) " + line[:300] + b"\n")
 
     def _takes(self, said: Any) -> bool:
         """Take in a message; whether it is one."""
-        if isinstance(said, dict) and (self.direct.takes(said) or self._takes_log(said)):
+        if not isinstance(said, dict):
+            return False
+        if self.direct.takes(said) or self._takes_log(said):
             return True
         try:
             self._came.append(SessionMessage(_message(said, by_name=False)))
@@ -278,11 +281,13 @@ class Pipes:
         try:
             # What its first process left behind has nobody to listen to any more.
             over = self.program.exit is not None
-            await asyncio.wait_for(self.gone.wait(), 0.05 if over else ENDING_SECONDS)
+            async with asyncio.timeout(0.05 if over else ENDING_SECONDS):
+                await self.gone.wait()
         except TimeoutError:
             self.program.stop()
             try:
-                await asyncio.wait_for(self.gone.wait(), 10.0)
+                async with asyncio.timeout(10.0):
+                    await self.gone.wait()
             except TimeoutError:
                 self._journal.note("it could not be ended")
         finally:

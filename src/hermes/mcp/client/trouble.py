@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from hermes.mcp.client.settings import Server
 
 
+# How the SDK says that a connection ended. Servers use its number for errors of every kind.
+_CLOSED = ("Connection closed", "SSE stream ")
+# What servers on the network say that were started anew, and do not know us.
+_UNKNOWN = ("session", "server not initialized")
+
+
 class NeedsLoginError(HermesError):
     """A server wants a person to log in, and nobody is here who could."""
 
@@ -30,10 +36,10 @@ def is_lost(error: BaseException, server: Server) -> bool:
     """Whether a connection is of no more use after an error."""
     first = innermost(error)
     if isinstance(first, MCPError):
-        if first.error.code == CONNECTION_CLOSED:
+        said = first.error.message
+        if first.error.code == CONNECTION_CLOSED and said.startswith(_CLOSED):
             return True
-        # A server on the network that was started anew does not know us.
-        return server.remote and "session" in first.error.message.lower()
+        return server.remote and any(words in said.lower() for words in _UNKNOWN)
     return not isinstance(first, (ValidationError, HermesError))
 
 

@@ -7,8 +7,10 @@ tool, and the SDK is shown only what it is sure to take.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import mcp_types as types
 
 from hermes.mcp.client.mending import (
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
 
 _MENDED = ("initialize", "server/discover", "tools/list", "tools/call", *LISTS)
+# How long a message may wait to be taken. Over HTTP, one that the server does not take keeps all
+# those behind it waiting.
+_SEND_SECONDS = 30.0
 
 
 class Wire:
@@ -38,6 +43,8 @@ class Wire:
         # What the SDK says with each request about who asks, in the newer protocol.
         self.meta: dict[str, Any] = {}
         self._tools: list[Any] = []
+        # The page of tools that was asked for last; others that come were given up.
+        self._page = ""
 
     def take_tools(self) -> list[Any]:
         """The tools of the lists that came since this was last asked, as the server wrote them."""
@@ -48,6 +55,8 @@ class Wire:
         """Note what is asked, to know what the answer is."""
         if isinstance(message, types.JSONRPCRequest) and message.method in _MENDED:
             self._asked[str(message.id)] = message.method
+            if message.method == "tools/list":
+                self._page = str(message.id)
             said = (message.params or {}).get("_meta")
             # Asked for the newer protocol, a server may turn out to speak the older one.
             if isinstance(said, dict) and message.method != "server/discover":
@@ -61,7 +70,8 @@ class Wire:
         if method is None or not isinstance(message, types.JSONRPCResponse):
             return
         if method == "tools/list":
-            self._keep_tools(message.result)
+            if str(message.id) == self._page:
+                self._keep_tools(message.result)
         elif method == "tools/call":
             mend_result(message.result)
         elif method in LISTS:
@@ -139,9 +149,13 @@ class Writing:
         self._wire = wire
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Pass a message on."""
+        """Pass a message on; a stream that stands still is as good as ended."""
         self._wire.going(item.message)
-        await self._stream.send(item)
+        try:
+            async with asyncio.timeout(_SEND_SECONDS):
+                await self._stream.send(item)
+        except TimeoutError:
+            raise anyio.BrokenResourceError from None
 
     async def aclose(self) -> None:
         """Close it."""

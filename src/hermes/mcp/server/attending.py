@@ -47,13 +47,15 @@ class Attended:
         if not named and b'"initialize"' in scope[BODY]:
             await self._make_room(scope)
         self._waiting[named] += 1
+        statuses: list[int] = []
         try:
-            await self._served(named, scope, receive, self._watched(named, send))
+            await self._served(named, scope, receive, self._watched(named, statuses, send))
         finally:
             self._waiting[named] -= 1
             if not self._waiting[named]:
                 del self._waiting[named]
-        if scope["method"] == "DELETE" and named:
+        refused = any(status >= 400 and status != 404 for status in statuses)
+        if scope["method"] == "DELETE" and named and not refused:
             self._present.pop(named, None)
             await self._sessions.close(sessions.key_of_id(named))
 
@@ -76,15 +78,20 @@ class Attended:
         except WrongNumberError as error:
             await answer(400, error.body, send)
 
-    def _watched(self, named: str, send: Send) -> Send:
-        """Notes of an answer whether it begins a session, goes on with one, or knows of none."""
+    def _watched(self, named: str, statuses: list[int], send: Send) -> Send:
+        """Notes of an answer whether it begins a session, goes on with one, or knows of none.
+
+        A session that is told of a mistake is there all the same.
+        """
 
         async def told(message: Message) -> None:
             if message["type"] == "http.response.start":
                 given = dict(message.get("headers") or ()).get(_SESSION, b"").decode("latin-1")
                 which = named or given
+                statuses.append(message["status"])
+                known = given or which in self._present
                 self._present.pop(which, None)
-                if given and message["status"] < 400:
+                if known and message["status"] != 404:
                     self._present[which] = None
             await send(message)
 

@@ -89,7 +89,8 @@ class Progress:
     async def _tell(self) -> None:
         while True:
             try:
-                await asyncio.wait_for(self._news.wait(), _SILENT_SECONDS)
+                async with asyncio.timeout(_SILENT_SECONDS):
+                    await self._news.wait()
             except TimeoutError:
                 self._note(f"running for {time.monotonic() - self._begun:.0f} s", None)
             await self.told()

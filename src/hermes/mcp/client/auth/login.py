@@ -276,7 +276,8 @@ class _Listener:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            line = await asyncio.wait_for(reader.readline(), 10)
+            async with asyncio.timeout(10):
+                line = await reader.readline()
             words = line.decode("latin-1").split(" ")
             wanted = len(words) == 3 and words[0] == "GET" and words[1].startswith("/callback?")
             # Whether it is good for a login is found out elsewhere, and said in the terminal.

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # Those for which nobody has to be there.
 MACHINE_FLOWS = ("client_credentials", "jwt_bearer", "identity_assertion")
+# How long a login server may be silent. Others wait meanwhile, in other programs too.
+_RENEW_SECONDS = 15.0
 _SCOPE = re.compile(r'scope="([^"]{1,1000})"')
 
 
@@ -134,4 +136,6 @@ def token_request(
         fields["client_id"] = client_id
         if client_secret:
             fields["client_secret"] = client_secret
-    return httpx2.Request("POST", endpoint, data=fields, headers=headers)
+    # A client sets no limits for the requests of an auth flow.
+    limits = {"timeout": httpx2.Timeout(_RENEW_SECONDS).as_dict()}
+    return httpx2.Request("POST", endpoint, data=fields, headers=headers, extensions=limits)
