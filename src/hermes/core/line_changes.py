@@ -43,6 +43,39 @@ def line_changes(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Chang
     return changes
 
 
+def groups(changes: Sequence[Change], context: int) -> Iterator[list[Change]]:
+    """Changes so near to each other that what is shown around them meets."""
+    group: list[Change] = []
+    for change in changes:
+        if group and change.old_start - group[-1].old_end > 2 * context:
+            yield group
+            group = []
+        group.append(change)
+    if group:
+        yield group
+
+
+def span(group: Sequence[Change], context: int, old_size: int) -> Change:
+    """The lines of both sides that are shown for a group; `old_size` is how many there are."""
+    first, last = group[0], group[-1]
+    before = min(context, first.old_start)
+    after = min(context, old_size - last.old_end)
+    return Change(
+        first.old_start - before,
+        last.old_end + after,
+        first.new_start - before,
+        last.new_end + after,
+    )
+
+
+def hunk_range(start: int, end: int, first: int = 1) -> str:
+    """Lines as the head of a hunk names them; `first` is the number of the first one."""
+    size = end - start
+    # An empty range is named by the line before it.
+    at = start + first - (size == 0)
+    return str(at) if size == 1 else f"{at},{size}"
+
+
 def _between(old: list[int], new: list[int]) -> Iterator[Change]:
     """The changes of every stretch, outermost first cut down by what is equal around it."""
     waiting = [Change(0, len(old), 0, len(new))]

@@ -156,9 +156,9 @@ class _Patching:
 
         Who may read it is not for a patch to change.
         """
-        found = disk_of(self._ctx).status(place)
         if part.mode is None:
             return None
+        found = disk_of(self._ctx).status(place)
         old = 0o644 if found is None else found.mode
         new = old | (old & 0o444) >> 2 if _executable(part) else old & ~0o111
         return None if new == old else new

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.excerpts import excerpt, first_letters
+from hermes.core.line_changes import groups, hunk_range, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,10 +32,10 @@ class Pair(NamedTuple):
 def unified(pair: Pair, old_label: str, new_label: str, context: int) -> str:
     """The changes as a unified diff."""
     shown = [f"--- {old_label}", f"+++ {new_label}"]
-    for group in _groups(pair, context):
-        start, end, begin, stop = _span(pair, group, context)
-        old_range = _range(start, end, pair.old_first)
-        new_range = _range(begin, stop, pair.new_first)
+    for group in groups(pair.changes, context):
+        start, end, begin, stop = span(group, context, len(pair.old))
+        old_range = hunk_range(start, end, pair.old_first)
+        new_range = hunk_range(begin, stop, pair.new_first)
         shown.append(f"@@ -{old_range} +{new_range} @@")
         at = start
         for change in group:
@@ -51,8 +52,8 @@ def unified(pair: Pair, old_label: str, new_label: str, context: int) -> str:
 def side_by_side(pair: Pair, context: int) -> str:
     """The changes in two columns: `|` changed, `<` only on the left, `>` only on the right."""
     rows: list[tuple[str, str, str]] = []
-    for group in _groups(pair, context):
-        start, end, begin, _ = _span(pair, group, context)
+    for group in groups(pair.changes, context):
+        start, end, begin, _ = span(group, context, len(pair.old))
         if rows:
             rows.append(("", "", ""))
         rows.append((f"line {start + pair.old_first}", " ", f"line {begin + pair.new_first}"))
@@ -79,38 +80,6 @@ def places(pair: Pair) -> list[str]:
         else:
             found.append(f"{old} changed to {new}")
     return found
-
-
-def _groups(pair: Pair, context: int) -> Iterator[list[Change]]:
-    """Changes so near to each other that what is shown around them meets."""
-    group: list[Change] = []
-    for change in pair.changes:
-        if group and change.old_start - group[-1].old_end > 2 * context:
-            yield group
-            group = []
-        group.append(change)
-    if group:
-        yield group
-
-
-def _span(pair: Pair, group: list[Change], context: int) -> tuple[int, int, int, int]:
-    """The lines of both sides that are shown for a group."""
-    first, last = group[0], group[-1]
-    before = min(context, first.old_start)
-    after = min(context, len(pair.old) - last.old_end)
-    return (
-        first.old_start - before,
-        last.old_end + after,
-        first.new_start - before,
-        last.new_end + after,
-    )
-
-
-def _range(start: int, end: int, first: int) -> str:
-    size = end - start
-    # An empty range is named by the line before it.
-    at = start + first - (size == 0)
-    return str(at) if size == 1 else f"{at},{size}"
 
 
 def _sides(pair: Pair, change: Change) -> tuple[Sequence[str], Sequence[str]]:

@@ -9,7 +9,6 @@ from hermes.core.errors import ToolError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hermes.core.line_changes import Change
     from hermes.runtime.disk import Disk
     from hermes.stores.checkpoints.contents import Contents
     from hermes.stores.checkpoints.values import State
@@ -89,14 +88,11 @@ def _lines(text: str) -> list[str]:
 def _unified(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
     """What differs, with some lines around it."""
     from hermes.core.excerpts import excerpt, first_letters
-    from hermes.core.line_changes import line_changes
+    from hermes.core.line_changes import groups, hunk_range, line_changes, span
 
-    for group in _groups(line_changes(old, new)):
-        start = max(0, group[0].old_start - _CONTEXT)
-        end = min(len(old), group[-1].old_end + _CONTEXT)
-        begin = group[0].new_start - (group[0].old_start - start)
-        stop = group[-1].new_end + (end - group[-1].old_end)
-        yield f"@@ -{_range(start, end)} +{_range(begin, stop)} @@"
+    for group in groups(line_changes(old, new), _CONTEXT):
+        start, end, begin, stop = span(group, _CONTEXT, len(old))
+        yield f"@@ -{hunk_range(start, end)} +{hunk_range(begin, stop)} @@"
         at = start
         for one in group:
             yield from (f" {excerpt(line, 0, _LETTERS)}" for line in old[at : one.old_start])
@@ -107,20 +103,3 @@ def _unified(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
                     yield f"{mark}{excerpt(line, first, _LETTERS)}"
             at = one.old_end
         yield from (f" {excerpt(line, 0, _LETTERS)}" for line in old[at:end])
-
-
-def _groups(changes: Sequence[Change]) -> Iterator[list[Change]]:
-    """Changes so near to each other that what is shown around them meets."""
-    group: list[Change] = []
-    for change in changes:
-        if group and change.old_start - group[-1].old_end > 2 * _CONTEXT:
-            yield group
-            group = []
-        group.append(change)
-    if group:
-        yield group
-
-
-def _range(start: int, end: int) -> str:
-    size = end - start
-    return str(start + 1) if size == 1 else f"{start + (size > 0)},{size}"
