@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hermes.agent.providers.embedded.provider import EmbeddedModel
+    from hermes.embedded.provider import EmbeddedModel
 
 # How many of them have to be right.
 GOOD_TASKS, GOOD_CHATS = 0.8, 0.9
@@ -166,7 +166,7 @@ def _cpu(model: EmbeddedModel) -> float:
 
 async def run(folders: list[Path]) -> list[Outcome]:
     """Every case of these folders, one after the other, the model loaded once."""
-    from hermes.agent.providers.embedded import embedded_model
+    from hermes.embedded import embedded_model
 
     model = embedded_model()
     outcomes = []

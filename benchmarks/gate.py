@@ -18,7 +18,7 @@ from hermes.runtime.audit import AuditLog
 from hermes.safety import detect_dangerous_command, redact
 from hermes.safety.gate import Gate
 from hermes.safety.permissions import PermissionChecker
-from hermes.safety.permissions.shipped import STANDARD
+from hermes.safety.permissions.profiles import STANDARD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,8 +10,8 @@ from benchmarks.measure import Row, each_us
 from hermes.core import ToolCall
 from hermes.core.toolsets import Toolsets
 from hermes.runtime import Runtime
-from hermes.runtime.deferral import ToolIndex
 from hermes.runtime.definitions import Definitions
+from hermes.runtime.tool_offer import ToolIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

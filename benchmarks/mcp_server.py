@@ -21,7 +21,7 @@ _ROUNDS = 5
 
 OURS = """
 from hermes.core import ToolRegistry, tool
-from hermes.mcp.server.stdio import serve_stdio
+from hermes.mcp.server.stdio_server import serve_stdio
 from hermes.runtime.app import App
 
 registry = ToolRegistry()

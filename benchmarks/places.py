@@ -19,7 +19,7 @@ from hermes.environments.ssh import SshEnvironment
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from hermes.environments.protocol import Environment
+    from hermes.environments.environment import Environment
 
 _TIMES = 60
 

@@ -78,7 +78,7 @@ def _cpu() -> float:
 
 
 def _guardian_cpu() -> float:
-    from hermes.environments.local.owner import guardian
+    from hermes.environments.host.guardian_client import guardian
 
     if not guardian.pid:
         return 0.0

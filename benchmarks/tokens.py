@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from benchmarks.measure import Row
 from hermes.core import ToolRegistry
 from hermes.runtime.app import App
-from hermes.runtime.deferral import Offer
+from hermes.runtime.tool_offer import Offer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

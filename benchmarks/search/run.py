@@ -23,12 +23,12 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hermes.runtime.search import Document, SearchIndex
+from hermes.runtime.tool_search import Document, SearchIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hermes.runtime.search.fusion import Embed
+    from hermes.runtime.tool_search.index import Embed
 
 HERE = Path(__file__).parent
 RANKS = (1, 3, 5)
@@ -242,7 +242,7 @@ def _search_ms(index: SearchIndex) -> tuple[float, float]:
 
 def model() -> Embed | None:
     """The embedding model, if it was asked for and is there."""
-    from hermes.runtime.search.embedding import embedder
+    from hermes.runtime.tool_search.embedding import embedder
 
     embed = embedder() if "--embed" in sys.argv else None
     if "--embed" in sys.argv and embed is None:

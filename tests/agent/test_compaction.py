@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from hermes.agent.agent import Agent
-from hermes.agent.compaction import Compaction, FullError
-from hermes.agent.condensing import HEAD, steps_of, tokens, with_handles
+from hermes.agent.compaction import HEAD, Compaction, FullError, steps_of, tokens, with_handles
 from hermes.core import ToolRegistry, tool
 from hermes.core.messages import Message, ToolUse
 from hermes.runtime import bridge

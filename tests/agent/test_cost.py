@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from hermes.agent.agent import Agent
-from hermes.agent.pricing import Pricing
-from hermes.agent.providers.profiles import Prices
-from hermes.agent.providers.protocol import Done
+from hermes.agent.budget import Pricing
+from hermes.agent.providers.model_profiles import Prices
 from hermes.core.messages import Message, Usage
+from hermes.core.model_protocol import Done
 from hermes.interfaces.cli.main import run as command
 from hermes.runtime.app import App
 from hermes.stores.sessions import Session, Sessions

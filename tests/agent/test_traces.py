@@ -10,8 +10,7 @@ import pytest
 
 from hermes.agent.agent import Agent
 from hermes.runtime.app import App
-from hermes.runtime.span_files import SpanFiles
-from hermes.runtime.traces import traces
+from hermes.runtime.span_files import SpanFiles, traces
 from hermes.testing import Call, ScriptedModel, Turn
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from hermes.core import RegistrationError, ToolCall, ToolRegistry
 from hermes.core.entry import DEFAULT_RESULT_SIZE
-from hermes.core.ownership import owned_by
+from hermes.core.registry import owned_by
 from hermes.runtime import Runtime
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hermes.core import UnavailableError, needs, require
-from hermes.core.requirements import Requirement
+from hermes.core.availability import Requirement
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.core import RegistrationError, ToolRegistry
-from hermes.core.toolset_table import ALIASES, TOOLSETS
-from hermes.core.toolsets import Toolsets, UnknownToolsetError
+from hermes.core.toolsets import ALIASES, TOOLSETS, Toolsets, UnknownToolsetError
 
 
 def fresh(*tools: tuple[str, str]) -> Toolsets:

@@ -17,8 +17,8 @@ import pytest
 from hermes.core.context import Cancellation
 from hermes.core.errors import ToolError
 from hermes.environments.docker import DockerEnvironment, DockerSettings
-from hermes.environments.local import LocalEnvironment
-from hermes.environments.protocol import CommandResult, Environment
+from hermes.environments.environment import CommandResult, Environment
+from hermes.environments.host import LocalEnvironment
 from hermes.environments.sandbox import SandboxEnvironment
 from hermes.environments.singularity import SingularityEnvironment, SingularitySettings
 from hermes.environments.ssh import SshEnvironment
@@ -512,7 +512,7 @@ def test_info_says_what_is_enforced(place: Environment) -> None:
 PROGRAM = """
 import sys, time
 from hermes.environments.docker import DockerEnvironment, DockerSettings
-from hermes.environments.local import LocalEnvironment
+from hermes.environments.host import LocalEnvironment
 from hermes.environments.sandbox import SandboxEnvironment
 
 backend, folder, image, host, word = sys.argv[1:]

@@ -15,13 +15,11 @@ from typing import Any
 import pytest
 
 from hermes.core.errors import ConfigError
-from hermes.environments.docker import DockerEnvironment, DockerSettings
-from hermes.environments.docker.arguments import run_arguments
-from hermes.environments.docker.complaints import explained
-from hermes.environments.docker.link import engine as find_engine
-from hermes.environments.docker.pruning import containers, prune
-from hermes.environments.owning import MACHINE, PID, STARTED, TASK
-from hermes.environments.protocol import PlaceError
+from hermes.environments.docker import DockerEnvironment, DockerSettings, run_arguments
+from hermes.environments.docker import engine as find_engine
+from hermes.environments.docker_engine import containers, explained, prune
+from hermes.environments.environment import PlaceError
+from hermes.environments.owner_labels import MACHINE, PID, STARTED, TASK
 
 IMAGE = "hermes-testbox"
 Make = Callable[..., DockerEnvironment]

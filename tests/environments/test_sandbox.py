@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ConfigError
-from hermes.environments.protocol import CommandResult, PlaceError
-from hermes.environments.sandbox import SandboxEnvironment, limits
-from hermes.environments.sandbox.walls import checked_workspace, parsed_binds
+from hermes.environments.environment import CommandResult, PlaceError
+from hermes.environments.sandbox import SandboxEnvironment, cgroups
+from hermes.environments.sandbox.bwrap import checked_workspace, parsed_binds
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="no bubblewrap here")
 
@@ -179,14 +179,14 @@ def test_nothing_is_left_after_cleanup(make: Make) -> None:
 def test_cgroups_of_programs_that_are_gone_are_removed() -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
-    parents = set(limits._groups().values())
+    parents = set(cgroups._groups().values())
     if not parents:
         pytest.skip("no cgroup can be made here")
     left = [os.path.join(parent, f"hermes-{gone.pid}-abc") for parent in parents]
     for folder in left:
         os.mkdir(folder)
 
-    assert set(left) <= set(limits.prune())
+    assert set(left) <= set(cgroups.prune())
     assert not any(map(os.path.exists, left))
 
 

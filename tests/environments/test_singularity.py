@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hermes.core.errors import ConfigError, UnavailableError
-from hermes.environments.protocol import PlaceError
+from hermes.environments.environment import PlaceError
 from hermes.environments.singularity import SingularityEnvironment, SingularitySettings, prune
 
 if TYPE_CHECKING:

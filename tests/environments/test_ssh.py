@@ -16,7 +16,7 @@ import pytest
 
 from hermes.core.context import Cancellation
 from hermes.core.errors import ConfigError, ToolError
-from hermes.environments.protocol import PlaceError
+from hermes.environments.environment import PlaceError
 from hermes.environments.ssh import SshEnvironment, SshSettings, socket_path
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ def test_what_ran_beside_on_a_dead_connection_is_lost_and_did_not_exit(
 
 
 def test_a_person_ends_here_what_runs_there(ssh: SshEnvironment) -> None:
-    from hermes.environments.local.census import census, end
+    from hermes.environments.host.process_listing import census, end
 
     word = sleeping()
     started = ssh.start(f"sleep {word}", name="far away")

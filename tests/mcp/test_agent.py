@@ -15,7 +15,7 @@ import pytest
 import yaml
 from tests.conftest import CommandLine
 from tests.mcp.client.conftest import Desk, eventually, marked_processes, tool
-from tests.mcp.client.test_real import node
+from tests.mcp.client.test_real_servers import node
 
 from hermes.agent.agent import Agent
 from hermes.runtime.audit import lines

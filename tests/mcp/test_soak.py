@@ -30,7 +30,7 @@ TOOLS = ("echo", "sleep", "changed", "pid", "huge")
 
 @pytest.fixture
 def desk(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    monkeypatch.setattr("hermes.mcp.client.link.PAUSE_SECONDS", 0.02)
+    monkeypatch.setattr("hermes.mcp.client.connection.PAUSE_SECONDS", 0.02)
     made = Desk(home, tmp_path)
     yield made
     made.close()

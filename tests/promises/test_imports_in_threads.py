@@ -19,7 +19,7 @@ LOADED_FIRST = {
     "hermes.core",
     "hermes.core.arguments",
     "hermes.core.schema",
-    "hermes.safety.shell.interpreters",
+    "hermes.safety.shell.code",
     "hermes.testing",
 }
 BOTH_ENDS = """
@@ -55,13 +55,13 @@ def test_no_package_imports_its_own_modules() -> None:
 def test_threads_that_begin_at_both_ends_of_a_package_find_it_whole() -> None:
     names = (
         "hermes.environments.backends",
-        "hermes.environments.local.answering",
-        "hermes.environments.local.environment",
-        "hermes.environments.sandbox.environment",
-        "hermes.environments.docker.environment",
-        "hermes.environments.ssh.environment",
+        "hermes.environments.host.process",
+        "hermes.environments.host.host_environment",
+        "hermes.environments.sandbox.sandbox_environment",
+        "hermes.environments.docker",
+        "hermes.environments.ssh",
         "hermes.stores.checkpoints.undo",
-        "hermes.safety.shell.paths",
+        "hermes.safety.shell.path_classes",
     )
     for _ in range(5):
         done = subprocess.run(

@@ -125,7 +125,7 @@ def test_s30_another_command_or_version_suspends_every_tool(args: list[str], des
 
 
 def test_s31_a_server_neither_steers_nor_shadows(desk: Desk) -> None:
-    from hermes.agent.prompt import system_text
+    from hermes.agent.system_prompt import system_text
 
     servers = desk.open(
         box=desk.peer(tool("add", description=POISON), tool("read_file"), tool("mcp-box:read_file"))

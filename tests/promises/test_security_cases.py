@@ -19,11 +19,10 @@ from hermes.core import Task, ToolCall, ToolContext, ToolOutcome, ToolRegistry, 
 from hermes.runtime import Runtime
 from hermes.runtime.audit import AuditLog
 from hermes.safety import check_path, check_url, detect_dangerous_command
-from hermes.safety.approval import Approvals
+from hermes.safety.approvals import Approvals
 from hermes.safety.gate import Gate
 from hermes.safety.permissions import PermissionChecker, Profile
-from hermes.safety.permissions.profiles import Restriction
-from hermes.safety.permissions.shipped import STANDARD
+from hermes.safety.permissions.profiles import STANDARD, Restriction
 
 SECRET = "c4n4ry-S3cr3t-V4lue-2f9d81"
 
@@ -310,7 +309,7 @@ def test_s08_a_changed_script_asks_again(tmp_path: Path) -> None:
 
 
 def test_s08_a_long_command_is_shown_with_both_ends() -> None:
-    from hermes.interfaces.cli.approval import shown
+    from hermes.interfaces.cli.approval_prompt import shown
 
     text = shown("echo " + "a" * 20_000 + "; touch canary")
 

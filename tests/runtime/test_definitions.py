@@ -211,7 +211,7 @@ def test_a_tool_may_say_at_run_time_what_it_is(
 
 
 def test_the_shipped_tools_mention_only_each_other() -> None:
-    from hermes.core.toolset_table import declared_tools
+    from hermes.core.toolsets import declared_tools
 
     for enabled in (None, ["system"], ["discovery"]):
         found = get_tool_definitions(enabled, quiet_mode=True)

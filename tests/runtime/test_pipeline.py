@@ -6,14 +6,9 @@ import asyncio
 import threading
 
 import pytest
-from tests.runtime.noting import NotingTool, both_ways
+from tests.runtime.recorder import NotingTool, both_ways
 
-from hermes.core import (
-    ToolCall,
-    ToolContext,
-    ToolRegistry,
-    tool,
-)
+from hermes.core import ToolCall, ToolContext, ToolRegistry, tool
 from hermes.runtime import Runtime
 
 

@@ -13,7 +13,7 @@ import pytest
 from hermes.core.context import Cancellation, ToolContext
 from hermes.core.errors import ToolError
 from hermes.runtime import reviews as module
-from hermes.runtime.flight import Flight
+from hermes.runtime.call_state import Flight
 from hermes.runtime.reviews import Review, ReviewError, Reviews
 from hermes.safety.policy import Ruling
 

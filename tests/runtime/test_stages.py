@@ -6,13 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from tests.runtime.noting import NotingAudit, NotingTool, both_ways
+from tests.runtime.recorder import NotingAudit, NotingTool, both_ways
 
-from hermes.core import (
-    ToolCall,
-    ToolRegistry,
-    tool,
-)
+from hermes.core import ToolCall, ToolRegistry, tool
 from hermes.runtime import Runtime
 from hermes.safety.policy import Ruling
 
@@ -53,7 +49,7 @@ def test_the_twelve_stages_come_in_their_order(monkeypatch: pytest.MonkeyPatch) 
     entry = registry.get("work")
     assert entry is not None
     monkeypatch.setattr(
-        "hermes.runtime.fit.fit",
+        "hermes.runtime.truncate.fit",
         lambda content, limit, store, source: seen.append("fit") or ('"cut"', None),
     )
     runtime.before_resolve = lambda: seen.append("resolve")

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from hermes.core import ToolCall, ToolContext, ToolRegistry, tool
 from hermes.runtime import Runtime
-from hermes.runtime.span_files import SpanFiles
-from hermes.runtime.traces import Trace, meant, traces
+from hermes.runtime.span_files import SpanFiles, Trace, meant, traces
 from hermes.runtime.tracing import Tracer, current
 from hermes.safety.policy import Ruling
 

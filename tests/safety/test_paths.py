@@ -13,13 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.safety.paths import (
-    Decision,
-    PathRefusedError,
-    PathRules,
-    check_path,
-    open_checked,
-)
+from hermes.safety.paths import Decision, PathRefusedError, PathRules, check_path, open_checked
 from hermes.safety.paths.guards import guard_against
 
 

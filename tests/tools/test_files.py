@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from tests.tools.bench import Bench
 
-from hermes.stores.checkpoints.shared import checkpoints
+from hermes.stores.checkpoints.checkpoint_store import checkpoints
 
 # -- read_file ------------------------------------------------------------------------------------
 

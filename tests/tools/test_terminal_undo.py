@@ -6,7 +6,7 @@ import os
 
 from tests.tools.bench import Bench
 
-from hermes.stores.checkpoints.shared import checkpoints
+from hermes.stores.checkpoints.checkpoint_store import checkpoints
 
 
 def _say_yes(_: object) -> str:

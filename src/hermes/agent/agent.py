@@ -11,23 +11,21 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hermes.agent.budget import STEPS, Budget
+from hermes.agent.budget import STEPS, Budget, Pricing, spent_today
 from hermes.agent.compaction import Compaction
-from hermes.agent.delegating import Delegation
-from hermes.agent.distilling import Distillation
-from hermes.agent.hearing import hear
+from hermes.agent.delegation import Delegation
+from hermes.agent.journal import hear, resumed
 from hermes.agent.loop import Conversation
+from hermes.agent.memory_extraction import Distillation
 from hermes.agent.mixture import Mixture
-from hermes.agent.pricing import Pricing, spent_today
-from hermes.agent.prompt import context_files, system_text
-from hermes.agent.providers.protocol import Request
-from hermes.agent.resuming import resumed
+from hermes.agent.system_prompt import context_files, system_text
 from hermes.core.errors import HermesError
 from hermes.core.log import Log
 from hermes.core.messages import Message
+from hermes.core.model_protocol import Request
 from hermes.mcp.client import attach, follow
 from hermes.runtime.app import App, default_app
-from hermes.runtime.sessions import begin_session, end_session
+from hermes.runtime.pipeline import begin_session, end_session
 from hermes.stores.memory import snapshot
 
 if TYPE_CHECKING:
@@ -35,11 +33,12 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from hermes.agent.delegating import Child
+    from hermes.agent.delegation import Child
     from hermes.agent.loop import Journal, Result
-    from hermes.agent.providers.protocol import Event, Provider
-    from hermes.core.context import Approver, ToolContext
-    from hermes.safety.smart import Decision
+    from hermes.core.approval import Approver
+    from hermes.core.context import ToolContext
+    from hermes.core.model_protocol import Event, Provider
+    from hermes.safety.model_approver import Decision
 
 log = Log("hermes.agent")
 
@@ -129,7 +128,7 @@ class Agent:
         }
         asked = approver or runtime.approver
         if self.app.config.get("approvals.smart"):
-            from hermes.safety.smart import SmartApprover
+            from hermes.safety.model_approver import SmartApprover
 
             asked = SmartApprover(self._judge, asked, self._note_decision)
 
@@ -283,7 +282,7 @@ class Agent:
     def _provider(self, model: str | Provider | None) -> Provider:
         if model is not None and not isinstance(model, str):
             return model
-        from hermes.agent.providers.choosing import chosen
+        from hermes.agent.providers.model_choice import chosen
 
         return chosen(self.app.config, os.environ, model)
 

@@ -1,11 +1,11 @@
-"""The loop: ask the model, run its calls, append what came of them, ask again.
+"""The agent loop: ask the model, run its tool calls, append the results, repeat.
 
-A `Conversation` only ever appends. What the model is sent is the system text, then every message
-so far; the tools, in an order that only grows at its end. So the beginning of each request is the
-beginning of the one before, to the byte, and provider caches hold.
+A `Conversation` is append-only. A request is the system prompt, every message so far, and the tools
+in an order that only grows at its end. Each request therefore starts with the bytes of the one
+before it, and the prompt caches of providers hold.
 
-Before a call begins its intent is in the journal, and its outcome as soon as it has ended: whoever
-resumes after a crash knows what was done, what was not, and what nobody can tell.
+The intent of a call is in the journal before the call begins, its outcome as soon as it ends. After
+a crash, the journal shows which calls were done, which were not, and which are uncertain.
 """
 
 from __future__ import annotations
@@ -16,29 +16,27 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from hermes.agent.budget import Budget, SpentError
-from hermes.agent.guard import LoopGuard
-from hermes.agent.pricing import Pricing
-from hermes.agent.prompt import PROGRAM
-from hermes.agent.providers.protocol import Request, WindowError
-from hermes.agent.questions import ask, usage_attributes
-from hermes.agent.recording import Record, answer_to, told
-from hermes.agent.resuming import turns_of
-from hermes.agent.turnstile import Turnstile
+from hermes.agent.budget import Budget, Pricing, SpentError
+from hermes.agent.journal import Record, answer_to, told, turns_of
+from hermes.agent.model_call import ask, usage_attributes
+from hermes.agent.repeat_detector import LoopGuard
+from hermes.agent.system_prompt import PROGRAM
+from hermes.agent.turn_lock import Turnstile
 from hermes.core.entry import ToolCall
 from hermes.core.messages import Message, ToolUse, Usage
-from hermes.mcp.naming import wire_name, wired
+from hermes.core.model_protocol import Request, WindowError
+from hermes.core.wire_names import wire_name, wired
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
     from typing import Any, Protocol
 
-    from hermes.agent.providers.protocol import Done, Event, Provider
     from hermes.core.context import ToolContext
     from hermes.core.entry import ToolOutcome
-    from hermes.runtime.deferral import Offer
+    from hermes.core.model_protocol import Done, Event, Provider
     from hermes.runtime.pipeline import Runtime
+    from hermes.runtime.tool_offer import Offer
     from hermes.runtime.tracing import Span
 
     class Journal(Protocol):
@@ -234,7 +232,7 @@ class Conversation:
 
     def _wrong(self, done: Done) -> str:
         """What the model should be told about an answer that is none; nothing if it is one."""
-        from hermes.agent.providers.spelled import seems_call
+        from hermes.agent.providers.text_calls import seems_call
 
         if not done.message.text.strip():
             return _AGAIN

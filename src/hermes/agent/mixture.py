@@ -1,10 +1,4 @@
-"""One question to several models side by side, and one answer made of theirs.
-
-Which models: those of `moa.models`; without that setting the agent's own, those it falls back on
-and the usual one of every service that has a key here. Where that is a single model, it is asked
-several times, more freely each time. A model that can't be asked or does not answer is named, and
-the others' answers count. All of it is paid from the agent's purse and kept in its journal.
-"""
+"""Mixture of agents: one question to several models at once, and one answer made of theirs."""
 
 from __future__ import annotations
 
@@ -13,11 +7,11 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from hermes.agent.pricing import Pricing
-from hermes.agent.providers.protocol import Request
-from hermes.agent.questions import ask
+from hermes.agent.budget import Pricing
+from hermes.agent.model_call import ask
 from hermes.core.errors import HermesError, ToolError
 from hermes.core.messages import Message, Usage
+from hermes.core.model_protocol import Request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,8 +19,8 @@ if TYPE_CHECKING:
 
     from hermes.agent.budget import Budget
     from hermes.agent.loop import Journal
-    from hermes.agent.providers.protocol import Done, Provider
     from hermes.core.context import ToolContext
+    from hermes.core.model_protocol import Done, Provider
     from hermes.runtime.app import App
 
 MOST_MODELS = 6
@@ -114,7 +108,7 @@ class Mixture:
         ]
 
     def _found(self) -> list[str]:
-        from hermes.agent.providers.finding import with_keys
+        from hermes.agent.providers.services import with_keys
 
         # Of its own service the agent has a model already.
         others = (one for one in with_keys(self._environ) if one.service.name != self._own.name)
@@ -126,7 +120,7 @@ class Mixture:
         return self._voice(name) if name else _Voice(self._own.model, self._own)
 
     def _voice(self, name: str) -> _Voice:
-        from hermes.agent.providers.choosing import choose
+        from hermes.agent.providers.model_choice import choose
 
         try:
             return _Voice(name, choose(self._app.config, self._environ, name)[0])

@@ -18,9 +18,8 @@ No input or output but the settings file, and nothing heavy is imported before i
 
 from __future__ import annotations
 
-from hermes.core.base_tool import BaseTool
+from hermes.core.availability import needs, require
 from hermes.core.context import ApprovalRequest, Cancellation, CancelledError, Task, ToolContext
-from hermes.core.decorator import tool
 from hermes.core.entry import ToolCall, ToolEntry, ToolOutcome
 from hermes.core.errors import (
     ArgumentError,
@@ -32,14 +31,14 @@ from hermes.core.errors import (
     UnavailableError,
 )
 from hermes.core.registry import ToolRegistry, registry
-from hermes.core.requirements import needs, require
 from hermes.core.result import ToolResult, tool_error, tool_result
+from hermes.core.tool_definition import BaseTool, tool
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from hermes.core.arguments import coerce_tool_args
-    from hermes.core.replace import replace_text
     from hermes.core.toolsets import create_custom_toolset, resolve_toolset
+    from hermes.text.replace import replace_text
 
 __all__ = [
     "ApprovalRequest",
@@ -77,7 +76,7 @@ __all__ = [
 _LATER = {
     "coerce_tool_args": "arguments",
     "create_custom_toolset": "toolsets",
-    "replace_text": "replace",
+    "replace_text": "hermes.text.replace",
     "resolve_toolset": "toolsets",
 }
 

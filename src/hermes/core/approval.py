@@ -1,4 +1,6 @@
-"""Asking a person: what they are shown, and what they say."""
+"""Approval requests: the question shown to a person about one call, and the answers they
+can give.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a call is told to stop: by whoever started it, or by its time."""
+"""Cancellation token of a call: cancelled by its caller, or by its deadline."""
 
 from __future__ import annotations
 

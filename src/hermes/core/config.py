@@ -1,8 +1,4 @@
-"""The settings: `config.yaml` in the home folder, read when first asked for.
-
-`DEFAULTS` names every setting there is; a key that is not in it is a typo and said to be one.
-`set_value` changes one line of the file and keeps the rest, comments included, as it was.
-"""
+"""Settings: `config.yaml` in the home directory, read on first access."""
 
 from __future__ import annotations
 
@@ -299,7 +295,7 @@ def _write(parts: list[str], value: Any, path: str) -> None:
     if os.path.exists(path):
         with open(path, encoding="utf-8", newline="") as file:
             before = file.read()
-    from hermes.core.config_edit import edited
+    from hermes.core.yaml_edit import edited
 
     after = edited(before, parts, value)
     if after is None or _understood(after) != wanted:

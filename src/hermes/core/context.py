@@ -1,9 +1,5 @@
-"""What a handler is given besides its arguments: who asks, where, and how to reach the rest.
-
-A `Task` owns what outlives a call: environment variables, a shell, a browser, a database pool.
-`ToolContext` is one call's view of it. What a handler may need from outer layers is named here as
-a protocol and filled in by whoever makes the context. How a call is stopped is in `cancellation`,
-how a person is asked in `approval`.
+"""ToolContext: session, task, workspace, cancellation and services of the call that a handler
+serves.
 """
 
 from __future__ import annotations
@@ -20,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Protocol
 
-    from hermes.core.approval import Approver as Approver
+    from hermes.core.approval import Approver
 
     class Delegate(Protocol):
         """Hand tasks to fresh agents and wait for their reports, in the order of the tasks.

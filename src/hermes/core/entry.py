@@ -1,4 +1,4 @@
-"""What is known of one tool, and of one call to it."""
+"""ToolEntry, the record of one registered tool, and ToolCall, one call to it."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class ToolEntry:
         self.permissions = _several(permissions)
         self.effect: Effect = effect
         self.reads_when = {key: _several(values) for key, values in (reads_when or {}).items()}
-        # Which parameters are paths, commands, addresses, for the gate: see `safety/acts.py`.
+        # Which parameters are paths, commands, addresses, for the gate: `safety/call_effects.py`.
         self.acts: Any = acts if callable(acts) else dict(acts or {})
         # What it writes that later conversations load by themselves: "memory", "skills", "cron", …
         self.keeps = keeps
@@ -212,7 +212,7 @@ class ToolEntry:
 
 
 class Lifecycle:
-    """What a tool with a life of its own adds: an end. `core/base_tool.py` has the one there is."""
+    """A tool with a life of its own, and so an end; `core/tool_definition.py` implements it."""
 
     def close(self) -> Any:
         """Release whatever the tool holds, at shutdown; may give something to await."""

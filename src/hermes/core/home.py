@@ -1,4 +1,4 @@
-"""Where Hermes keeps what it keeps: one folder per person, readable by its owner only."""
+"""Home directory: one per user, readable by its owner only."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""What a package gives, each name brought from its own module when it is first asked for.
-
-Modules are imported when they are needed, which may be in two threads at once. A package that
-imports its modules has one thread hold the package and wait for a module, and another hold that
-module and wait for the package; Python then hands out halves of them.
-"""
+"""Lazy exports of a package: each name is imported from its module on first access."""
 
 from __future__ import annotations
 
@@ -21,8 +16,12 @@ def names_from(package: str, homes: dict[str, str]) -> Callable[[str], object]:
         import sys
         from importlib import import_module
 
-        found: object = getattr(import_module(f"{package}.{homes[name]}"), name)
+        found: object = getattr(import_module(_module(package, homes[name])), name)
         setattr(sys.modules[package], name, found)
         return found
 
     return bring
+
+
+def _module(package: str, home: str) -> str:
+    return home if home.startswith("hermes.") else f"{package}.{home}"

@@ -1,8 +1,4 @@
-"""A conversation in our own words, whatever a provider calls them.
-
-Providers turn these into their wire format and back; the session store keeps them; the agent's
-loop appends them and nothing else. Nothing in a message is changed after it was made.
-"""
+"""Conversation messages, independent of a provider's format."""
 
 from __future__ import annotations
 

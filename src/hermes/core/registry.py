@@ -1,10 +1,4 @@
-"""The registry: which tools there are, who holds each name, and what they are offered as.
-
-Names are held by toolsets. A second toolset that wants a held name is refused with both owners
-named, unless it says `override=True`; the outcome is the same in whichever order the two come.
-So is another owner's tool that only calls its toolset the same. Registering again under the same
-toolset makes a new version: whoever looked the old one up finishes with the old one.
-"""
+"""Tool registry: registered tools by name, their owners, and the definitions sent to a model."""
 
 from __future__ import annotations
 
@@ -13,17 +7,40 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from hermes.core.availability import Availability
-from hermes.core.calling import invoke_for, is_coroutine_function
 from hermes.core.entry import DEFAULT_RESULT_SIZE, PRECEDENCE, ToolEntry, parameters_of
 from hermes.core.errors import HermesError, RegistrationError
-from hermes.core.ownership import current_owner
+from hermes.core.invoke import invoke_for, is_coroutine_function
 
-TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
+TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any, ClassVar, Protocol
 
     from hermes.core.context import ToolContext
+
+
+_owner: ContextVar[tuple[str, str] | None] = ContextVar("hermes_owner", default=None)
+
+
+@contextmanager
+def owned_by(origin: str, owner: str) -> Iterator[None]:
+    """Everything registered inside belongs to `owner`."""
+    token = _owner.set((origin, owner))
+    try:
+        yield
+    finally:
+        _owner.reset(token)
+
+
+def current_owner(module: str) -> tuple[str, str]:
+    """Origin and owner of something that `module` registers now."""
+    if module.startswith("hermes.tools."):
+        return "builtin", ""
+    return _owner.get() or ("custom", "")
+
+
+if TYPE_CHECKING:
 
     class Dispatcher(Protocol):
         """What carries out a call; the runtime is one."""

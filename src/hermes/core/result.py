@@ -1,8 +1,8 @@
-"""What a tool gives back, and how it reads as JSON."""
+"""ToolResult, and its JSON form."""
 
 from __future__ import annotations
 
-from hermes.core.jsontext import to_json
+from hermes.core.json_text import to_json
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:

@@ -49,15 +49,14 @@ from hermes.core.lazy import names_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hermes.environments.choosing import disk_of
-    from hermes.environments.tasks import environment_of
+    from hermes.environments.for_task import disk_of, environment_of
 
 __all__ = ["disk_of", "environment_of"]
 
 __getattr__ = names_from(
     __name__,
     {
-        "disk_of": "choosing",
-        "environment_of": "tasks",
+        "disk_of": "for_task",
+        "environment_of": "for_task",
     },
 )

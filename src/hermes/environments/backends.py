@@ -1,6 +1,6 @@
-"""The kinds of environment there are: what each is, whether it can be had here, how one is made.
+"""Backends: the table of environment kinds, with availability and factory of each.
 
-Settings are read by name (`terminal.docker.image`), through a function that also knows defaults.
+Settings are read by name (`terminal.docker.image`), through a function that also has the defaults.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Protocol
 
-    from hermes.environments.protocol import Environment
-    from hermes.environments.sharing import Shared
+    from hermes.environments.environment import Environment, Shared
 
     # The value of a setting, or what is given where there is none.
     Setting = Callable[[str, Any], Any]
@@ -66,7 +65,7 @@ def _local(
     setting: Setting,  # noqa: ARG001
     shared: Shared,
 ) -> Environment:
-    from hermes.environments.local import LocalEnvironment
+    from hermes.environments.host import LocalEnvironment
 
     return LocalEnvironment(workspace, shared=shared)
 
@@ -76,15 +75,15 @@ def _sandbox(
     setting: Setting,
     shared: Shared,
 ) -> Environment:
-    from hermes.environments.sandbox import SandboxEnvironment, environment
+    from hermes.environments.sandbox import SandboxEnvironment, sandbox_environment
 
     return SandboxEnvironment(
         workspace,
         shared=shared,
         network=setting("terminal.sandbox.network", False),
         binds=setting("terminal.sandbox.binds", []),
-        memory=setting("terminal.sandbox.memory", environment.MEMORY),
-        pids=setting("terminal.sandbox.pids", environment.PIDS),
+        memory=setting("terminal.sandbox.memory", sandbox_environment.MEMORY),
+        pids=setting("terminal.sandbox.pids", sandbox_environment.PIDS),
     )
 
 

@@ -12,7 +12,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from hermes.environments.variables import MARK
+from hermes.environments.env_vars import MARK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

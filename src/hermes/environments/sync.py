@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from hermes.environments.protocol import Environment
+    from hermes.environments.environment import Environment
 
 _HASHES = """
 cd -- "$1" 2>/dev/null || exit 0
@@ -156,7 +156,7 @@ def _nobody(member: Any) -> Any:
 
 
 def _with(script: str, *words: str) -> str:
-    from hermes.environments.far.scripts import quoted
+    from hermes.environments.remote_shell.scripts import quoted
 
     return f"set -- {' '.join(map(quoted, words))}\n{script}"
 

@@ -11,20 +11,19 @@ from heapq import nsmallest
 from itertools import islice
 
 from hermes.core.errors import ToolError
-from hermes.files.search.ignoring import Ignoring
-from hermes.files.search.limits import Watch
-from hermes.files.search.reports import quoted, skipped_text
-from hermes.files.search.values import Choice, Skipped
-from hermes.files.search.walking import rules_above, sift, with_own_rules
-from hermes.runtime.disk import DiskError
+from hermes.environments.disk import DiskError
+from hermes.files.search.query import Choice, Skipped, Watch
+from hermes.files.search.report import quoted, skipped_text
+from hermes.files.search.walk import rules_above, sift, with_own_rules
+from hermes.text.gitignore import Ignoring
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from hermes.runtime.disk import Disk
-    from hermes.runtime.disk.protocol import Kind
+    from hermes.environments.disk import Disk
+    from hermes.environments.disk.protocol import Kind
 
 # How many files of a folder below the first one are shown: it can be listed by itself.
 MOST_BELOW = 50

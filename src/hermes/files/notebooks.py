@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.files.text import decode
+from hermes.text.encoding import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -132,7 +132,7 @@ _RESULTS = ("execute_result", "pyout")
 
 def _size(mime: str, value: Any) -> str:
     if not isinstance(value, str | list):
-        from hermes.core.jsontext import to_json
+        from hermes.core.json_text import to_json
 
         return f"{mime}, {len(to_json(value)):,} characters"
     text = _joined(value)

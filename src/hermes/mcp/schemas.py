@@ -1,13 +1,9 @@
-"""Schemas of other people's tools: mended where that can be, refused with the reason where not.
-
-Model APIs refuse a whole request for one odd schema, so each tool is judged alone. A mended schema
-lets through whatever the server's own would: what can't be said in it is left to the server.
-"""
+"""JSON schemas of foreign tools: repaired where possible, refused with the reason where not."""
 
 from __future__ import annotations
 
 from hermes.core.errors import HermesError
-from hermes.mcp.texts import PARAMETER, SCHEMA_TEXT, plain
+from hermes.mcp.untrusted_text import PARAMETER, SCHEMA_TEXT, plain
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
@@ -302,7 +298,7 @@ def _is_pattern(pattern: str) -> bool:
 def _compiles(schema: dict[str, Any]) -> None:
     import jsonschema_rs
 
-    from hermes.core.jsontext import to_json
+    from hermes.core.json_text import to_json
 
     if len(to_json(schema)) > MOST_TEXT:
         raise SchemaError("its schema is too large")

@@ -32,16 +32,16 @@ from hermes.core.lazy import names_from
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
+    from hermes.files.archives import ArchiveError, extract_archive
     from hermes.runtime.app import App
-    from hermes.runtime.archives import ArchiveError, extract_archive
     from hermes.runtime.definitions import get_tool_definitions
     from hermes.runtime.hooks import Hooks, Rewrite, Veto
     from hermes.runtime.pipeline import Runtime
 
 _HOMES = {
     "App": "app",
-    "ArchiveError": "archives",
-    "extract_archive": "archives",
+    "ArchiveError": "hermes.files.archives",
+    "extract_archive": "hermes.files.archives",
     "Hooks": "hooks",
     "Rewrite": "hooks",
     "Runtime": "pipeline",

@@ -1,6 +1,5 @@
-"""All of it put together: what a front door works with.
-
-Each part is made when it is first asked for, so that a command pays only for what it uses.
+"""App: settings, tool registry, permission gate and runtime of one program, each part built on
+first use.
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from typing import Any
 
-    from hermes.core.context import Approver
+    from hermes.core.approval import Approver
     from hermes.core.entry import ToolEntry
     from hermes.core.registry import ToolRegistry
     from hermes.core.toolsets import Toolsets
     from hermes.runtime.artifacts import ArtifactStore
     from hermes.runtime.audit import AuditLog
-    from hermes.runtime.deferral import Offer, ToolIndex
     from hermes.runtime.definitions import Definitions
     from hermes.runtime.discovery import Discovery
     from hermes.runtime.hooks import Hooks
     from hermes.runtime.manifest import Manifest
     from hermes.runtime.pipeline import Runtime
     from hermes.runtime.plugins import Plugins
+    from hermes.runtime.tool_offer import Offer, ToolIndex
     from hermes.runtime.tracing import Tracer
     from hermes.runtime.yaml_tools import YamlTools
 
@@ -94,7 +93,7 @@ class App:
                 self.yaml_tools.load()
 
     def _has_plugins(self) -> bool:
-        from hermes.runtime.entry_points import entry_points
+        from hermes.runtime.discovery import entry_points
 
         folders = (home_path("plugins"), os.path.join(self.project, ".hermes", "plugins"))
         return any(map(os.path.isdir, folders)) or bool(
@@ -171,11 +170,11 @@ class App:
     @cached_property
     def index(self) -> ToolIndex:
         """What finds a tool by need; an embedding model helps where the settings say so."""
-        from hermes.runtime.deferral import ToolIndex
+        from hermes.runtime.tool_offer import ToolIndex
 
         embed = None
         if self.config.get("search.embeddings"):
-            from hermes.runtime.search.embedding import embedder
+            from hermes.runtime.tool_search.embedding import embedder
 
             embed = embedder()
         return ToolIndex(self.registry, embed=embed)
@@ -219,9 +218,9 @@ class App:
     @cached_property
     def runtime(self) -> Runtime:
         """What carries out calls."""
+        from hermes.runtime.gate_setup import open_gate
         from hermes.runtime.pipeline import Runtime
         from hermes.runtime.reviews import Reviews
-        from hermes.runtime.rights import open_gate
 
         policy = open_gate(self.registry, self.config, project=self.project, profile=self.profile)
         runtime = Runtime(
@@ -240,7 +239,7 @@ class App:
 
     def offer(self, enabled: list[str] | None = None, disabled: list[str] | None = None) -> Offer:
         """What one conversation is offered; the settings decide where nothing is asked for."""
-        from hermes.runtime.deferral import Offer
+        from hermes.runtime.tool_offer import Offer
 
         return Offer(
             self.registry,

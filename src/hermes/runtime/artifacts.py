@@ -1,9 +1,4 @@
-"""Large results, kept on disk so that the model can page and search them.
-
-An artifact is stored once, under a name made from its content, readable by its owner only. The
-store has a size and an age past which the oldest go; a handle that is gone says so. Whose words a
-text is made of, where they are a stranger's, stands in a file beside it as long as it is there.
-"""
+"""Artifact store: large results on disk, which the model reads by page or by search."""
 
 from __future__ import annotations
 
@@ -121,18 +116,18 @@ class ArtifactStore:
     ) -> dict[str, Any]:
         import re
 
-        from hermes.runtime import line_search
+        from hermes.text import regex_excerpts
 
         try:
-            return line_search.find(self._path(handle), text, pattern, offset, limit)
+            return regex_excerpts.find(self._path(handle), text, pattern, offset, limit)
         except (re.error, OverflowError, RecursionError) as error:
             raise ToolError(
                 f"pattern {pattern!r:.200} is no regular expression: {error}",
                 hint="Escape special characters with a backslash.",
             ) from None
-        except line_search.SlowPatternError:
+        except regex_excerpts.SlowPatternError:
             raise ToolError(
-                f"pattern {pattern!r:.200} was stopped after {line_search.SECONDS} s",
+                f"pattern {pattern!r:.200} was stopped after {regex_excerpts.SECONDS} s",
                 hint="Use a simpler one: plain words, and no repetition inside a repetition.",
             ) from None
 
@@ -217,7 +212,7 @@ def _holds(path: str, size: int) -> bool:
 
 def _page(text: str) -> str:
     """As much of a text as fits into a page once it is written as JSON."""
-    from hermes.core.jsontext import to_json
+    from hermes.core.json_text import to_json
 
     while len(to_json(text)) > 2 * PAGE and len(text) > 1:
         text = text[: len(text) // 2]

@@ -1,11 +1,10 @@
-"""From sync code to async handlers, in the three places sync code can find itself.
+"""Sync-to-async bridge: runs a coroutine from sync code in a persistent event loop.
 
-    main thread, no loop    one loop that lives as long as the program, so clients stay alive
-    another thread          a loop of its own, as long as the thread
-    inside a running loop   a helper thread with a loop of its own; the wait has a limit
+    main thread, no loop    one loop for the life of the program
+    another thread          one loop for the life of the thread
+    inside a running loop   a helper thread with its own loop; the wait has a timeout
 
-Clients that a handler keeps (an HTTP pool, say) belong to the loop they were made in; since each
-place has one loop that persists, they can be used again by the next call.
+Loops persist so that clients bound to a loop (an HTTP connection pool) survive between calls.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What the model is offered: tools by toolset, those that work here, said consistently."""
+"""Tool definitions for the model: available tools of the chosen toolsets, without references to
+tools that are not offered.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,7 @@ import os
 from functools import lru_cache
 
 from hermes.core.log import Log
-from hermes.core.toolset_table import declared_tools
-from hermes.core.toolsets import UnknownToolsetError
+from hermes.core.toolsets import UnknownToolsetError, declared_tools
 from hermes.runtime.manifest import Later
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
@@ -111,7 +112,7 @@ def _definition(entry: ToolEntry, offered: frozenset[str], absent: frozenset[str
         function.update(_overrides(entry, offered))
     function["description"] = without_mentions(function["description"], absent)
     if entry.origin == "mcp":
-        from hermes.safety.provenance import declared_source
+        from hermes.safety.taint import declared_source
 
         # Whoever runs a server wrote this, and it stands beside our own words.
         said = f"Words of {declared_source(entry)}: {function['description']}"

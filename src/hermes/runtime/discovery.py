@@ -1,26 +1,26 @@
-"""Which modules hold tools, seen from their syntax trees alone.
-
-A module in `hermes/tools/` with a top-level `registry.register(...)` call, or a top-level function
-or class under `@tool`, is a tool module; others are helpers and are not imported. Adding a tool is
-adding a file. A module that can't be imported hides its own tools and nobody else's.
+"""Tool discovery: finds tool modules by their syntax tree, without importing them, and entry
+points of plugins.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 
 from hermes.core.errors import ToolError
 from hermes.core.log import Log
 from hermes.core.registry import registry as shared_registry
 from hermes.runtime.manifest import Manifest, digest
 
-TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
+TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     import ast
     from collections.abc import Iterator
 
     from hermes.core.entry import ToolEntry
     from hermes.core.registry import ToolRegistry
+
 
 log = Log("hermes.discovery")
 
@@ -211,3 +211,44 @@ def _load(entry: ToolEntry, registry: ToolRegistry) -> ToolEntry:
     if registry is not shared_registry:
         loaded = registry.add(loaded.replaced(version=entry.version))
     return loaded
+
+
+log_entry_points = Log("hermes.plugins")
+
+
+def entry_points(group: str, manifest: Manifest) -> list[tuple[str, str]]:
+    """Names and targets of a group's entry points, sorted."""
+    key = _installed()
+    known = manifest.extra.get(group)
+    if isinstance(known, dict) and known.get("key") == key:
+        return [(name, target) for name, target in known["found"]]
+    found = sorted(_looked_up(group))
+    manifest.note(group, {"key": key, "found": found})
+    manifest.save()
+    return found
+
+
+def _looked_up(group: str) -> set[tuple[str, str]]:
+    from importlib.metadata import distributions
+
+    found: set[tuple[str, str]] = set()
+    seen: set[str] = set()
+    for package in distributions():
+        try:
+            name = package.metadata["Name"]
+            if name not in seen:
+                # The first one on the path is the one that is imported.
+                seen.add(name)
+                points = package.entry_points.select(group=group)
+                found |= {(point.name, point.value) for point in points}
+        except Exception:
+            # A package whose description is damaged must not hide the others.
+            log_entry_points.info("the entry points of %s can't be read", package, exc_info=True)
+    return found
+
+
+def _installed() -> str:
+    """Changes when a package is added to or removed from any place that imports come from."""
+    # The first place is the script's own folder or the current one: nothing is installed there.
+    places = [place for place in sys.path[1:] if os.path.isdir(place)]
+    return repr([(place, os.stat(place).st_mtime_ns) for place in places])

@@ -1,4 +1,6 @@
-"""One bus for everything that can be watched: calls as they start, go on, ask and end."""
+"""Event bus: progress of running calls (started, progress, output, approval_requested, finished,
+trouble) for observers.
+"""
 
 from __future__ import annotations
 

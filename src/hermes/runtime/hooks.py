@@ -1,12 +1,12 @@
-"""Hooks: what plugins may see and change of a call.
+"""Plugin hooks: functions that observe, veto or rewrite a call.
 
-    pre_tool_call(call)            return None, Veto(reason) or Rewrite(arguments)
-    post_tool_call(call, outcome)  only looks
-    transform_tool_result(call, value)   return the value the model shall see, or None
+    pre_tool_call(call)                 returns None, Veto(reason) or Rewrite(arguments)
+    post_tool_call(call, outcome)       observes
+    transform_tool_result(call, value)  returns the value for the model, or None
     session_start(session_id), session_end(session_id)
 
-A hook that raises, or takes longer than its limit, is reported and passed over: the call goes on
-as if the hook had said nothing. Rules that must hold belong into the policy, not into a hook.
+A hook that raises or exceeds its time limit is reported and ignored. Enforce rules in the policy,
+not in hooks.
 """
 
 from __future__ import annotations

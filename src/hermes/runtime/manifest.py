@@ -1,8 +1,5 @@
-"""What the tool modules hold, remembered by their content.
-
-With the manifest, listing tools imports none of them: the entry has everything but the handler,
-whose module is imported at the first call. A module whose bytes have changed is read anew. The file
-is a cache: damaged, missing, or written by several processes at once, it heals by itself.
+"""Manifest: cache of tool declarations, keyed by a digest of the module's source, so that listing
+imports no tool.
 """
 
 from __future__ import annotations
@@ -11,10 +8,10 @@ import os
 import sys
 
 import hermes
+from hermes.core.availability import Requirement
 from hermes.core.entry import ToolEntry
 from hermes.core.errors import HermesError, RegistrationError
 from hermes.core.home import home_path, write_private
-from hermes.core.requirements import Requirement
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:

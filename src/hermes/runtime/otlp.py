@@ -1,8 +1,4 @@
-"""Spans for other people's tools: sent by OTLP over HTTP, in its JSON form, where that is wanted.
-
-It is wanted when `trace.export` says so and never else: the variables that OpenTelemetry reads
-may be there for another program.
-"""
+"""OTLP exporter: sends spans to an OpenTelemetry collector over HTTP, in OTLP's JSON encoding."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hermes import __version__
 from hermes.core.errors import ConfigError
-from hermes.core.jsontext import to_json
+from hermes.core.json_text import to_json
 from hermes.core.log import Log
 
 if TYPE_CHECKING:

@@ -1,8 +1,9 @@
-"""Calls side by side where that is safe: those of one turn, and those of one client.
+"""Concurrent tool calls: the calls of one turn run in parallel unless they use the same resource.
 
-Each tool says how it may run: `parallel` with anything, `exclusive` of other calls that change
-things, or by `resource`: calls that name the same path wait for each other, in the order they were
-asked for, unless all of them only read it. `claims` says what a call uses; `Turns` keeps the rows.
+A tool declares its concurrency: `parallel` (no limit), `exclusive` (no other writer at the same
+time), or
+`resource` (readers-writer lock per path, first come, first served). `claims` lists the locks of a
+call, `Turns` queues them.
 """
 
 from __future__ import annotations

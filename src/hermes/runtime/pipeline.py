@@ -1,9 +1,11 @@
-"""The runtime: where every front door has its calls carried out, and what lives between calls.
+"""Runtime: runs tool calls, and owns the state between calls (tasks, sessions, running calls,
+services).
 
-A call goes through the twelve stages of `stages.py`, carried from one to the next by one of two
-drivers: `call` for code that awaits, `call_sync` for code that can't. Neither decides anything.
-
-No handler is reached by another way. Front doors add who is asking and how to ask a human.
+A call passes the twelve stages of `stages.py`. Two drivers carry it from stage to stage: `call` for
+async
+code, `call_sync` for sync code. Handlers are reached in no other way; CLI, chat and MCP server add
+the
+caller's identity and an approver.
 """
 
 from __future__ import annotations
@@ -16,16 +18,16 @@ from hermes.core.context import Task, ToolContext
 from hermes.core.entry import ToolCall
 from hermes.core.log import Log
 from hermes.core.registry import registry as shared_registry
-from hermes.runtime import judging, needs
+from hermes.runtime import approval_stage, waits
 from hermes.runtime.events import EventBus
 from hermes.runtime.hooks import Hooks
-from hermes.runtime.secrets import Secrets
+from hermes.runtime.placeholder_fill import Secrets
 from hermes.runtime.stages import stages
 from hermes.runtime.workers import Workers
 from hermes.safety.policy import EffectPolicy
-from hermes.safety.provenance import Heard
 from hermes.safety.redaction import Redactor
 from hermes.safety.sanitise import sanitise_error
+from hermes.safety.taint import Heard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,11 +39,12 @@ if TYPE_CHECKING:
     from hermes.core.registry import ToolRegistry
     from hermes.runtime.artifacts import ArtifactStore
     from hermes.runtime.audit import AuditLog
-    from hermes.runtime.flight import Flight
+    from hermes.runtime.call_state import Flight
     from hermes.runtime.parallel import Watcher
     from hermes.runtime.reviews import Reviews
     from hermes.runtime.tracing import Tracer
     from hermes.safety.policy import Policy
+
 
 log = Log("hermes.runtime")
 
@@ -90,7 +93,7 @@ class Runtime:
         # What handlers reach through `context.service(name)`; outer layers add theirs.
         self.services: dict[str, Any] = {
             "runtime": self,
-            "place": functools.partial(judging.place, self),
+            "place": functools.partial(approval_stage.place, self),
         }
         if artifacts is not None:
             self.services["artifacts"] = artifacts
@@ -226,7 +229,7 @@ class Runtime:
                 if hasattr(rest, "__await__"):
                     from hermes.runtime import bridge
 
-                    bridge.run(needs.settle(rest))
+                    bridge.run(waits.settle(rest))
             except Exception as error:  # noqa: BLE001 - the others are to be taken down all the same
                 self.report_trouble(f"teardown of {name}: {type(error).__name__}: {error}")
         if self.audit is not None:
@@ -246,3 +249,31 @@ class Runtime:
         log.warning("%s", message)
         call_id, tool = (flight.call_id, flight.tool) if flight else ("", "")
         self.events.emit("trouble", call_id, tool, message=message)
+
+
+def begin_session(runtime: Runtime, session_id: str) -> None:
+    """Tell the hooks that a conversation begins."""
+    if runtime.tracer is not None:
+        runtime.tracer.session_begins(session_id)
+    _tell(runtime, runtime.hooks.session_start, session_id)
+
+
+def end_session(runtime: Runtime, session_id: str) -> None:
+    """Tell the hooks that a conversation ended; approvals that were for it alone end with it."""
+    _tell(runtime, runtime.hooks.session_end, session_id)
+    runtime.secrets.end_session(session_id)
+    runtime.heard.end(session_id)
+    ended = getattr(runtime.policy, "session_ended", None)
+    if ended is not None:
+        ended(session_id)
+    if runtime.tracer is not None:
+        runtime.tracer.session_ends(session_id)
+
+
+def _tell(runtime: Runtime, hooks: tuple[Callable[..., Any], ...], session_id: str) -> None:
+    for hook in hooks:
+        try:
+            waits.Hook(hook, (session_id,)).sync(runtime)
+        except Exception as error:  # noqa: BLE001 - a hook must not stop a conversation
+            name = getattr(hook, "__qualname__", None) or repr(hook)
+            runtime.report_trouble(f"hook {name}: {type(error).__name__}: {error}")

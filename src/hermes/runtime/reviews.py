@@ -1,10 +1,11 @@
-"""Calls that wait for a person to look at them, and what was decided.
+"""Review queue: calls stored until a person approves or rejects them.
 
-    reviews/pending/ID.json    not carried out, and loaded by nobody
+    reviews/pending/ID.json    not run yet
     reviews/settled/ID.json    approved or rejected, by whom and when
 
-One file each, named after what would be done: the same call twice waits once. Whoever settles a
-review moves its file first, so that no two people carry it out.
+The id is a digest of the call, so a repeated call is stored once. Settling moves the file first, so
+that two
+people cannot run the same call.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError, ToolError
 from hermes.core.home import home_path, make_private, write_private
-from hermes.core.jsontext import to_json
+from hermes.core.json_text import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Literal
 
-    from hermes.runtime.flight import Flight
+    from hermes.runtime.call_state import Flight
     from hermes.safety.policy import Ruling
 
 # A model that is told to write on and on must not fill the disk.

@@ -1,8 +1,4 @@
-"""Where spans are kept: JSON lines in files of their owner's alone, the oldest removed in time.
-
-Every process appends to one file. Once that is large it gets a name with the time, and another one
-is begun; what is too old, or too much, goes.
-"""
+"""Span files: trace spans as rotating JSON lines, and reading them back as trees."""
 
 from __future__ import annotations
 
@@ -12,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hermes.core.errors import HermesError
 from hermes.core.home import home_path, make_private
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
+
 
 _NEWEST = "spans.jsonl"
 # How many files the room is made of.
@@ -166,3 +164,128 @@ def _remove(path: str) -> None:
     except FileNotFoundError:
         # Another process was first.
         return
+
+
+if TYPE_CHECKING:
+    Line = dict[str, Any]
+
+INPUT, OUTPUT = "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"
+_SESSION = "gen_ai.conversation.id"
+
+
+class Trace:
+    """Spans with one trace id; `spans` are lines as they were written, in the order of begin."""
+
+    def __init__(self, trace_id: str, spans: list[Line]) -> None:
+        self.id = trace_id
+        self.spans = sorted(spans, key=lambda span: int(span["start_time_unix_nano"]))
+
+    @property
+    def session(self) -> str:
+        """The session it belongs to; empty for a call outside of any."""
+        named = (span["attributes"].get(_SESSION, "") for span in self.spans)
+        return next(filter(None, named), "")
+
+    @property
+    def name(self) -> str:
+        """What it is about: the outermost span."""
+        return str(next(self.tree())[1]["name"])
+
+    @property
+    def started(self) -> float:
+        """When it began, in seconds since 1970."""
+        return float(self.spans[0]["start_time_unix_nano"]) / 1e9
+
+    @property
+    def seconds(self) -> float:
+        """How long it took as far as anybody knows."""
+        last = max(max(s["end_time_unix_nano"], s["start_time_unix_nano"]) for s in self.spans)
+        return float(last) / 1e9 - self.started
+
+    def summary(self) -> dict[str, Any]:
+        """The trace at a glance; tokens are those of its model calls."""
+        chats = [span["attributes"] for span in self._of("chat")]
+        return {
+            "trace_id": self.id,
+            "session": self.session,
+            "name": self.name,
+            "started": self.started,
+            "seconds": round(self.seconds, 6),
+            "spans": len(self.spans),
+            "model_calls": len(chats),
+            "tool_calls": len(self._of("tool")),
+            "agents": len(self._of("agent")),
+            "input_tokens": sum(chat.get(INPUT, 0) for chat in chats),
+            "output_tokens": sum(chat.get(OUTPUT, 0) for chat in chats),
+            "errors": sum(span["status"] == "error" for span in self.spans),
+            "open": sum(span["status"] == "open" for span in self.spans),
+        }
+
+    def tree(self) -> Iterator[tuple[str, Line]]:
+        """Every span with the branches that are drawn before it; parents before children.
+
+        One whose parent was never written stands at the top.
+        """
+        known = {span["span_id"] for span in self.spans}
+        below: dict[str, list[Line]] = {}
+        for span in self.spans:
+            parent = span["parent_span_id"]
+            below.setdefault(parent if parent in known else "", []).append(span)
+        # No recursion: how deep agents work for agents is not for us to say.
+        pending = [("", "", span) for span in reversed(below.pop("", []))]
+        while pending:
+            drawn, ahead, span = pending.pop()
+            yield drawn, span
+            children = below.pop(span["span_id"], [])
+            for place, child in enumerate(reversed(children)):
+                branch, further = ("└ ", "  ") if place == 0 else ("├ ", "│ ")
+                pending.append((ahead + branch, ahead + further, child))
+        # Only in files that somebody changed: spans that are inside of themselves.
+        yield from (("", span) for rest in below.values() for span in rest)
+
+    def _of(self, kind: str) -> list[Line]:
+        return [span for span in self.spans if span["attributes"].get("hermes.kind") == kind]
+
+
+def traces(lines: Iterable[Line]) -> list[Trace]:
+    """The traces that lines are of, the one that began last first."""
+    spans: dict[str, dict[str, Line]] = {}
+    for line in lines:
+        try:
+            of_trace = spans.setdefault(line["trace_id"], {})
+            known = of_trace.get(line["span_id"])
+            # A span may have been noted before its end: the line of its end counts.
+            if known is None or not known["end_time_unix_nano"]:
+                of_trace[line["span_id"]] = line
+        except (KeyError, TypeError):
+            # Somebody else's line.
+            continue
+    found = [Trace(trace_id, list(of_trace.values())) for trace_id, of_trace in spans.items()]
+    return sorted(found, key=lambda trace: -trace.started)
+
+
+def meant(found: list[Trace], name: str) -> list[Trace]:
+    """The traces that a name means: `last`, the start of a trace's id, or a session.
+
+    Raises `HermesError` where that is none, or not clear.
+    """
+    if not found:
+        raise HermesError("there are no traces yet")
+    if name == "last":
+        return found[:1]
+    of_session = [trace for trace in found if trace.session and _is(trace.session, name)]
+    if of_session:
+        return of_session[::-1]
+    by_id = [trace for trace in found if name and trace.id.startswith(name)]
+    if len(by_id) > 1:
+        some = ", ".join(trace.id[:12] for trace in by_id[:5])
+        raise HermesError(f"{name!r:.80} may be any of {some}", hint="Write more of the id.")
+    if not by_id:
+        raise HermesError(
+            f"no trace is called {name!r:.80}", hint="`hermes trace list` has their names."
+        )
+    return by_id
+
+
+def _is(session: str, name: str) -> bool:
+    return session == name or session.partition("-")[2] == name

@@ -1,7 +1,10 @@
-"""The twelve stages that every call goes through, in their order.
+"""The twelve stages of a call, in order: resolve, read, coerce, validate, permit, approve, pre
+hooks, run,
+transform, redact, truncate, record.
 
-`stages` is written once, as a generator. Where a stage may have to wait (ask a human, run a hook,
-run the handler) it yields what it needs, and one of the two drivers of `Runtime` supplies it.
+`stages` is one generator for sync and async callers: where a stage has to wait (a person, a hook,
+the handler)
+it yields a wait (`waits.py`), and the driver in `Runtime` performs it.
 """
 
 from __future__ import annotations
@@ -12,33 +15,142 @@ from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from hermes.core.cancellation import Cancellation, CancelledError
+from hermes.core.entry import DEFAULT_RESULT_SIZE, ToolOutcome
 from hermes.core.errors import ArgumentError, HermesError, ToolError, UnavailableError
-from hermes.core.jsontext import to_json
+from hermes.core.json_text import to_json
 from hermes.core.log import Log
 from hermes.core.result import ToolResult
-from hermes.runtime import answers, needs
-from hermes.runtime.approving import approve
-from hermes.runtime.ending import end
-from hermes.runtime.flight import Flight
-from hermes.runtime.hooking import after_call, before_call, transformed
-from hermes.runtime.judging import judge
+from hermes.runtime import result_texts, waits
+from hermes.runtime.approval_stage import approve, judge
+from hermes.runtime.call_state import Flight
+from hermes.runtime.hooks import HookCall, Rewrite, Veto
 from hermes.runtime.workers import StoppedLateError, StuckError
-from hermes.safety.provenance import conversation_of, source_of
+from hermes.safety.taint import conversation_of, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from typing import Any
 
     from hermes.core.context import ToolContext
-    from hermes.core.entry import ToolCall, ToolEntry, ToolOutcome
+    from hermes.core.entry import ToolCall, ToolEntry
     from hermes.runtime.pipeline import Runtime
 
-    Stages = Generator[needs.Need, Any, ToolOutcome]
+
+def before_call(
+    runtime: Runtime, flight: Flight
+) -> Generator[waits.Need, Any, result_texts.Answer | None]:
+    """None when the call may go on, with the arguments that hooks made of it; else the answer."""
+    assert flight.entry is not None
+    # While hooks take their time, nobody else changes what was judged.
+    before = flight.arguments = deepcopy(flight.arguments)
+    for hook in runtime.hooks.pre_tool_call:
+        said = yield from _hook(runtime, hook, flight)
+        if isinstance(said, Veto):
+            flight.verdict = "vetoed"
+            return result_texts.refused(said.reason)
+        if isinstance(said, Rewrite):
+            try:
+                flight.arguments = flight.entry.arguments.read(deepcopy(said.arguments))
+            except ArgumentError as error:
+                runtime.report_trouble(f"hook {_name(hook)} rewrote the arguments: {error}", flight)
+                raise
+            flight.noted = to_json(flight.arguments)
+    # As text, for to Python 1 is True.
+    if flight.arguments is before or to_json(flight.arguments) == to_json(before):
+        return None
+    # What runs is what was judged: other arguments are judged again.
+    ruling = judge(runtime, flight.entry, flight.arguments, flight.context)
+    flight.places = ruling.places
+    return None if ruling.action == "allow" else (yield from approve(runtime, flight, ruling))
+
+
+def transformed(runtime: Runtime, flight: Flight, value: Any) -> Generator[waits.Need, Any, Any]:
+    """What hooks make of a handler's value."""
+    for hook in runtime.hooks.transform_tool_result:
+        changed = yield from _hook(runtime, hook, flight, value)
+        value = value if changed is None else changed
+    return value
+
+
+def after_call(
+    runtime: Runtime, flight: Flight, outcome: ToolOutcome
+) -> Generator[waits.Need, Any, None]:
+    """Show hooks what became of a call."""
+    for hook in runtime.hooks.post_tool_call:
+        yield from _hook(runtime, hook, flight, outcome.copy())
+
+
+def _hook(
+    runtime: Runtime, hook: Any, flight: Flight, *more: Any
+) -> Generator[waits.Need, Any, Any]:
+    # A copy: only a `Rewrite` changes what runs, and that is judged again.
+    arguments = deepcopy(flight.arguments)
+    call = HookCall(flight.tool, arguments, flight.call_id, flight.context)
+    try:
+        return (yield waits.Hook(hook, (call, *more)))
+    except Exception as error:  # noqa: BLE001 - a hook must not break the call
+        message = f"hook {_name(hook)}: {type(error).__name__}: {error}"
+        runtime.report_trouble(message, flight)
+        return None
+
+
+def _name(hook: Any) -> str:
+    return str(getattr(hook, "__qualname__", None) or repr(hook))
+
 
 log = Log("hermes.runtime")
 
-_ids = itertools.count(1)
 _clock = time.perf_counter
+
+
+def end(runtime: Runtime, flight: Flight, answer: result_texts.Answer) -> ToolOutcome:
+    """What the caller of a tool gets, after everybody who keeps records has it."""
+    artifact = None
+    limit = DEFAULT_RESULT_SIZE
+    if flight.entry is not None and flight.entry.max_result_size_chars is not None:
+        limit = flight.entry.max_result_size_chars
+    try:
+        content = runtime.secrets.masked(answer.content, flight)  # 10 redact
+        if answer.error is not None:
+            answer.error = runtime.redactor.redact(answer.error)
+        if len(content) > limit:  # 11 fit
+            from hermes.runtime.truncate import fit
+
+            content, artifact = fit(content, limit, runtime.artifacts, flight.source)
+    except Exception as error:
+        # Unredacted it must not leave, and the call must end all the same.
+        log.exception("the result of %s can't be shown", flight.tool)
+        answer = result_texts.unusable(error)
+        content = answer.content
+    outcome = ToolOutcome(
+        flight.call_id,
+        flight.tool,
+        content,
+        answer.status,
+        answer.error,
+        flight.ruling.rule if flight.ruling is not None else "",
+        _clock() - flight.started,
+        artifact,
+        flight.source,
+    )
+    if runtime.audit is not None:  # 12 record
+        try:
+            line = flight.line(answer.status, outcome.seconds)
+            runtime.audit.record(line, now=answer.status == "refused")
+        except Exception as error:  # noqa: BLE001 - the call has happened: its result stays
+            runtime.report_trouble(f"the audit log: {type(error).__name__}: {error}", flight)
+    if flight.span is not None and runtime.tracer is not None:
+        runtime.tracer.call_ends(flight, flight.span, outcome)
+    if runtime.events.listeners:
+        runtime.events.emit("finished", flight.call_id, flight.tool, outcome=outcome)
+    return outcome
+
+
+if TYPE_CHECKING:
+    Stages = Generator[waits.Need, Any, ToolOutcome]
+
+
+_ids = itertools.count(1)
 
 
 def stages(runtime: Runtime, call: ToolCall, context: ToolContext) -> Stages:
@@ -57,7 +169,9 @@ def stages(runtime: Runtime, call: ToolCall, context: ToolContext) -> Stages:
         offer = context.services.get("offer")
         if entry is None or (offer is not None and entry.name not in offer.reachable):
             offered = None if offer is None else offer.reachable
-            return end(runtime, flight, answers.unknown_tool(runtime.registry, call.name, offered))
+            return end(
+                runtime, flight, result_texts.unknown_tool(runtime.registry, call.name, offered)
+            )
         flight.entry = entry
         # Hooks, approvals and the log know a tool by one name, whichever it was called by.
         flight.tool = entry.name
@@ -90,23 +204,23 @@ def stages(runtime: Runtime, call: ToolCall, context: ToolContext) -> Stages:
             _hear(runtime, flight, value.source)
         if hooks.transform_tool_result:  # 9 transform
             value = yield from transformed(runtime, flight, value)
-        answer = answers.from_value(value)
+        answer = result_texts.from_value(value)
     except ArgumentError as error:
-        answer = answers.from_error(error)
+        answer = result_texts.from_error(error)
     except HermesError as error:
         answer = _from_hermes_error(runtime, error, flight)
     except StoppedLateError as error:
         if error.stuck:
             runtime.report_trouble(f"{call.name} {error}", flight)
-        answer = answers.timed_out(call.name, str(error))
+        answer = result_texts.timed_out(call.name, str(error))
     except Exception as error:
         # Anything else a handler raises is a bug in it: the log has the traceback.
         log.info("%s failed", call.name, exc_info=True)
-        answer = answers.from_bug(error)
+        answer = result_texts.from_bug(error)
     except BaseException as error:
         # Ctrl-C, or the caller's own cancellation: noted, and passed on.
         reason = cancellation.reason or type(error).__name__
-        end(runtime, flight, answers.cancelled(call.name, reason))
+        end(runtime, flight, result_texts.cancelled(call.name, reason))
         raise
     finally:
         del runtime.under_way[flight]
@@ -134,7 +248,7 @@ def _require(runtime: Runtime, entry: ToolEntry) -> None:
 
 def _started(
     runtime: Runtime, flight: Flight, entry: ToolEntry, arguments: dict[str, Any]
-) -> needs.Run:
+) -> waits.Run:
     """The handler's turn; secrets go to the handler alone."""
     report = _announced(runtime, flight, entry) if runtime.events.listeners else None
     context = flight.context
@@ -151,7 +265,7 @@ def _started(
         context = context.for_call(
             flight.call_id, entry.name, cancellation, report, flight.places, source
         )
-    return needs.Run(entry, arguments, context, cancellation)
+    return waits.Run(entry, arguments, context, cancellation)
 
 
 def _announced(
@@ -176,11 +290,11 @@ def _hear(runtime: Runtime, flight: Flight, source: str) -> None:
     runtime.heard.note(conversation_of(flight.context), source)
 
 
-def _from_hermes_error(runtime: Runtime, error: HermesError, flight: Flight) -> answers.Answer:
+def _from_hermes_error(runtime: Runtime, error: HermesError, flight: Flight) -> result_texts.Answer:
     if isinstance(error, CancelledError):
         if isinstance(error, StuckError):
             runtime.report_trouble(f"{flight.tool}: {error}", flight)
-        return answers.cancelled(flight.tool, str(error))
+        return result_texts.cancelled(flight.tool, str(error))
     if not isinstance(error, ToolError):
         log.info("%s: %s", flight.tool, error)
-    return answers.from_error(error)
+    return result_texts.from_error(error)

@@ -1,10 +1,5 @@
-"""Traces: what was done, within what, for how long; spans under OpenTelemetry's GenAI names.
-
-A span is one piece of work: a session, a turn, a model call, a tool call, a sub-agent, an approval.
-`current` holds the innermost one, so that whatever begins inside of it becomes its child, also in
-the tasks and threads started there. An ended span waits in memory until a thread of ours has masked
-its texts and written it; one that takes longer is noted before its end, so that a trace shows what
-hangs. Nothing leaves the machine, unless somebody gave the tracer an `export`.
+"""Tracing: spans of sessions, turns, model requests and calls, with OpenTelemetry GenAI attribute
+names.
 """
 
 from __future__ import annotations
@@ -25,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from hermes.core.entry import ToolOutcome
-    from hermes.runtime.flight import Flight
+    from hermes.runtime.call_state import Flight
     from hermes.runtime.span_files import SpanFiles
 
     Kind = Literal["session", "turn", "chat", "tool", "agent", "approval"]

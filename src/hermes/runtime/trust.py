@@ -1,6 +1,5 @@
-"""Whose content may be loaded: folders that a person trusted, each by the digest of what it held.
-
-Trust is given for exact content. A file added, changed or removed ends it, until it is given again.
+"""Trust store: project folders whose content may be loaded, each pinned to a digest of that
+content.
 """
 
 from __future__ import annotations

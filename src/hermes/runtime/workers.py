@@ -1,8 +1,10 @@
-"""Threads for handlers that block, which can be given up on.
+"""Thread pool for blocking handlers, with timeouts and cancellation.
 
-A handler that ignores its timeout can't be stopped from outside. Its thread is abandoned: the
-caller goes on, the pool makes a new thread, what the old one brings late is thrown away, and it
-does not keep the program from ending (the standard pool would wait for it for ever).
+A thread cannot be killed. When a handler ignores its timeout, the pool abandons the thread: the
+caller continues,
+a new thread takes its place, a late result is dropped, and the thread does not block interpreter
+exit
+(`concurrent.futures` would join it).
 """
 
 from __future__ import annotations

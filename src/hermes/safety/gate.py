@@ -1,20 +1,20 @@
-"""The gate: one ruling on one call, from rights, paths, addresses and commands together.
-
-It judges what the call would do (`acts`), in the folder it would do it in. What only reads and is
-limited by no profile passes at once. The rest is ruled on by the strictest of: the profiles in
-their layers, the guards on paths and addresses, the analysis of commands. A reason to ask that was
-approved before asks no more; what is refused stays refused in every mode.
-"""
+"""Gate: one ruling on one call, from permissions, paths, addresses and commands."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
-from hermes.core.jsontext import to_json
-from hermes.safety.acts import Act, acts_of
-from hermes.safety.approval import Approvals, call_grant, command_grant
-from hermes.safety.denials import Denials, signals_us, targets
+from hermes.core.json_text import to_json
+from hermes.safety.approvals import (
+    Approvals,
+    Denials,
+    call_grant,
+    command_grant,
+    signals_us,
+    targets,
+)
+from hermes.safety.call_effects import Act, acts_of
 from hermes.safety.permissions.profiles import covers
 from hermes.safety.policy import Ruling
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from hermes.core.context import ToolContext
     from hermes.core.entry import ToolEntry
     from hermes.core.errors import ToolError
-    from hermes.safety.acts import Kind
-    from hermes.safety.approval import Grant
+    from hermes.safety.approvals import Grant
+    from hermes.safety.call_effects import Kind
     from hermes.safety.permissions import PermissionChecker
     from hermes.safety.shell import Verdict
 
@@ -235,7 +235,7 @@ class Gate:
         )
 
     def _of_command(self, command: str, cwd: str, context: ToolContext) -> Iterator[Ruling]:
-        from hermes.safety.shell.recent import judge_now
+        from hermes.safety.shell.verdict_cache import judge_now
 
         verdict = judge_now(command, cwd=cwd, home=self._home, workspace=context.workspace)
         if not verdict.reads_only:
@@ -277,7 +277,7 @@ class Gate:
         self, command: str, cwd: str, verdict: Verdict, context: ToolContext
     ) -> Iterator[Ruling]:
         """What a command changes outside of the workspace, judged as a path of a call would be."""
-        from hermes.safety.reach import is_inside, outside
+        from hermes.safety.workspace_bounds import is_inside, outside
 
         def asked(reason: str) -> Ruling:
             grant = command_grant(

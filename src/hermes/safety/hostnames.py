@@ -1,4 +1,4 @@
-"""Host names as every parser and resolver reads them; anything they may differ on is refused."""
+"""Host names in canonical form (IDNA); spellings that parsers read differently are refused."""
 
 from __future__ import annotations
 

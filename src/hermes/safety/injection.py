@@ -1,9 +1,4 @@
-"""Text that gives orders to whoever reads it: instructions hidden in what should be data.
-
-Orders are written as short templates over named lists of words, so that one line covers every way
-of saying the same thing. A phrase alone is no proof, since whoever warns of such text has to quote
-it: `taught` says whether the words around a find teach rather than command.
-"""
+"""Prompt injection: finds instructions to the reader in text that should be data."""
 
 from __future__ import annotations
 

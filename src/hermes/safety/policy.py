@@ -1,8 +1,4 @@
-"""What may happen: the ruling on one call, before it runs.
-
-A policy looks at what would really run and rules: allow it, ask a human, or refuse it. The gate
-asks exactly one policy; layers of rules live inside a policy, never beside it.
-"""
+"""Policy: the ruling on a call (allow, ask, refuse), and the simple policy by effect."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ if TYPE_CHECKING:
 
     from hermes.core.context import ToolContext
     from hermes.core.entry import ToolEntry
-    from hermes.safety.approval import Grant
+    from hermes.safety.approvals import Grant
 
     class Policy(Protocol):
         """Rules on calls. Whatever it raises means: refused."""

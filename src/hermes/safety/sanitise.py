@@ -1,4 +1,4 @@
-"""Text of foreign origin, made harmless before a model or a terminal reads it."""
+"""Sanitising of untrusted text before a model or a terminal reads it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 import sys
 from functools import cache
 
+from hermes.safety.redaction.invisible import ANSI, CONTROL, INVISIBLE
 from hermes.safety.redaction.redactor import redact
-from hermes.safety.redaction.squeeze import ANSI, CONTROL, INVISIBLE
 
 # Names that frame a conversation or a call in one model's format or another's, and nothing else.
 _FRAMES = (

@@ -1,4 +1,4 @@
-"""The list of what a task has to do, in order."""
+"""Todo list of a task: validated, ordered, kept in the task's state."""
 
 from __future__ import annotations
 

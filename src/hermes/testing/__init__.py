@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hermes.testing.model_server import ScriptedModel
-from hermes.testing.model_turns import Call, Turn
+from hermes.testing.scripted_turns import Call, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Desktop tools: the clipboard, and a word to the person at the machine."""
+"""Desktop tools: clipboard and notifications."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Discovery tools: find the tool for a need, page through large results."""
+"""Discovery tools: `tool_search` finds a tool, `read_artifact` pages through a large result."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def read_artifact(
 
 def _everything(ctx: ToolContext) -> Any:
     """An offer of all tools, for a caller outside a conversation."""
-    from hermes.runtime.deferral import Offer
+    from hermes.runtime.tool_offer import Offer
 
     registry = ctx.service("runtime").registry
     generation, offer = ctx.task.state.get("tool_search", (None, None))

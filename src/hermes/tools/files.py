@@ -51,7 +51,7 @@ def read_file(
         limit: How many lines at most.
         force: Show it even if this page was shown before and is unchanged.
     """
-    from hermes.files.reading import read_page
+    from hermes.files.read import read_page
 
     return read_page(ctx, path, offset=offset, limit=limit, force=force)
 
@@ -76,11 +76,11 @@ def write_file(
         content: All of its text; for a part of a file use patch.
         allow_shrink: Let a large file become much smaller.
     """
-    from hermes.files.changing import rewrite
-    from hermes.files.patches import short_diff
-    from hermes.files.text import decode
-    from hermes.files.versions import versions_of
-    from hermes.files.writing import check_names_file, check_unchanged, check_whole, spelled_like
+    from hermes.files.edit_transaction import rewrite
+    from hermes.files.seen_files import versions_of
+    from hermes.files.write import check_names_file, check_unchanged, check_whole, spelled_like
+    from hermes.text.encoding import decode
+    from hermes.text.patches import short_diff
 
     check_names_file(path)
     place = ctx.place(path, "write")
@@ -111,7 +111,7 @@ def write_file(
 
 
 def _patch_acts(arguments: Mapping[str, Any], _: ToolContext) -> list[tuple[str, str]]:
-    from hermes.files.patches import paths_of
+    from hermes.text.patches import paths_of
 
     acts: list[tuple[str, str]] = []
     if arguments.get("path"):
@@ -152,7 +152,7 @@ def patch(
         patch: A unified diff, or `*** Begin Patch` text. All of it is applied, or nothing.
     """
     if mode == "patch":
-        from hermes.files.patching import apply_patch
+        from hermes.files.edit import apply_patch
 
         if not patch:
             raise ToolError("mode=patch needs patch", hint="Send the diff as `patch`.")
@@ -164,15 +164,15 @@ def patch(
     ]
     if lacking or path is None or old_string is None or new_string is None:
         raise ToolError(f"mode=replace needs {', '.join(lacking)}")
-    from hermes.files.editing import replace_in_file
+    from hermes.files.edit import replace_in_file
 
     return replace_in_file(ctx, path, old_string, new_string, replace_all=replace_all)
 
 
 def _winner(ctx: ToolContext, place: str, now: bytes | None) -> str:
     """Who of us wrote what a file holds; empty when it was somebody else."""
-    from hermes.files.versions import digest_of
-    from hermes.stores.checkpoints.shared import checkpoints
+    from hermes.files.seen_files import digest_of
+    from hermes.stores.checkpoints.checkpoint_store import checkpoints
 
     if now is None:
         return ""

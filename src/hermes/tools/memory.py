@@ -1,4 +1,4 @@
-"""Memory tool: keep what later conversations should know."""
+"""`memory`: facts kept for later sessions."""
 
 from __future__ import annotations
 

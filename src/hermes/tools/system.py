@@ -1,4 +1,4 @@
-"""System tools: what the machine is doing, the task's environment, waiting."""
+"""System tools: machine state, environment variables of the task, sleep."""
 
 from __future__ import annotations
 
@@ -124,6 +124,6 @@ def _environment(ctx: ToolContext) -> dict[str, str]:
 
 def _shown(name: str, value: str) -> str:
     from hermes.safety.redaction import redact
-    from hermes.safety.redaction.names import kind_of
+    from hermes.safety.redaction.secret_names import kind_of
 
     return _MASK if value and kind_of(name) else redact(value)

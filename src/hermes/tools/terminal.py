@@ -1,4 +1,4 @@
-"""Terminal tools: run commands in the task's shell, look after those that go on running."""
+"""Terminal tools: run commands in the task's shell, manage background processes."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ Action = Literal[
 
 def _judged(arguments: Mapping[str, Any], ctx: ToolContext) -> Iterator[tuple[str, ...]]:
     """What the gate looks at: the command with all that decides what it does, and where."""
-    from hermes.environments.judging import judged
-    from hermes.environments.syntax import note_unreadable
+    from hermes.environments.gate_text import judged, note_unreadable
 
     command = arguments["command"]
     if note_unreadable(ctx, command):
@@ -50,19 +49,19 @@ def _judged_process(arguments: Mapping[str, Any], ctx: ToolContext) -> Iterator[
 
 def _typing(arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[str, ...]:
     """What typing amounts to: the program, reading all that it was given so far and this."""
-    from hermes.environments import handling
-    from hermes.environments.judging import judged
-    from hermes.environments.tasks import environment_so_far
+    from hermes.environments import process_actions
+    from hermes.environments.for_task import environment_so_far
+    from hermes.environments.gate_text import judged
 
     try:
-        one = handling.find(environment_so_far(ctx), arguments.get("name"))
+        one = process_actions.find(environment_so_far(ctx), arguments.get("name"))
     except ToolError:
         # The tool will say that there is none.
         return "execute", "true"
     before, data = _typed(ctx, one.name), arguments["data"]
     # A call is looked at again when it is over; by then another question may stand there.
     over = before.rstrip("\n").endswith(data.rstrip("\n"))
-    if not over and handling.types_secret(one):
+    if not over and process_actions.types_secret(one):
         _keep_secret(ctx, before.rpartition("\n")[2], data)
     # Pieces of a line are harmless; the line need not be.
     return "execute", judged(ctx, one.command, stdin=before + data), one.cwd
@@ -133,9 +132,9 @@ def terminal(
         env: More variables, for this command only.
         stdin: Text to read; otherwise standard input is closed.
     """
-    from hermes.environments.handling import described
-    from hermes.environments.reporting import report
-    from hermes.environments.tasks import environment_of, note_folder
+    from hermes.environments.for_task import environment_of, note_folder
+    from hermes.environments.process_actions import described
+    from hermes.environments.terminal_result import report
 
     if not command.strip():
         raise ToolError("there is no command")
@@ -216,8 +215,8 @@ def process(
     """
     from functools import partial
 
-    from hermes.environments import handling
-    from hermes.environments.tasks import environment_of, environment_so_far, restarts_of
+    from hermes.environments import process_actions
+    from hermes.environments.for_task import environment_of, environment_so_far, restarts_of
 
     if action == "start":
         if not command or not command.strip():
@@ -230,35 +229,35 @@ def process(
         if restart == "on-failure":
             again = partial(begin, cwd=started.cwd, name=started.name)
             restarts_of(ctx).watch(started, again, most=max_restarts)
-        shown = {**handling.described(started), "output": started.recent()}
+        shown = {**process_actions.described(started), "output": started.recent()}
         return ToolResult(shown, notes=[*unprotected, _LATER])
     known = environment_so_far(ctx)
     if action == "list":
         listed = known.processes() if known is not None else []
-        return ToolResult({"processes": [handling.described(one) for one in listed]})
+        return ToolResult({"processes": [process_actions.described(one) for one in listed]})
     if action == "ports" and name is None:
         running = [one for one in known.processes() if one.state == "running"] if known else []
-        return ToolResult({"ports": handling.ports(running)})
-    one = handling.find(known, name)
+        return ToolResult({"ports": process_actions.ports(running)})
+    one = process_actions.find(known, name)
     if action == "ports":
-        return ToolResult({"ports": handling.ports([one])})
+        return ToolResult({"ports": process_actions.ports([one])})
     if action == "log":
-        return ToolResult(handling.log(one, offset=offset, tail=tail, grep=grep))
+        return ToolResult(process_actions.log(one, offset=offset, tail=tail, grep=grep))
     if action == "wait":
-        return ToolResult(handling.wait(ctx, one, pattern=pattern, timeout=timeout))
+        return ToolResult(process_actions.wait(ctx, one, pattern=pattern, timeout=timeout))
     if action in ("write", "submit"):
         if data is None:
             raise ToolError(f"{action} needs data")
         around = {"command": one.command, "stdin": _typed(ctx, one.name) + data, "workdir": one.cwd}
         with _protect(ctx, around):
-            answer = handling.typed(one, data, enter=action == "submit")
+            answer = process_actions.typed(one, data, enter=action == "submit")
         _typed(ctx, one.name, f"{data}\n" if action == "submit" else data)
         return ToolResult(answer)
     if action == "close":
         one.close_input()
         one.wait(0.3)
     elif action == "signal":
-        one.signal(handling.signal_number(signal))
+        one.signal(process_actions.signal_number(signal))
         one.wait(0.3)
     elif action == "kill":
         restarts_of(ctx).stop(one.name)
@@ -266,11 +265,13 @@ def process(
         one.wait(5.0)
     elif action == "detach":
         one.detach()
-    return ToolResult({**handling.described(one, full=True), **restarts_of(ctx).shown(one.name)})
+    return ToolResult(
+        {**process_actions.described(one, full=True), **restarts_of(ctx).shown(one.name)}
+    )
 
 
 def _check_readable(ctx: ToolContext, command: str) -> None:
-    from hermes.environments.syntax import unreadable
+    from hermes.environments.gate_text import unreadable
 
     said = unreadable(ctx, command)
     if said:
@@ -281,8 +282,8 @@ def _protect(ctx: ToolContext, arguments: Mapping[str, Any]) -> AbstractContextM
     """Keeps what a command is about to change, so that it can be undone; what is not kept."""
     from contextlib import nullcontext
 
-    from hermes.environments.choosing import kind_of
-    from hermes.files.protecting import protected
+    from hermes.environments.for_task import kind_of
+    from hermes.files.command_undo import protected
 
     if kind_of(ctx) not in ("local", "sandbox"):
         # Its files are not on this machine.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.agent.providers.asking import answer, ask, remote
+from tests.agent.providers.requests import answer, ask, remote
 
-from hermes.agent.providers.fallback import Fallback
-from hermes.agent.providers.protocol import Discarded, Done, ModelError, WindowError
+from hermes.agent.providers.model_choice import Fallback
+from hermes.core.model_protocol import Discarded, Done, ModelError, WindowError
 from hermes.testing import FakeClock, ScriptedModel, Turn
 
 REFUSED = Turn(status=401, error="no")

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.agent.providers.connection import is_loopback, shown_url
-from hermes.agent.providers.profiles import Prices, prices_of, profile_of
-from hermes.agent.providers.sse import DONE, EventError, EventReader
-from hermes.agent.providers.trouble import retry_after
+from hermes.agent.providers.errors import retry_after
+from hermes.agent.providers.http_model import DONE, EventError, EventReader
+from hermes.agent.providers.model_profiles import Prices, prices_of, profile_of
 from hermes.core.messages import Usage
 
 VALUES = st.lists(st.dictionaries(st.text(max_size=5), st.text(max_size=8), max_size=3), max_size=5)

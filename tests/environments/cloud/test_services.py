@@ -11,10 +11,10 @@ from tests.environments.cloud import stubs
 
 from hermes.core.errors import UnavailableError
 from hermes.environments.cloud import CloudEnvironment
-from hermes.environments.cloud.daytona import DaytonaProvider
-from hermes.environments.cloud.modal import ModalProvider
 from hermes.environments.cloud.provider import ProviderError
-from hermes.environments.cloud.vercel import VercelProvider
+from hermes.environments.daytona import DaytonaProvider
+from hermes.environments.modal import ModalProvider
+from hermes.environments.vercel import VercelProvider
 
 if TYPE_CHECKING:
     from hermes.environments.cloud import Provider

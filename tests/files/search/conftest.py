@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hermes.environments.disk import LocalDisk
 from hermes.files.search import search_content
 from hermes.files.search.dialect import read_pattern
-from hermes.runtime.disk import LocalDisk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -216,7 +216,7 @@ def test_few_files_of_many_are_searched_by_their_names(tmp_path: Path) -> None:
 
 
 def test_a_large_file_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hermes.files.search.fallback._BLOCK", 100)
+    monkeypatch.setattr("hermes.files.search.python_engine._BLOCK", 100)
     lines = [f"line {n} {'needle' if n % 7 == 0 else ''} é\n" for n in range(200)]
     make(
         tmp_path,
@@ -232,8 +232,8 @@ def test_a_large_file_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_line_without_end_is_left_out_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hermes.files.search.fallback._BLOCK", 100)
-    monkeypatch.setattr("hermes.files.search.fallback._LONGEST", 1000)
+    monkeypatch.setattr("hermes.files.search.python_engine._BLOCK", 100)
+    monkeypatch.setattr("hermes.files.search.python_engine._LONGEST", 1000)
     make(tmp_path, {"a": "needle" * 1000, "b": "needle\n" * 1000})
 
     found = search(tmp_path, "needle", engine="python")

@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 
 from hermes.core.context import ApprovalRequest
-from hermes.interfaces.chat.calls import Call, expanded, finished_lines
-from hermes.interfaces.chat.catalogue import command_in, nearest
-from hermes.interfaces.chat.completing import completions
+from hermes.interfaces.chat.call_lines import Call, expanded, finished_lines
 from hermes.interfaces.chat.history import history_path, remember, typed_before
 from hermes.interfaces.chat.mentions import mention_of, mentioned, missing
-from hermes.interfaces.chat.questions import Question, Questions
-from hermes.interfaces.chat.text import columns
+from hermes.interfaces.chat.slash_commands import command_in, completions, nearest
+from hermes.interfaces.cli.approval_prompt import Question, Questions
+from hermes.interfaces.cli.screen_text import columns
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_approvals_test_names_the_layer_of_a_profile(hermes: Any, home: Path) ->
 
 
 def test_what_is_approved_for_good_can_be_listed_and_revoked(hermes: Any, home: Path) -> None:
-    from hermes.safety.approval import command_grant
+    from hermes.safety.approvals import command_grant
 
     grant = command_grant(
         "delete.recursive", "rm -rf build", [["rm", "-rf", "build"]], cwd=str(hermes.folder)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hermes.core.context import Cancellation, ToolContext
-from hermes.runtime.flight import Flight
+from hermes.runtime.call_state import Flight
 from hermes.runtime.reviews import Reviews
 from hermes.safety.policy import Ruling
 from hermes.stores.memory import Memory

@@ -164,9 +164,9 @@ def test_setup_with_nobody_to_ask_changes_nothing(
 def test_setup_with_nothing_to_find_says_what_to_do(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from hermes.agent.providers import finding
+    from hermes.agent.providers import services
 
-    monkeypatch.setattr(finding, "SERVICES", ())
+    monkeypatch.setattr(services, "SERVICES", ())
 
     assert main.run(["setup", "--yes"]) == 0
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import HermesError
-from hermes.environments.local import LocalEnvironment
-from hermes.environments.sharing import Shared
+from hermes.environments.environment import Shared
+from hermes.environments.host import LocalEnvironment
 from hermes.interfaces.cli import ps
 from hermes.interfaces.cli.main import CliApp
 
@@ -100,7 +100,7 @@ def test_what_a_command_left_running_says_who_ended_it(local: LocalEnvironment) 
 
 def test_notices_of_a_program_that_is_gone_are_taken_down(home: Path) -> None:
     script = (
-        "from hermes.environments.local import LocalEnvironment as L; import os, signal;"
+        "from hermes.environments.host import LocalEnvironment as L; import os, signal;"
         "L('/').start('sleep 817', name='orphan'); os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", script], check=False)

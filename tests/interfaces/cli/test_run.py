@@ -16,8 +16,8 @@ import psutil
 import pytest
 from tests.conftest import HERMES, CommandLine
 
-from hermes.interfaces.cli.holding import held
 from hermes.stores.sessions import Sessions
+from hermes.stores.sessions.session_lock import held
 from hermes.testing import Call, ScriptedModel, Turn
 
 

@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import HERMES
 
-from hermes.interfaces.cli.columns import columns as _columns
-from hermes.interfaces.cli.columns import cut as _cut
+from hermes.interfaces.cli.screen_text import columns as _columns
+from hermes.interfaces.cli.screen_text import cut as _cut
 from hermes.interfaces.cli.terminal import Terminal, _line
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ import pytest
 import yaml
 from tests.mcp.client.conftest import Desk
 
-from hermes.mcp.client.packages import Package, package_of
-from hermes.mcp.client.pinning import newest, with_version
+from hermes.mcp.client.packages import Package, newest, package_of, with_version
 
 
 @pytest.mark.parametrize(
@@ -103,7 +102,7 @@ def configured(desk: Desk, policy: str, url: str, args: list[str]) -> Any:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hermes.mcp.client.link.PAUSE_SECONDS", 0.02)
+    monkeypatch.setattr("hermes.mcp.client.connection.PAUSE_SECONDS", 0.02)
 
 
 def test_a_package_known_as_malware_is_never_started(desk: Desk, database: Database) -> None:

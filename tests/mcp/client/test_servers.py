@@ -17,7 +17,7 @@ import psutil
 import pytest
 from tests.mcp.client.conftest import ANYTHING, Desk, eventually, marked_processes, tool
 
-from hermes.mcp.client.asking import listing_of
+from hermes.mcp.client.tool_list import listing_of
 
 
 def test_a_servers_tools_are_called_by_either_name(desk: Desk) -> None:
@@ -135,7 +135,7 @@ def test_closing_ends_a_connection_that_overhears_it(
             await asyncio.Event().wait()
         return listing
 
-    monkeypatch.setattr("hermes.mcp.client.link.listing_of", deaf)
+    monkeypatch.setattr("hermes.mcp.client.connection.listing_of", deaf)
     servers = desk.open(wait=False, box=desk.peer(tool("echo")))
     servers.connect(now=True)
     assert begun.wait(30)
@@ -167,7 +167,7 @@ def test_servers_are_ended_when_hermes_is_killed(desk: Desk) -> None:
 def test_a_server_that_hangs_is_given_up_on_with_the_reason(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hermes.mcp.client.link.PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr("hermes.mcp.client.connection.PAUSE_SECONDS", 0.05)
     servers = desk.open(
         wait=False, box={**desk.peer(mute=True), "connect_timeout": 0.3, "timeout": 1}
     )
@@ -455,9 +455,9 @@ def test_a_schema_may_allow_anything(desk: Desk) -> None:
 
 
 def test_late_tools_are_appended_to_what_a_model_is_sent(desk: Desk) -> None:
+    from hermes.core.wire_names import wired
     from hermes.mcp.client import follow
-    from hermes.mcp.naming import wired
-    from hermes.runtime.deferral import Offer
+    from hermes.runtime.tool_offer import Offer
 
     servers = desk.open(
         wait=False, fast=desk.peer(tool("echo")), slow=desk.peer(tool("later"), delay=1)
@@ -496,7 +496,7 @@ def test_a_flood_of_messages_and_a_huge_answer_are_survived(desk: Desk) -> None:
 def test_a_message_without_end_ends_the_connection_alone(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hermes.mcp.client.stdio.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("hermes.mcp.client.stdio_client.MOST_BYTES", 1 << 20)
     desk.open(box=desk.peer(tool("huge"), tool("echo")))
 
     lost = desk.outcome("mcp-box:huge", size=4_000_000)
@@ -525,7 +525,7 @@ def test_files_and_threads_are_let_go(desk: Desk) -> None:
 
 
 def test_a_killed_guardian_costs_one_connection_and_leaves_no_process(desk: Desk) -> None:
-    from hermes.environments.local.owner import guardian
+    from hermes.environments.host.guardian_client import guardian
 
     servers = desk.open(box=desk.peer(tool("pid"), child=True))
     before = int(desk.call("mcp-box:pid"))

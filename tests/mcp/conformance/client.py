@@ -131,10 +131,9 @@ def example(schema: dict[str, Any]) -> dict[str, Any]:
 
 def serve(path: str) -> None:
     """Run a scenario for each that knocks, side by side, until stdin ends."""
+    import hermes.mcp.client.auth.headless_login
     import hermes.mcp.client.auth.login
-    import hermes.mcp.client.auth.machine
-    import hermes.mcp.client.http
-    import hermes.mcp.client.link  # noqa: F401
+    import hermes.mcp.client.connection  # noqa: F401
 
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)

@@ -15,9 +15,9 @@ import uvicorn
 
 from hermes.core import ToolContext, ToolRegistry, tool
 from hermes.core.errors import ToolError
-from hermes.core.jsontext import to_json
-from hermes.mcp.server.door import Door
-from hermes.mcp.server.http import application
+from hermes.core.json_text import to_json
+from hermes.mcp.server.handlers import Door
+from hermes.mcp.server.http_server import application
 from hermes.runtime.app import App
 
 TOKEN = "the-suite-does-not-know-it"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.mcp.client.test_real import fetched, missing
+from tests.mcp.client.test_real_servers import fetched, missing
 from tests.mcp.server.peers import environment, until
 
 HERE = Path(__file__).parent

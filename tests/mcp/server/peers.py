@@ -16,8 +16,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import ElicitResult, jsonrpc_message_adapter
 
 from hermes.core import ToolRegistry
-from hermes.mcp.server import stdio
-from hermes.mcp.server.door import Door
+from hermes.mcp.server import stdio_server
+from hermes.mcp.server.handlers import Door
 from hermes.runtime.app import App
 from mcp import Client
 
@@ -71,7 +71,7 @@ async def _pipes(door: Door) -> AsyncIterator[tuple[Any, Any]]:
 
     async def serve() -> None:
         try:
-            await stdio.run(door, for_server, for_client)
+            await stdio_server.run(door, for_server, for_client)
         finally:
             os.close(for_client)
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from mcp_types import TextContent, methods
 
 from hermes.core.entry import ToolEntry, ToolOutcome
-from hermes.core.jsontext import to_json
-from hermes.mcp.server.content import result_of, whole
-from hermes.mcp.server.listing import described
+from hermes.core.json_text import to_json
+from hermes.mcp.server.content import described, result_of, whole
 
 VERSIONS = ("2025-06-18", "2025-11-25", "2026-07-28")
 texts = st.text(st.characters(exclude_categories=()))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ConfigError, HermesError
-from hermes.mcp.server.http import Address, bound
-from hermes.mcp.server.token import VARIABLE, find_token, same, usual_file
+from hermes.mcp.server.http_guard import VARIABLE, find_token, same, usual_file
+from hermes.mcp.server.http_server import Address, bound
 
 GOOD = "x" * 16
 

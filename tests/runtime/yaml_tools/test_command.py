@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from hermes.core.entry import ToolCall
 from hermes.core.errors import ToolError
-from hermes.runtime.yaml_tools.argv import build_argv
-from hermes.runtime.yaml_tools.definition import CommandSpec, Parameter
-from hermes.runtime.yaml_tools.placeholders import Template
 from hermes.runtime.yaml_tools.process import Kept
+from hermes.runtime.yaml_tools.spec import CommandSpec, Parameter
+from hermes.runtime.yaml_tools.template import Template, build_argv
 
 if TYPE_CHECKING:
     from collections.abc import Callable

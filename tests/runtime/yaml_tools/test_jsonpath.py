@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.runtime.yaml_tools.jsonpath import JsonPath, PathError
-from hermes.runtime.yaml_tools.placeholders import Template
+from hermes.runtime.yaml_tools.template import Template
 
 DOC: Any = {
     "a": {"b-c": [10, {"name": "x"}, [1, 2]], "name": "top"},

@@ -425,7 +425,7 @@ def test_the_files_are_there_without_an_explicit_load(bench: Any) -> None:
 
 
 def test_the_gate_is_told_what_would_really_happen(bench: Any) -> None:
-    from hermes.safety.acts import acts_of
+    from hermes.safety.call_effects import acts_of
 
     bench.register(
         """

@@ -9,8 +9,7 @@ import pytest
 
 from hermes.core import Task, ToolContext, ToolRegistry
 from hermes.safety.permissions import PermissionChecker, Profile
-from hermes.safety.permissions.profiles import Restriction
-from hermes.safety.permissions.shipped import PROFILES
+from hermes.safety.permissions.profiles import PROFILES, Restriction
 
 
 @pytest.fixture

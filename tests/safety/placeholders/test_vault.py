@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hermes.core.errors import ToolError
 from hermes.safety.placeholders import Origin, Used, Vault, origin_of
 from hermes.safety.placeholders import vault as vault_module
-from hermes.safety.placeholders.spelling import placeholders_in
+from hermes.safety.placeholders.format import placeholders_in
 from hermes.safety.redaction import redact
 
 TOKEN = "ghp_" + "aB3dE6gH9jK2" * 3

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hermes.safety.redaction import Redactor, redact
-from hermes.safety.redaction.gate import KEYWORDS, look
+from hermes.safety.redaction.prefilter import KEYWORDS, look
 
 ALNUM = string.ascii_letters + string.digits
 _RANDOM = random.Random(7)

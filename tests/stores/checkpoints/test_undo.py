@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.stores.checkpoints.conftest import Agent, picture
 
-from hermes.runtime.disk import LocalDisk
+from hermes.environments.disk import LocalDisk
 from hermes.stores.checkpoints import (
     ABSENT,
     Author,

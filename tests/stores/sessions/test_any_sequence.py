@@ -8,7 +8,7 @@ import pytest
 
 from hermes.core.messages import Message, Role
 from hermes.stores.sessions import Session, Sessions
-from hermes.stores.sessions.folding import fold
+from hermes.stores.sessions.index import fold
 
 WORDS = ["alpha", "beta", "Café", "東京タワー", "foo_bar", "x" * 60, "100%", "한국어", "0xdead"]
 SOUGHT = [*WORDS, "lph", "afe", "京", "bar", "o_b", "dead", "%", "국", "xxx"]

@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import HERMES, CommandLine
 
 from hermes.stores.sessions import Sessions
-from hermes.stores.sessions.trouble import explained
+from hermes.stores.sessions.session_db import explained
 
 _APART = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-ec")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hermes.core.messages import Message, ToolUse
 from hermes.stores.sessions import QueryError, Session, Sessions, SessionsError
-from hermes.stores.sessions.folding import fold
+from hermes.stores.sessions.index import fold
 from hermes.stores.sessions.search import Found
 
 CORPUS = [

@@ -26,12 +26,12 @@ TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hermes.agent.providers.protocol import Provider
     from hermes.core.config import Config
+    from hermes.core.model_protocol import Provider
 
 
 def choose(config: Config, environ: Mapping[str, str], option: str | None = None) -> list[Provider]:
     """The models to ask, in order; see `choosing`."""
-    from hermes.agent.providers.choosing import choose as found
+    from hermes.agent.providers.model_choice import choose as found
 
     return found(config, environ, option)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes.agent.providers.answer import Answer, arguments_text, count
 from hermes.agent.providers.history import (
     Growing,
     blind_note,
@@ -16,14 +15,15 @@ from hermes.agent.providers.history import (
     valid_id,
     valid_name,
 )
+from hermes.agent.providers.stream_reader import Answer, arguments_text, count
 from hermes.core.messages import Usage
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from hermes.agent.providers.profiles import Profile
-    from hermes.agent.providers.protocol import Event, Request
+    from hermes.agent.providers.model_profiles import Profile
     from hermes.core.messages import Image, Message
+    from hermes.core.model_protocol import Event, Request
 
 _MARK = {"cache_control": {"type": "ephemeral"}}
 

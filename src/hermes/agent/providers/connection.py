@@ -1,4 +1,4 @@
-"""HTTP to one model server: a request out, bytes in, with a limit to every wait."""
+"""HTTP connection to a model server: one pool, a timeout for each wait."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from hermes.agent.providers.protocol import ModelError
-from hermes.agent.providers.trouble import Broken, Later
+from hermes.agent.providers.errors import Broken, Later
+from hermes.core.model_protocol import ModelError
 
 if TYPE_CHECKING:
     import ssl

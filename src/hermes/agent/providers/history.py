@@ -1,9 +1,4 @@
-"""A conversation as every server accepts it, however it came about.
-
-A strict server refuses a history for ever in which one call has broken arguments, an odd name or
-no result. What is sent is mended, always in the same way, so that the bytes of the beginning stay
-the same from request to request; what is kept stays as it came.
-"""
+"""Message history made valid for every API: roles, call ids, names, images."""
 
 from __future__ import annotations
 
@@ -13,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hermes.core.errors import ArgumentError
-from hermes.core.jsontext import to_json
+from hermes.core.json_text import to_json
 from hermes.core.messages import Message
 
 if TYPE_CHECKING:
@@ -40,7 +35,7 @@ def valid_arguments(raw: str) -> str:
             return raw
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         pass
-    from hermes.core.arguments.text import read_object
+    from hermes.core.arguments.json_repair import read_object
 
     try:
         # Half of a character may be in it as an escape, which strict readers refuse.

@@ -32,6 +32,6 @@ def split_glued(text: str) -> list[str]:
 
     Neighbours that say the same are one. Any other text comes back alone and unchanged.
     """
-    from hermes.core.arguments.text import split_glued as split
+    from hermes.core.arguments.json_repair import split_glued as split
 
     return split(text)

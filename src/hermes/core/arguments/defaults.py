@@ -1,8 +1,4 @@
-"""Values for absent keys, as the schema gives them.
-
-A default is filled in only where it is itself valid and its place is certain: in objects that
-are there, in items of arrays, through references, and in a union with a single object branch.
-"""
+"""Default values of a schema, filled in for absent keys."""
 
 from __future__ import annotations
 
@@ -10,10 +6,10 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from hermes.core.arguments.schema import child
+from hermes.core.arguments.compiled_schema import child
 
 if TYPE_CHECKING:
-    from hermes.core.arguments.schema import Document, Schema
+    from hermes.core.arguments.compiled_schema import Document, Schema
 
 Filler = Callable[[Any], Any]
 

@@ -1,7 +1,5 @@
-"""What is wrong with a call's arguments: every problem at once, in our own plain words.
-
-Each line has the field, what was expected and what was received, so that a small model can send
-the call again without another look at the schema.
+"""Validation errors of a call's arguments as text for the model: all of them at once, each with
+its path.
 """
 
 from __future__ import annotations
@@ -9,14 +7,14 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from hermes.core.arguments.schema import child
-from hermes.core.arguments.values import excerpt, kind, plain, shorten
+from hermes.core.arguments.compiled_schema import child
+from hermes.core.arguments.json_values import excerpt, kind, plain, shorten
 from hermes.core.errors import ArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hermes.core.arguments.schema import Document
+    from hermes.core.arguments.compiled_schema import Document
 
 Path = list[str | int]
 

@@ -1,22 +1,84 @@
-"""The reader of one tool's arguments: text or object in, checked arguments out.
-
-The usual call is valid: it costs one look at each value and one run of the compiled validator.
-Everything else (parsing, repairing, explaining) is loaded and built at its first use.
-"""
+"""ArgumentReader: from the text or object that a model sent to validated arguments of one tool."""
 
 from __future__ import annotations
 
 import marshal
 from typing import TYPE_CHECKING, Any
 
-from hermes.core.arguments.values import has_other_keys, is_simple, plain, unusable
-from hermes.core.arguments.whole import whole
+from hermes.core.arguments.json_values import has_other_keys, is_simple, plain, unusable
 from hermes.core.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from hermes.core.arguments.coercion_plan import Plan
+    from hermes.core.arguments.compiled_schema import Document, Schema
     from hermes.core.arguments.defaults import Filler
-    from hermes.core.arguments.plan import Plan
-    from hermes.core.arguments.schema import Document
+
+
+_NESTED = (float, dict, list)
+
+
+def whole(arguments: dict[str, Any], document: Document) -> dict[str, Any]:
+    """Valid arguments with each such number as an `int`; the very same where there is none."""
+    if not _written_long(arguments):
+        return arguments
+    found: dict[str, Any] = _whole(arguments, document.root, document)
+    return found
+
+
+def _written_long(value: Any) -> bool:
+    """Whether there is a float without a fraction anywhere."""
+    if isinstance(value, float):
+        return value.is_integer()
+    for item in value.values() if isinstance(value, dict) else value:
+        if isinstance(item, _NESTED) and _written_long(item):
+            return True
+    return False
+
+
+def _whole(value: Any, schema: Schema, document: Document) -> Any:
+    if isinstance(value, float):
+        types = document.types(schema) if value.is_integer() else ()
+        return int(value) if "integer" in types and "number" not in types else value
+    if isinstance(schema, bool):
+        return value
+    new = value
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(item, _NESTED):
+            fresh = item
+            for inner in _inside(schema, key, document):
+                fresh = _whole(fresh, inner, document)
+            if fresh is not item:
+                if new is value:
+                    new = value.copy()
+                new[key] = fresh
+    return new
+
+
+def _inside(schema: Schema, key: str | int, document: Document, depth: int = 0) -> list[Schema]:
+    """The schemas that a member of an object or array surely has to fit."""
+    if isinstance(schema, bool) or depth > 8:
+        return []
+    if isinstance(key, str):
+        found = [schema["properties"][key]] if key in schema.get("properties", {}) else []
+        others = schema.get("additionalProperties", True)
+        if not found and "patternProperties" not in schema:
+            found = [others]
+    else:
+        first, rest = schema.get("prefixItems", []), schema.get("items", True)
+        if isinstance(rest, list):
+            first, rest = rest, schema.get("additionalItems", True)
+        found = [first[key] if key < len(first) else rest]
+    wider = [target[0]] if (target := document.resolve(schema.get("$ref"))) else []
+    wider += schema.get("allOf", [])
+    for keyword in ("anyOf", "oneOf"):
+        kind = "object" if isinstance(key, str) else "array"
+        fitting = [b for b in schema.get(keyword, []) if kind in document.types(b)]
+        # With several branches it is not sure which one the value was meant for.
+        wider += fitting if len(fitting) == 1 else []
+    for other in wider:
+        found += _inside(other, key, document, depth + 1)
+    return found
+
 
 _CACHE_SIZE = 128
 
@@ -60,8 +122,8 @@ class ArgumentReader:
         return whole(arguments, document) if self._for_python else arguments
 
     def _compile(self) -> Document:
+        from hermes.core.arguments.compiled_schema import Document
         from hermes.core.arguments.defaults import Defaults
-        from hermes.core.arguments.schema import Document
 
         document = Document(self._schema)
         self._fill = Defaults(document).filler()
@@ -71,7 +133,7 @@ class ArgumentReader:
 
     def _parse(self, document: Document, raw: object, *, exact: bool = False) -> dict[str, Any]:
         if isinstance(raw, str):
-            from hermes.core.arguments.text import read_object
+            from hermes.core.arguments.json_repair import read_object
 
             found = read_object(raw, exact=exact)
             if found is not None:
@@ -104,7 +166,7 @@ class ArgumentReader:
         if filled is not arguments and document.check(arguments):
             return self._handed(document, arguments)
         if self._plan is None:
-            from hermes.core.arguments.plan import Plan
+            from hermes.core.arguments.coercion_plan import Plan
 
             self._plan = Plan(document)
         parsed = isinstance(raw, str)

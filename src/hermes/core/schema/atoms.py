@@ -1,18 +1,15 @@
-"""Single values: the classes of the standard library that JSON writes as text or numbers.
-
-Classes are known by where they come from, so that none of those modules is imported for it.
-"""
+"""Atomic types: standard library classes that JSON holds as a string or a number."""
 
 from __future__ import annotations
 
-from hermes.core.schema.values import BadValueError, HintError, shown
+from hermes.core.schema.field import BadValueError, HintError, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from hermes.core.schema.values import Convert, Schema, Shape
+    from hermes.core.schema.field import Convert, Schema, Shape
 
 PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 _KINDS = {**PLAIN, list: "array", dict: "object"}

@@ -1,8 +1,4 @@
-"""Docstrings: the text that the model reads, and one description per parameter.
-
-Google's `Args:` sections are the house style; `:param name:` fields and underlined `Parameters`
-sections are read as well.
-"""
+"""Docstring parser: the description of a tool, and of each parameter."""
 
 from __future__ import annotations
 

@@ -1,19 +1,60 @@
-"""Constraints and descriptions inside `Annotated`.
-
-Own ones are written with `Field`; a bare string is a description; objects of other libraries
-that carry the same attributes (`ge`, `min_length`, ...) are read without importing them.
+"""Fields of a schema: converter types, constraints and descriptions inside `Annotated`, default
+values.
 """
 
 from __future__ import annotations
 
-from hermes.core.schema.values import BadValueError, HintError, shown
-
 TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any
 
-    from hermes.core.schema.values import Convert, Schema, Shape
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any, TypeAlias
+
+
+if TYPE_CHECKING:
+    Schema: TypeAlias = dict[str, Any]
+    Convert: TypeAlias = Callable[[Any], Any]
+    Shape: TypeAlias = tuple[Schema, Convert | None]  # how a value looks, and its way back
+
+
+class HintError(Exception):
+    """A type hint that no schema can be made from; `advice` says what to write instead."""
+
+    def __init__(self, reason: str, *, advice: str) -> None:
+        super().__init__(reason)
+        self.advice = advice
+
+
+class BadValueError(ValueError):
+    """A JSON value that does not make the Python value; `path` leads to it from the parameter."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.path = ""
+
+    def inside(self, step: str | int) -> BadValueError:
+        """The same error, seen from the container that holds the value."""
+        self.path = (f"[{step}]" if isinstance(step, int) else f".{step}") + self.path
+        return self
+
+
+def each(convert: Convert, values: Any) -> list[Any]:
+    """Every item converted, in order."""
+    converted = []
+    for index, value in enumerate(values):
+        try:
+            converted.append(convert(value))
+        except BadValueError as error:
+            raise error.inside(index) from None
+    return converted
+
+
+def shown(value: object) -> str:
+    """A value as a message quotes it: never long."""
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
 
 _BOUNDS = {
     "ge": ("minimum", "at least"),
@@ -186,3 +227,46 @@ def _holds(name: str, value: Any, limit: Any) -> bool:
             return bool(len(value) <= limit)
         case _:
             return not value % limit
+
+
+class _UnwritableError(Exception):
+    """A value that JSON has no form for."""
+
+
+def as_json(default: object, convert: Convert | None, schema: Schema) -> None:
+    """Put a default into the schema, if filling it in would give the handler the same value."""
+    try:
+        encoded = _encode(default, rich=convert is not None)
+        if convert is None or convert(encoded) == default:
+            schema["default"] = encoded
+    except (_UnwritableError, BadValueError):
+        return
+
+
+def _encode(value: Any, *, rich: bool) -> Any:
+    kind = type(value)
+    if value is None or kind in (str, int, bool):
+        return value
+    if kind is float:
+        if value - value != 0:  # infinite, or not a number
+            raise _UnwritableError
+        return value
+    if kind in (list, tuple):
+        return [_encode(item, rich=rich) for item in value]
+    if kind is dict:
+        if not all(type(key) is str for key in value):
+            raise _UnwritableError
+        return {key: _encode(item, rich=rich) for key, item in value.items()}
+    if not rich:
+        raise _UnwritableError
+    if hasattr(kind, "__members__"):
+        return _encode(value.value, rich=rich)
+    if kind in (set, frozenset):
+        return sorted((_encode(item, rich=rich) for item in value), key=repr)
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if hasattr(value, "total_seconds"):
+        return value.total_seconds()
+    if hasattr(value, "__fspath__") or kind.__module__ in ("decimal", "uuid"):
+        return str(value)
+    raise _UnwritableError

@@ -1,19 +1,282 @@
-"""function_schema: what a function's signature and docstring say, as a tool schema."""
+"""function_schema: the JSON Schema of a function, from its signature, type hints and docstring."""
 
 from __future__ import annotations
 
+import sys
+from types import FunctionType, MethodType
+
 from hermes.core.errors import ArgumentError, RegistrationError
 from hermes.core.schema.docstring import parse
-from hermes.core.schema.hints import HintReader, is_context
-from hermes.core.schema.signature import MISSING, Signature
-from hermes.core.schema.values import BadValueError
+from hermes.core.schema.field import BadValueError, HintError
 
 TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from typing import Any
 
-    from hermes.core.schema.values import Convert, Schema
+    from hermes.core.schema.field import Convert, Schema, Shape
+    from hermes.core.schema.types import Builder
+
+
+_VARARGS, _VARKEYWORDS, _COROUTINE = 0x04, 0x08, 0x80
+_MOST_LAYERS = 100  # of decorators and partials around one function
+
+
+class _Missing:
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING = _Missing()
+
+
+class Parameter:
+    """One parameter that can be passed by name."""
+
+    __slots__ = ("annotation", "default", "name")
+
+    def __init__(self, name: str, annotation: object, default: object) -> None:
+        self.name = name
+        self.annotation = annotation
+        self.default = default
+
+
+class Signature:
+    """What a callable takes, without what is already bound, and the function it comes from."""
+
+    __slots__ = ("doc", "function", "is_async", "keywords", "keywords_name", "name", "parameters")
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        consumed = 0
+        fixed: set[str] = set()
+        if type(fn) is FunctionType and not fn.__dict__:  # the common case, at a third of the cost
+            function = fn
+            self.is_async = bool(fn.__code__.co_flags & _COROUTINE)
+            self.doc = fn.__doc__
+        else:
+            function, consumed, fixed = _unwrap(fn)
+            self.is_async = _is_async(fn)
+            self.doc = _doc(fn) or function.__doc__
+        self.function = function
+        self.name = function.__qualname__
+        self.parameters: list[Parameter] = []
+        self.keywords: object = MISSING  # the annotation of **kwargs
+        self.keywords_name: str | None = None
+        self._read(consumed, fixed)
+
+    def _read(self, consumed: int, fixed: set[str]) -> None:
+        function = self.function
+        code = function.__code__
+        names = code.co_varnames
+        count = code.co_argcount
+        end = count + code.co_kwonlyargcount
+        hints = annotations_of(function)
+        if code.co_flags & _VARARGS:
+            raise RegistrationError(
+                f"{self.name} takes *{names[end]}, and a tool is called by name",
+                hint="Take a list instead; in a decorator, use functools.wraps.",
+            )
+        defaults = function.__defaults__ or ()
+        first_default = count - len(defaults)
+        for index in range(consumed, count):
+            name = names[index]
+            if name in fixed:
+                continue
+            if index < code.co_posonlyargcount:
+                raise RegistrationError(
+                    f"{self.name}: the parameter '{name}' is positional-only, "
+                    "and a tool is called by name",
+                    hint="Remove the '/' from the signature.",
+                )
+            default = defaults[index - first_default] if index >= first_default else MISSING
+            self.parameters.append(Parameter(name, hints.get(name, MISSING), default))
+        keyword_defaults = function.__kwdefaults__ or {}
+        for name in names[count:end]:
+            if name not in fixed:
+                default = keyword_defaults.get(name, MISSING)
+                self.parameters.append(Parameter(name, hints.get(name, MISSING), default))
+        if code.co_flags & _VARKEYWORDS:
+            self.keywords_name = names[end]
+            self.keywords = hints.get(names[end], MISSING)
+
+
+def annotations_of(owner: Any) -> dict[str, Any]:
+    """The annotations written on a function or on this very class; text where they can't run."""
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format, get_annotations
+
+        try:
+            return get_annotations(owner)
+        except NameError:
+            return get_annotations(owner, format=Format.STRING)
+    found = owner.__dict__ if isinstance(owner, type) else {}
+    return found.get("__annotations__", {}) if found else getattr(owner, "__annotations__", {})
+
+
+def _unwrap(fn: Any) -> tuple[FunctionType, int, set[str]]:
+    """The innermost function, how many leading parameters are bound, and which names are."""
+    consumed = 0
+    fixed: set[str] = set()
+    target = fn
+    for _ in range(_MOST_LAYERS):
+        if isinstance(target, MethodType):
+            consumed += 1
+            target = target.__func__
+        elif _is_partial(target):
+            consumed += len(target.args)
+            fixed.update(target.keywords)
+            target = target.func
+        elif getattr(target, "__wrapped__", None) is not None:
+            target = target.__wrapped__
+        elif isinstance(target, FunctionType):
+            return target, consumed, fixed
+        elif not isinstance(target, type) and isinstance(_call_method(target), FunctionType):
+            consumed += 1
+            target = _call_method(target)
+        else:
+            break
+    raise RegistrationError(
+        f"{fn!r} has no Python signature to make a schema from",
+        hint="Write a function with `def` that calls it.",
+    )
+
+
+def _is_partial(target: object) -> bool:
+    functools = sys.modules.get("functools")
+    return functools is not None and isinstance(target, functools.partial)
+
+
+def _is_async(fn: Any) -> bool:
+    """Whether calling it makes a coroutine: the outermost function decides."""
+    while _is_partial(fn) or isinstance(fn, MethodType):
+        fn = fn.func if _is_partial(fn) else fn.__func__
+    code = getattr(fn, "__code__", None) or getattr(_call_method(fn), "__code__", None)
+    return code is not None and bool(code.co_flags & _COROUTINE)
+
+
+def _doc(fn: Any) -> str | None:
+    if _is_partial(fn):
+        own: str | None = fn.__dict__.get("__doc__")
+        return own or _doc(fn.func)
+    if isinstance(fn, (FunctionType, MethodType)) or hasattr(fn, "__wrapped__"):
+        text: str | None = fn.__doc__
+        return text
+    return getattr(_call_method(fn), "__doc__", None) or type(fn).__doc__
+
+
+def _call_method(target: object) -> Any:
+    return getattr(type(target), "__call__", None)  # noqa: B004 - the method itself is wanted
+
+
+_CONTEXT = "ToolContext"
+_PLAIN: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_BUILTINS = {"str", "int", "float", "bool", "object", "list", "dict"}
+# The schemas of hints like "list[str] | None", which most functions share, by their text;
+# with the names in it, as a module may give the name of a builtin to something else.
+_shared: dict[str, tuple[Schema, tuple[str, ...]]] = {
+    cls.__name__: ({"type": kind}, (cls.__name__,)) for cls, kind in _PLAIN.items()
+}
+
+
+class HintReader:
+    """Reads the hints of one function; loads what that takes only when a hint asks for it."""
+
+    __slots__ = ("_builder", "_signature")
+
+    def __init__(self, signature: Signature) -> None:
+        self._signature = signature
+        self._builder: Builder | None = None
+
+    def shape(self, parameter: Parameter) -> Shape:
+        """The schema of a parameter, which the caller may change, and its converter."""
+        hint = parameter.annotation
+        if hint is MISSING:
+            return {}, None
+        shape = self._known(hint) or self._built(parameter.name, hint)
+        if parameter.default is None:
+            from hermes.core.schema.composites import nullable
+
+            shape = nullable(shape)
+        return shape
+
+    def others(self, name: str, hint: object) -> tuple[Schema | bool, Convert | None]:
+        """What `**kwargs` takes: a schema for each value, or True for anything."""
+        if hint is MISSING:
+            return True, None
+        schema, convert = self._built(f"**{name}", hint)
+        return schema or True, convert
+
+    def definitions(self) -> dict[str, Schema]:
+        """The definitions that the schemas refer to."""
+        return self._builder.definitions() if self._builder else {}
+
+    def _known(self, hint: Any) -> Shape | None:
+        if isinstance(hint, type):
+            return ({"type": _PLAIN[hint]}, None) if hint in _PLAIN else None
+        found = _shared.get(hint) if isinstance(hint, str) else None
+        if found is None or not self._means_builtins(found[1]):
+            return None
+        return _copied(found[0]), None
+
+    def _built(self, name: str, hint: object) -> Shape:
+        from hermes.core.schema.scope import Scope, names_in
+        from hermes.core.schema.types import Builder
+
+        try:
+            if self._builder is None:
+                self._builder = Builder(Scope.of_function(self._signature.function))
+            schema, convert = self._builder.shape(hint)
+        except HintError as error:
+            written = hint if isinstance(hint, str) else getattr(hint, "__qualname__", repr(hint))
+            raise RegistrationError(
+                f"{self._signature.name}: the hint of parameter '{name}', {written}, "
+                f"can't be used: {error}",
+                hint=error.advice,
+            ) from None
+        if convert is None and isinstance(hint, str):
+            names = names_in(hint)
+            if _BUILTINS.issuperset(names) and self._means_builtins(names):
+                _shared[hint] = _copied(schema), names
+        return schema, convert
+
+    def _means_builtins(self, names: tuple[str, ...]) -> bool:
+        return self._signature.function.__globals__.keys().isdisjoint(names)
+
+
+def _copied(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        return {key: _copied(value) for key, value in schema.items()}
+    return list(schema) if isinstance(schema, list) else schema
+
+
+def is_context(hint: Any) -> bool:
+    """Whether a hint is the context of the call, alone, quoted, annotated or optional."""
+    if hint is MISSING or hint is None:
+        return False
+    hint = getattr(hint, "__forward_arg__", hint)
+    if isinstance(hint, str):
+        return _CONTEXT in hint and _names_context(hint)
+    if isinstance(hint, type):
+        return any(base.__name__ == _CONTEXT for base in hint.__mro__)
+    if hasattr(hint, "__metadata__"):
+        return is_context(hint.__origin__)
+    members = [arg for arg in getattr(hint, "__args__", ()) if arg is not type(None)]
+    union = type(hint).__name__ == "UnionType" or str(hint).startswith("typing.Optional")
+    return union and len(members) == 1 and is_context(members[0])
+
+
+def _names_context(text: str) -> bool:
+    text = text.strip().strip("'\"").strip()
+    for wrapper in ("Optional[", "typing.Optional[", "Annotated[", "typing.Annotated["):
+        if text.startswith(wrapper) and text.endswith("]"):
+            inner = text[len(wrapper) : -1]
+            return _names_context(inner.split(",")[0] if "Annotated" in wrapper else inner)
+    members = [part.strip().strip("'\"") for part in text.split("|")]
+    named = [part for part in members if part != "None"]
+    return len(named) == 1 and named[0].rpartition(".")[2] == _CONTEXT
 
 
 class FunctionSchema:
@@ -118,7 +381,7 @@ def _show_default(default: object, convert: Convert | None, schema: Schema) -> N
     if convert is None and (default is None or type(default) in (str, int, bool)):
         schema["default"] = default
         return
-    from hermes.core.schema.defaults import as_json
+    from hermes.core.schema.field import as_json
 
     as_json(default, convert, schema)
 

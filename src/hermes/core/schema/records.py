@@ -1,23 +1,22 @@
-"""Records: classes with named and typed fields, which JSON writes as objects."""
+"""Record types (dataclass, TypedDict, NamedTuple, msgspec, attrs, pydantic) as JSON objects."""
 
 from __future__ import annotations
 
 import sys
 
-from hermes.core.schema.defaults import as_json
+from hermes.core.schema.composites import nullable
 from hermes.core.schema.docstring import parse
+from hermes.core.schema.field import BadValueError, HintError, as_json, shown
+from hermes.core.schema.function import MISSING, annotations_of
 from hermes.core.schema.scope import Scope
-from hermes.core.schema.signature import MISSING, annotations_of
-from hermes.core.schema.unions import nullable
-from hermes.core.schema.values import BadValueError, HintError, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from hermes.core.schema.build import Builder
-    from hermes.core.schema.values import Convert, Schema
+    from hermes.core.schema.field import Convert, Schema
+    from hermes.core.schema.types import Builder
 
 
 class RecordField:

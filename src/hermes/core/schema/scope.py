@@ -1,10 +1,10 @@
-"""Scopes: where the names in an annotation that is written as text are looked up."""
+"""Name lookup for annotations written as strings."""
 
 from __future__ import annotations
 
 import sys
 
-from hermes.core.schema.values import HintError
+from hermes.core.schema.field import HintError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from hermes.core.lazy import names_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hermes.environments.cloud.environment import CloudEnvironment
+    from hermes.environments.cloud.cloud_environment import CloudEnvironment
     from hermes.environments.cloud.provider import Provider, provider_of
 
 __all__ = ["CloudEnvironment", "Provider", "provider_of"]
@@ -29,7 +29,7 @@ __all__ = ["CloudEnvironment", "Provider", "provider_of"]
 __getattr__ = names_from(
     __name__,
     {
-        "CloudEnvironment": "environment",
+        "CloudEnvironment": "cloud_environment",
         "Provider": "provider",
         "provider_of": "provider",
     },

@@ -1,12 +1,12 @@
-"""What a service has to offer, in the fewest words."""
+"""`Provider` protocol: create, run, snapshot and delete a sandbox of a cloud service."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from hermes.environments.owning import is_stale
-from hermes.environments.results import PlaceError
+from hermes.environments.command import PlaceError
+from hermes.environments.owner_labels import is_stale
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -68,14 +68,14 @@ def prune(provider: Provider) -> list[str]:
 def provider_of(name: str, setting: Callable[[str, Any], Any]) -> Provider:
     """The service of a name, by its settings below `terminal.NAME`."""
     if name == "modal":
-        from hermes.environments.cloud.modal import ModalProvider
+        from hermes.environments.modal import ModalProvider
 
         return ModalProvider(app=setting("terminal.modal.app", "hermes"))
     if name == "daytona":
-        from hermes.environments.cloud.daytona import DaytonaProvider
+        from hermes.environments.daytona import DaytonaProvider
 
         return DaytonaProvider(api_url=setting("terminal.daytona.api_url", ""))
-    from hermes.environments.cloud.vercel import VercelProvider
+    from hermes.environments.vercel import VercelProvider
 
     return VercelProvider(base_url=setting("terminal.vercel_sandbox.base_url", ""))
 

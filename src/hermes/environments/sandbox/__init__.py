@@ -18,13 +18,13 @@ from hermes.core.lazy import names_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hermes.environments.sandbox.environment import SandboxEnvironment
+    from hermes.environments.sandbox.sandbox_environment import SandboxEnvironment
 
 __all__ = ["SandboxEnvironment"]
 
 __getattr__ = names_from(
     __name__,
     {
-        "SandboxEnvironment": "environment",
+        "SandboxEnvironment": "sandbox_environment",
     },
 )

@@ -28,10 +28,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hermes.files.search.content import Found, search_content
     from hermes.files.search.dialect import Pattern, PatternError, read_pattern
-    from hermes.files.search.globs import GlobError, chooser
-    from hermes.files.search.limits import Watch
-    from hermes.files.search.names import Named, search_names
-    from hermes.files.search.values import Choice
+    from hermes.files.search.file_names import Named, search_names
+    from hermes.files.search.query import Choice, Watch
+    from hermes.text.globs import GlobError, chooser
 
 __all__ = [
     "Choice",
@@ -50,16 +49,16 @@ __all__ = [
 __getattr__ = names_from(
     __name__,
     {
-        "Choice": "values",
+        "Choice": "query",
         "Found": "content",
-        "GlobError": "globs",
-        "Named": "names",
+        "GlobError": "hermes.text.globs",
+        "Named": "file_names",
         "Pattern": "dialect",
         "PatternError": "dialect",
-        "Watch": "limits",
-        "chooser": "globs",
+        "Watch": "query",
+        "chooser": "hermes.text.globs",
         "read_pattern": "dialect",
         "search_content": "content",
-        "search_names": "names",
+        "search_names": "file_names",
     },
 )

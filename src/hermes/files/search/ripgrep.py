@@ -14,15 +14,14 @@ import threading
 from functools import lru_cache
 
 from hermes.core.errors import ToolError
-from hermes.files.search.values import Tally
+from hermes.files.search.query import Tally
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from hermes.files.search.limits import Watch
-    from hermes.files.search.matching import Spot
-    from hermes.files.search.values import Asked
+    from hermes.files.search.query import Asked, Watch
+    from hermes.text.regex_lines import Spot
 
 _VERSION = b"ripgrep 15."
 _COMMON = ("--no-config", "--color=never", "--no-mmap", "--no-ignore-global", "--no-ignore-exclude",

@@ -1,8 +1,4 @@
-"""The face with an input line that stays at the bottom while things happen above it.
-
-What is printed scrolls away like any output; below it are a few lines about what goes on now, and
-the input. A piece of output and the lines below it are written in one go, so nothing flickers.
-"""
+"""Terminal editor: a fixed input line at the bottom, output scrolls above it."""
 
 from __future__ import annotations
 
@@ -33,11 +29,11 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
-from hermes.interfaces.chat.drawing import REST_SECONDS, Drawing, Output, Screenful
-from hermes.interfaces.chat.printed import Printed
-from hermes.interfaces.chat.text import colours, only_styles, wrapped
-from hermes.interfaces.chat.typed import Line
-from hermes.interfaces.cli.ending import heeded
+from hermes.interfaces.chat.captured_output import Printed
+from hermes.interfaces.chat.input_line import Line
+from hermes.interfaces.chat.renderer import REST_SECONDS, Drawing, Output, Screenful
+from hermes.interfaces.cli.screen_text import colours, only_styles, wrapped
+from hermes.interfaces.cli.signals import heeded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,8 +41,8 @@ if TYPE_CHECKING:
 
     from prompt_toolkit.layout import AnyContainer
 
-    from hermes.interfaces.chat.chat import Chat
-    from hermes.interfaces.chat.questions import Question
+    from hermes.interfaces.chat.controller import Chat
+    from hermes.interfaces.cli.approval_prompt import Question
 
 # How often what goes on is drawn anew.
 _TICK_SECONDS = 0.12

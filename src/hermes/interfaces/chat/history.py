@@ -1,4 +1,4 @@
-"""What was typed before: a file of JSON lines that only its owner reads; chats may share it."""
+"""Input history: a private JSON lines file, shared by concurrent chats."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""`@file` in a message: the file's text goes along as data, a picture as a picture.
-
-Files are read by `read_file`, through the gate like any call; what it refuses is said, and the
-message goes without it.
-"""
+"""`@file` mentions: attach a file's text or an image to a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Begins a chat: on a terminal, with the face that it can show."""
+"""Chat entry point: choose editor or line mode and run the chat on a terminal."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import sys
 from typing import TYPE_CHECKING
 
 from hermes import __version__
-from hermes.interfaces.chat.chat import Chat
-from hermes.interfaces.chat.text import styled
+from hermes.interfaces.chat.controller import Chat
 from hermes.interfaces.cli.commands import DONE, UsageError
-from hermes.interfaces.cli.ending import interruptible, undisturbed
+from hermes.interfaces.cli.screen_text import styled
+from hermes.interfaces.cli.signals import interruptible, undisturbed
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from hermes.interfaces.chat.opening import Settings
+    from hermes.interfaces.chat.agent_session import Settings
     from hermes.interfaces.cli.main import CliApp
 
 
@@ -36,7 +36,7 @@ def chat(
         raise UsageError("a chat needs a terminal", hint='hermes run "…" works without one')
     face, missing = _face()
     here = Chat(app, face, settings)
-    from hermes.interfaces.chat.printed import Printed
+    from hermes.interfaces.chat.captured_output import Printed
 
     out, err = app.stdout, app.stderr
     app.stdout = app.stderr = Printed(here.view.printed, sys.stdout.fileno())  # type: ignore[assignment]
@@ -64,7 +64,7 @@ def chat(
 
 def _face() -> tuple[Any, str]:
     """The face for this terminal, and what the person should know about it."""
-    from hermes.interfaces.chat.plain import Plain
+    from hermes.interfaces.chat.line_mode import Plain
 
     if os.environ.get("TERM", "dumb") in ("dumb", "unknown") or os.name == "nt":
         return Plain(), "this terminal shows plain lines only"

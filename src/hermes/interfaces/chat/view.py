@@ -1,8 +1,4 @@
-"""A turn as the person sees it: the answer block by block, each call in a line, what goes on now.
-
-Events come from any thread. What is settled is printed once and never touched again; what may
-still change is shown below it, and is told anew whenever the face asks.
-"""
+"""Turn view: the answer block by block, a line for each call, a status line."""
 
 from __future__ import annotations
 
@@ -11,11 +7,10 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from hermes.interfaces.chat.blocks import Blocks
-from hermes.interfaces.chat.calls import Call, expanded, finished_lines, running_line
-from hermes.interfaces.chat.rendering import rendered
-from hermes.interfaces.chat.text import cut, safe, safe_line, styled, wrapped, wrapped_styled
-from hermes.interfaces.cli.showing import telling
+from hermes.interfaces.chat.call_lines import Call, expanded, finished_lines, running_line
+from hermes.interfaces.chat.markdown import Blocks, rendered
+from hermes.interfaces.cli.progress import telling
+from hermes.interfaces.cli.screen_text import cut, safe, safe_line, styled, wrapped, wrapped_styled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""The thread that the agent lives in: its own event loop, so that typing never waits for it."""
+"""Event loop thread of the agent: keeps the input line responsive."""
 
 from __future__ import annotations
 

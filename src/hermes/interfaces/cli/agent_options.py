@@ -1,4 +1,4 @@
-"""The options that commands with an agent in them share, and how their values are read."""
+"""Command-line options shared by the commands that run an agent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def agent_arguments(parser: ArgumentParser) -> None:
 def take_profile(app: CliApp, options: Namespace) -> None:
     """Hold to the profile that was asked for; raises `ConfigError` when there is none like it."""
     if options.profile is not None:
-        from hermes.runtime.rights import profile_layers
+        from hermes.runtime.gate_setup import profile_layers
 
         # Now, and not at the first call, which a closed gate would refuse.
         profile_layers(app.project, options.profile)

@@ -1,4 +1,4 @@
-"""`hermes approvals`: what was approved for good, and what the gate says to a command."""
+"""`hermes approvals`: list permanent approvals; explain the verdict on a command."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from hermes.core.config import set_value
 from hermes.core.errors import HermesError
 from hermes.interfaces.cli.commands import DONE, REFUSED
-from hermes.runtime.rights import FILE, profile_layers
-from hermes.safety.approval import Approvals, Grant, command_grant
+from hermes.runtime.gate_setup import FILE, profile_layers
+from hermes.safety.approvals import Approvals, Grant, command_grant
 from hermes.safety.permissions.checker import command_ruling
-from hermes.safety.reach import outside
 from hermes.safety.shell import detect_dangerous_command
+from hermes.safety.workspace_bounds import outside
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

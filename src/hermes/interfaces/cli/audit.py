@@ -1,4 +1,4 @@
-"""`hermes audit`: read the log of calls, and check that nobody changed it."""
+"""`hermes audit`: read the audit log and verify its hash chain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hermes call`: carry out one tool call, or a batch in the JSON protocol of tool calls."""
+"""`hermes call`: run one tool call, or a batch in the JSON protocol."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes.core.entry import ToolCall
 from hermes.core.errors import HermesError
-from hermes.interfaces.cli.approval import can_ask, usual_values, yes_to_this
+from hermes.interfaces.cli.approval_prompt import can_ask, usual_values, yes_to_this
 from hermes.interfaces.cli.commands import DONE, FAILED, REFUSED, UsageError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _call(app: CliApp, options: Namespace) -> int:
     if options.yes:
         app.approver = yes_to_this
     elif can_ask():
-        from hermes.interfaces.cli.asking import Asking
+        from hermes.interfaces.cli.approval_prompt import Asking
 
         app.approver = Asking(app, lambda tool: usual_values(app.registry, tool)).approve
     context = app.runtime.context(front_door="cli")
@@ -78,7 +78,7 @@ def _failure(outcome: ToolOutcome, *, unasked: bool) -> HermesError:
 
 
 def _protocol(app: CliApp, context: ToolContext) -> int:
-    from hermes.runtime.protocol import read_calls, tool_results
+    from hermes.runtime.result_texts import read_calls, tool_results
 
     try:
         calls = read_calls(_stdin())

@@ -1,4 +1,4 @@
-"""`hermes chat`: talk with an agent in the terminal."""
+"""`hermes chat`: interactive chat with an agent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def resume_arguments(parser: ArgumentParser) -> None:
 
 
 def _chat(app: CliApp, options: Namespace) -> int:
-    from hermes.interfaces.chat.opening import Settings
+    from hermes.interfaces.chat.agent_session import Settings
     from hermes.interfaces.chat.start import chat
 
     take_profile(app, options)

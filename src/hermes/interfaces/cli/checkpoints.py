@@ -1,4 +1,4 @@
-"""`hermes checkpoints`: what was changed, and what was there before."""
+"""`hermes checkpoints`: list, show, diff, restore and prune the undo history."""
 
 from __future__ import annotations
 

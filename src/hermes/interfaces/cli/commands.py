@@ -1,4 +1,4 @@
-"""The table of commands: name, module, one line of help. Importing it imports none of them."""
+"""Table of commands: name, module, help line; importing it imports no command."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`hermes completion`: a completion script for bash, zsh or fish.
-
-The scripts ask `hermes completion words …` what may come next, so they never grow old.
-"""
+"""`hermes completion`: completion scripts for bash, zsh and fish."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hermes cost`: what was used and paid, by session, tool, agent or model."""
+"""`hermes cost`: tokens and money by session, tool, agent or model."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from typing import Any
 
-    from hermes.agent.pricing import Pricing
+    from hermes.agent.budget import Pricing
     from hermes.interfaces.cli.main import CliApp
-    from hermes.stores.sessions.spending import Share
+    from hermes.stores.sessions.usage import Share
 
 KEYS = ("session", "tool", "agent", "model")
 _UNITS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -42,7 +42,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def _cost(app: CliApp, options: Namespace) -> int:
-    from hermes.agent.pricing import Pricing
+    from hermes.agent.budget import Pricing
 
     keys = _keys(options.by or ["model"])
     since = moment(options.since) if options.since else 0.0
@@ -146,7 +146,7 @@ def _keys(given: list[str]) -> list[str]:
 def _shares(
     session: str | None, since: float, titles: dict[str, str], *, by_tool: bool
 ) -> list[Share]:
-    from hermes.stores.sessions.spending import spending
+    from hermes.stores.sessions.usage import spending
 
     with Sessions() as store:
         if session is None and not os.path.exists(store.path):

@@ -1,4 +1,4 @@
-"""`hermes doctor`: check the installation, and say what is missing and how to get it."""
+"""`hermes doctor`: check the installation; name each problem and its fix."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _optional(app: CliApp, problems: list[str]) -> dict[str, dict[str, str]]:  #
 def _environments(app: CliApp, problems: list[str]) -> list[dict[str, Any]]:
     """Each kind of place for commands: what it really keeps apart here, by trying it."""
     from hermes.environments.backends import BACKENDS, ready
-    from hermes.environments.trying import all_tried
+    from hermes.environments.isolation_test import all_tried
     from hermes.interfaces.cli.environments import chosen, setting_of
 
     setting, used = setting_of(app), chosen(app)
@@ -181,7 +181,7 @@ CHECKS: dict[str, Callable[[CliApp, list[str]], Any]] = {
 
 
 def _walls(report: dict[str, Any]) -> str:
-    from hermes.environments.trying import KINDS
+    from hermes.environments.isolation_test import KINDS
 
     if not report["works"]:
         return str(report.get("problem", "it does not work"))

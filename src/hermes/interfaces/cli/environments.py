@@ -1,4 +1,4 @@
-"""`hermes environments`: where commands can run, whether that works here, what was left over."""
+"""`hermes environments`: list and test the backends for commands, prune leftovers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _list(app: CliApp, options: Namespace) -> int:
 
 def _test(app: CliApp, options: Namespace) -> int:
     from hermes.environments.backends import backend
-    from hermes.environments.trying import tried
+    from hermes.environments.isolation_test import tried
 
     report = tried(backend(options.name), setting_of(app))
     if options.json:
@@ -71,12 +71,14 @@ def _test(app: CliApp, options: Namespace) -> int:
 
 
 def _prune(app: CliApp, options: Namespace) -> int:
+    from hermes.environments import docker as link
+    from hermes.environments import docker_engine
     from hermes.environments.backends import BACKENDS, CLOUD
     from hermes.environments.cloud.provider import provider_of, prune
-    from hermes.environments.docker import DockerSettings, link, pruning
-    from hermes.environments.sandbox import limits
+    from hermes.environments.docker import DockerSettings
+    from hermes.environments.sandbox import cgroups
 
-    removed: dict[str, list[str]] = {"sandbox": limits.prune(), "docker": []}
+    removed: dict[str, list[str]] = {"sandbox": cgroups.prune(), "docker": []}
     problem = ""
     used = chosen(app)
     if used in CLOUD and not BACKENDS[used].missing():
@@ -87,7 +89,7 @@ def _prune(app: CliApp, options: Namespace) -> int:
     if not BACKENDS["docker"].missing():
         settings = DockerSettings.read(setting_of(app))
         try:
-            removed["docker"] = [one.id[:12] for one in pruning.prune(link.engine(settings))]
+            removed["docker"] = [one.id[:12] for one in docker_engine.prune(link.engine(settings))]
         except HermesError as error:
             problem = f"docker was not asked: {error}"
     if options.json:
@@ -112,6 +114,6 @@ def setting_of(app: CliApp) -> Setting:
 
 def chosen(app: CliApp) -> str:
     """The kind of environment that tasks work in unless they say otherwise."""
-    from hermes.environments.choosing import LOCAL, VARIABLE
+    from hermes.environments.for_task import LOCAL, VARIABLE
 
     return os.environ.get(VARIABLE) or str(setting_of(app)("terminal.env_type", LOCAL))

@@ -1,4 +1,4 @@
-"""Chooses the command, runs it, and turns whatever happens into one line and an exit code."""
+"""Entry point: parse the command line, run the command, map errors to one line and an exit code."""
 
 from __future__ import annotations
 

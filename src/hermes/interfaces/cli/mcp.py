@@ -1,11 +1,11 @@
-"""`hermes mcp`: servers whose tools become ours, and our tools for any client."""
+"""`hermes mcp`: configured MCP servers: list, show, test; start our own server."""
 
 from __future__ import annotations
 
 from hermes.core.errors import HermesError
-from hermes.interfaces.cli import mcp_changing as changing
+from hermes.interfaces.cli import mcp_servers as changing
 from hermes.interfaces.cli.commands import DONE, FAILED
-from hermes.interfaces.cli.mcp_finding import all_servers, connected, known_server
+from hermes.interfaces.cli.mcp_servers import all_servers, connected, known_server
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def _test(app: CliApp, options: Namespace) -> int:
 
 def _resolved(app: CliApp, server: Server) -> dict[str, Any]:
     """What would be started, by the very function that starts it."""
-    from hermes.mcp.client.spawning import CommandMissingError, launch_of
+    from hermes.mcp.client.server_process import CommandMissingError, launch_of
 
     try:
         launch = launch_of(server, app.project)
@@ -257,7 +257,7 @@ def _shown(value: Any) -> str:
 
 
 def _logs(app: CliApp, options: Namespace) -> int:
-    from hermes.mcp.client.journal import Journal
+    from hermes.mcp.client.server_log import Journal
 
     _, known = known_server(app, options.name)
     try:

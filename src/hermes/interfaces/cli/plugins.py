@@ -1,4 +1,4 @@
-"""`hermes plugins`: what each plugin brought, and why anything is missing."""
+"""`hermes plugins`: list plugins, their contributions and load errors."""
 
 from __future__ import annotations
 

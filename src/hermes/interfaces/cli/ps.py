@@ -1,4 +1,4 @@
-"""`hermes ps`: what commands of Hermes run on this machine, and how to end one."""
+"""`hermes ps`: list and stop the running commands of Hermes on this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hermes.interfaces.cli.commands import DONE, FAILED
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from hermes.environments.local.census import Found
+    from hermes.environments.host.process_listing import Found
     from hermes.interfaces.cli.main import CliApp
 
 
@@ -28,7 +28,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def _list(app: CliApp, options: Namespace) -> int:
-    from hermes.environments.local.census import census
+    from hermes.environments.host.process_listing import census
 
     found = census()
     if options.json:
@@ -55,7 +55,7 @@ def _row(one: Found) -> tuple[str, ...]:
 
 
 def _kill(app: CliApp, options: Namespace) -> int:
-    from hermes.environments.local.census import census, end
+    from hermes.environments.host.process_listing import census, end
 
     if not options.which.strip():
         raise HermesError("no process was named", hint="`hermes ps` lists them.")

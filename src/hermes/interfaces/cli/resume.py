@@ -1,4 +1,4 @@
-"""`hermes resume`: go on with a session, in the chat."""
+"""`hermes resume`: resume a session in the chat."""
 
 from __future__ import annotations
 

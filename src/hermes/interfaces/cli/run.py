@@ -1,4 +1,4 @@
-"""`hermes run`: an agent carries out one request, with nobody at the keyboard needed."""
+"""`hermes run`: run one request to its end without a person at the keyboard."""
 
 from __future__ import annotations
 
@@ -9,22 +9,62 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from hermes.interfaces.cli.agent_options import above_zero, agent_arguments, take_profile
-from hermes.interfaces.cli.approval import can_ask, usual_values
+from hermes.interfaces.cli.approval_prompt import can_ask, usual_values
 from hermes.interfaces.cli.commands import BUDGET, DONE, FAILED, INTERRUPTED, REFUSED, UsageError
-from hermes.interfaces.cli.ending import heeded, interruptible, undisturbed
-from hermes.interfaces.cli.results import misread, result
-from hermes.interfaces.cli.watching import Watching
+from hermes.interfaces.cli.progress import Watching
+from hermes.interfaces.cli.signals import heeded, interruptible, undisturbed
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Sequence
     from typing import Any
 
     from hermes.agent.agent import Agent
     from hermes.agent.loop import Result
     from hermes.core.context import ApprovalRequest
-    from hermes.interfaces.cli.asking import Asking
+    from hermes.interfaces.cli.approval_prompt import Asking
     from hermes.interfaces.cli.main import CliApp
     from hermes.stores.sessions import Session, Sessions
+
+
+# What asks for it.
+_OPTIONS = ("--json", "--stream-json")
+_USAGE = ("input", "output", "cached", "reasoning")
+
+
+def result(agent: Agent | None, *, ended: str, **known: Any) -> dict[str, Any]:
+    """The object: what is `known` of the end, and for the rest what the agent has used so far."""
+    from hermes.core.messages import Usage
+
+    budget = agent.budget if agent is not None else None
+    fields = {
+        "type": "result",
+        "session": agent.id if agent is not None else None,
+        "text": "",
+        "ended": ended,
+        "reason": "",
+        "steps": budget.used_steps if budget is not None else 0,
+        "usage": budget.usage if budget is not None else Usage(),
+        # Null where nobody knows the price.
+        "usd": round(budget.cost, 9) if budget is not None and not budget.unpriced else None,
+        "refused": [],
+        **known,
+    }
+    return fields | {"usage": {name: getattr(fields["usage"], name) for name in _USAGE}}
+
+
+def misread(words: Sequence[str], why: str) -> None:
+    """Print the object for a command line that is wrong, if its words ask for one."""
+    options = words[: words.index("--")] if "--" in words else words
+    # The start of an option's name will do, as everywhere.
+    if any(len(word) > 2 and name.startswith(word) for word in options for name in _OPTIONS):
+        from hermes.core.json_text import to_json
+        from hermes.interfaces.cli.terminal import Terminal
+
+        terminal = Terminal()
+        terminal.out(to_json(result(None, ended="failed", reason=why)))
+        terminal.finish()
+
 
 _GO_ON = "`hermes run --resume last …` goes on"
 
@@ -93,7 +133,7 @@ class _Run:
 
     def carry_out(self, text: str) -> int:
         """Have the agent do it; the exit code."""
-        from hermes.stores.sessions.keeping import kept_sessions
+        from hermes.stores.sessions.retention import kept_sessions
 
         app = self._app
         take_profile(app, self._options)
@@ -110,7 +150,7 @@ class _Run:
         agent, options = self._agent, self._options
         if self._told or self._unheard or not (options.json or options.stream_json):
             return
-        from hermes.core.jsontext import to_json
+        from hermes.core.json_text import to_json
         from hermes.safety.redaction import Redactor
 
         self._told = True
@@ -120,8 +160,8 @@ class _Run:
         self._app.out(to_json(redactor.redact_value(fields)))
 
     def _made(self, sessions: Sessions, until: ExitStack) -> Agent:
-        from hermes.interfaces.cli.holding import begun, held
         from hermes.mcp.client import attach
+        from hermes.stores.sessions.session_lock import begun, held
 
         app, options = self._app, self._options
         servers = attach(app)
@@ -246,7 +286,7 @@ def _asking(app: CliApp) -> Asking | None:
     """How the person can be asked; None where there is nobody."""
     if not can_ask():
         return None
-    from hermes.interfaces.cli.asking import Asking
+    from hermes.interfaces.cli.approval_prompt import Asking
 
     return Asking(app, lambda tool: usual_values(app.registry, tool))
 

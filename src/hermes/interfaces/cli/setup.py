@@ -1,4 +1,4 @@
-"""`hermes setup`: find a model, try it, remember it. One screen."""
+"""`hermes setup`: find a model, test it, save the choice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
 
-    from hermes.agent.providers.finding import Candidate
+    from hermes.agent.providers.services import Candidate
     from hermes.interfaces.cli.main import CliApp
 
 _NOTHING = """\
@@ -71,7 +71,7 @@ def _ask(app: CliApp, found: Sequence[Candidate], options: Namespace) -> int:
 
 
 def _found() -> list[Candidate]:
-    from hermes.agent.providers.finding import candidates
+    from hermes.agent.providers.services import candidates
     from hermes.runtime import bridge
 
     found: list[Candidate] = bridge.run(candidates(os.environ))
@@ -80,8 +80,8 @@ def _found() -> list[Candidate]:
 
 def _take(app: CliApp, name: str, options: Namespace) -> bool:
     """Try a model and remember it; whether it worked."""
-    from hermes.agent.providers.choosing import choice, provider
-    from hermes.agent.providers.finding import try_out
+    from hermes.agent.providers.model_choice import choice, provider
+    from hermes.agent.providers.services import try_out
     from hermes.core.home import home_path
     from hermes.runtime import bridge
 

@@ -1,13 +1,13 @@
-"""What is printed, and how: answers to stdout, remarks to stderr, readable without colour."""
+"""Terminal output: results to stdout, remarks to stderr, tables, colour or none."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-from hermes.interfaces.cli.columns import columns as _columns
-from hermes.interfaces.cli.columns import cut as _cut
-from hermes.interfaces.cli.columns import padded as _padded
+from hermes.interfaces.cli.screen_text import columns as _columns
+from hermes.interfaces.cli.screen_text import cut as _cut
+from hermes.interfaces.cli.screen_text import padded as _padded
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Terminal:
         """An answer for programs: JSON, non-ASCII kept."""
         import json
 
-        from hermes.core.jsontext import to_json
+        from hermes.core.json_text import to_json
 
         self.out(json.dumps(json.loads(to_json(value)), ensure_ascii=False, indent=2))
 

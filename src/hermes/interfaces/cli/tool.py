@@ -1,4 +1,4 @@
-"""`hermes tool`: tools written as YAML, registered, shown and taken away."""
+"""`hermes tool`: register, show and remove tools written in YAML."""
 
 from __future__ import annotations
 

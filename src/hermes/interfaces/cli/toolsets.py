@@ -1,4 +1,4 @@
-"""`hermes toolsets`: list and show groups of tools."""
+"""`hermes toolsets`: list and show toolsets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hermes trace`: what was done, within what, and how long it took."""
+"""`hermes trace`: span tree of a run with durations."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
 from hermes.interfaces.cli.commands import DONE
-from hermes.runtime.span_files import SpanFiles
-from hermes.runtime.traces import INPUT, OUTPUT, meant, traces
+from hermes.runtime.span_files import INPUT, OUTPUT, SpanFiles, meant, traces
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from typing import Any
 
     from hermes.interfaces.cli.main import CliApp
-    from hermes.runtime.traces import Trace
+    from hermes.runtime.span_files import Trace
 
 _MARKS = {"ok": "", "open": "… ", "error": "✗ ", "refused": "⊘ ", "cancelled": "■ "}
 _WORDS = {"open": "not ended", "cancelled": "cancelled"}

@@ -1,4 +1,4 @@
-"""`hermes trust`: let the content of a folder be loaded, exactly as it is now."""
+"""`hermes trust`: trust the content of a project folder at its current digest."""
 
 from __future__ import annotations
 

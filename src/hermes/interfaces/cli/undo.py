@@ -1,4 +1,4 @@
-"""`hermes undo`: take back what an agent changed, and nothing else."""
+"""`hermes undo`: revert the file changes of a turn or a call."""
 
 from __future__ import annotations
 

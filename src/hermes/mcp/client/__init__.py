@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from hermes.core.entry import ToolEntry
     from hermes.mcp.client.servers import Servers
     from hermes.runtime.app import App
-    from hermes.runtime.deferral import Offer
     from hermes.runtime.events import Event
+    from hermes.runtime.tool_offer import Offer
 
 log = Log("hermes.mcp")
 

@@ -1,7 +1,5 @@
-"""What a server offers, judged tool by tool, and remembered so that a listing needs no server.
-
-A `Listing` is what one server said last: its tools as they came, and whether there are resources
-and prompts. It is kept in `cache/mcp/NAME.json`, with the launch it belongs to.
+"""Listing of a server (tools, resources, prompts), cached on disk so that `tools list` needs no
+server.
 """
 
 from __future__ import annotations
@@ -9,7 +7,7 @@ from __future__ import annotations
 import os
 
 from hermes.core.home import home_path, write_private
-from hermes.core.jsontext import to_json
+from hermes.core.json_text import to_json
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:

@@ -1,26 +1,26 @@
-"""Packages that are fetched to be run (`npx`, `uvx` and the like): known to be malware, or not.
-
-Before such a server is started, the OSV database is asked for malware reports on its package. What
-it said is remembered for a day. Where it can't be reached, that is said, and the setting `mcp.osv`
-decides: `warn` goes on, `block` does not.
+"""Packages that a launcher fetches and runs (`npx`, `uvx`): malware check, newest version, version
+pin.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.errors import ConfigError
 from hermes.core.home import home_path, write_private
-from hermes.core.jsontext import to_json
+from hermes.core.json_text import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hermes.mcp.client.settings import Server, Settings
+
 
 ASK_SECONDS = 4.0
 REMEMBERED_SECONDS = 86_400.0
@@ -178,3 +178,48 @@ def _remember(package: Package, reports: list[str]) -> None:
     with suppress(OSError):
         # A full disk must not keep a server from being started; it is asked again then.
         write_private(_place(), to_json(known).encode())
+
+
+_SECONDS = 20.0
+_VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
+
+
+def newest(package: Package) -> str:
+    """The newest version of a package, asked of where packages come from here; nothing if unknown.
+
+    The person's own tools are asked, so that mirrors and private registries are honoured.
+    """
+    command = (
+        ["npm", "view", package.name, "version"]
+        if package.ecosystem == "npm"
+        else [sys.executable, "-m", "pip", "index", "versions", package.name]
+    )
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    found = _VERSION.search(done.stdout) if done.returncode == 0 else None
+    return found.group() if found else ""
+
+
+def with_version(args: Sequence[str], package: Package, version: str) -> list[str]:
+    """A command's arguments with the package spelled with that version."""
+    joined = f"{package.name}{'@' if package.ecosystem == 'npm' else '=='}{version}"
+    as_given = {package.name, f"{package.name}@{package.version}"}
+    found = []
+    for word in args:
+        option, equals, value = word.partition("=")
+        if word in as_given:
+            found.append(joined)
+        elif equals and option.startswith("-") and value in as_given:
+            found.append(f"{option}={joined}")
+        else:
+            found.append(word)
+    return found

@@ -1,9 +1,5 @@
-"""What a person approved of each server, by hash: a definition that changes since is suspended.
-
-The first listing of a server that the person put into the settings counts as approved. From then
-on a tool whose text, schema or annotations change, a tool that is new, and every tool of a server
-whose command or address changes, can't be called until `hermes mcp approve`. What was approved is
-kept whole, so that `hermes mcp diff` can show what is different.
+"""Pins: approved tool definitions by hash; a definition that changes is suspended until approved
+again.
 """
 
 from __future__ import annotations

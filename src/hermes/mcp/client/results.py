@@ -1,4 +1,6 @@
-"""What a server answered, as a result of ours: everything delivered, nothing taken on trust."""
+"""Call results: content blocks of a server converted to a `ToolResult`, checked against the output
+schema.
+"""
 
 from __future__ import annotations
 

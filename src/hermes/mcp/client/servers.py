@@ -1,8 +1,5 @@
-"""All servers of one program: their tools in the registry, their connections in the background.
-
-Making it reads what is remembered and registers it: neither the SDK nor a server is needed for
-that. Connections live in a thread with a loop of its own, begun a moment after the start, so that
-whatever the program does first is not slowed down, or at once when a tool is called.
+"""Server pool: the tools of all configured servers in the registry, their connections on an event
+loop of their own.
 """
 
 from __future__ import annotations
@@ -10,16 +7,19 @@ from __future__ import annotations
 import threading
 import time
 
+from hermes.core.availability import require
 from hermes.core.errors import ConfigError, HermesError, UnavailableError
 from hermes.core.log import Log
+from hermes.core.wire_names import toolset_name
 from hermes.mcp.client.listing import remembered
-from hermes.mcp.client.offering import Offering, offering, register
 from hermes.mcp.client.pins import Pins
-from hermes.mcp.client.reaching import with_reach
+from hermes.mcp.client.registration import Offering, offering, register
+from hermes.mcp.client.resource_tools import with_reach
+from hermes.mcp.client.server_log import Journal
 from hermes.mcp.client.settings import Settings, servers
-from hermes.mcp.naming import toolset_name
 
-TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
+TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Coroutine, Sequence
@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 
     from hermes.core.context import ToolContext
     from hermes.core.entry import ToolEntry
-    from hermes.mcp.client.link import Link
+    from hermes.mcp.client.connection import Link
     from hermes.mcp.client.listing import Listing
-    from hermes.mcp.client.offering import Invoke
+    from hermes.mcp.client.registration import Invoke
     from hermes.mcp.client.settings import Server
     from hermes.runtime.app import App
     from hermes.runtime.events import Kind
+
 
 log = Log("hermes.mcp")
 
@@ -275,8 +276,8 @@ class Servers:
         arguments: dict[str, Any],
         context: ToolContext,
     ) -> Any:
-        from hermes.mcp.client.behalf import Behalf
         from hermes.mcp.client.results import result_of
+        from hermes.mcp.client.server_requests import Behalf
 
         behalf = Behalf(context)
         name = known.server.name
@@ -316,8 +317,6 @@ class Servers:
 
     async def _serve(self) -> None:
         import asyncio
-
-        from hermes.mcp.client.sdk import links
 
         self._loop = asyncio.get_running_loop()
         self._stirred = stirred = asyncio.Event()
@@ -381,3 +380,33 @@ class Servers:
         except OSError as error:
             link.journal.note(f"what it has can't be remembered: {error}")
         self._offer(self.known[link.server.name], listing)
+
+
+def links(servers: Servers) -> list[Link]:
+    """A connection for each server that can be used; raises when the SDK is not installed."""
+    require("mcp", extra="mcp")
+    import logging
+
+    from hermes.mcp.client.connection import Link
+
+    for name in ("mcp", "client"):
+        # What the SDK has to say of a server's mistakes would be printed into whatever is on the
+        # screen; it is told with the call, or in the server's log.
+        if not logging.getLogger(name).handlers:
+            logging.getLogger(name).addHandler(logging.NullHandler())
+
+    made = []
+    for known in servers.known.values():
+        if known.server.problem or not known.server.enabled:
+            continue
+        known.link = Link(
+            known.server,
+            Journal(known.server.name),
+            project=servers.project,
+            settings=servers.settings,
+            legacy=known.listing is not None and known.listing.legacy,
+            on_state=servers.note_state,
+            on_listing=servers.note_listing,
+        )
+        made.append(known.link)
+    return made

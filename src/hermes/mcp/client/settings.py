@@ -1,32 +1,23 @@
-"""Which servers there are: `mcp_servers` in `config.yaml`, and a project's `.mcp.json`.
-
-    mcp_servers:
-      git:                                    a program of this machine
-        command: mcp-server-git
-        args: [--repository, .]
-        env: {TOKEN: "${GIT_TOKEN}"}          what it may see besides the usual few variables
-      tracker:                                somewhere on the network
-        url: https://mcp.example.com/mcp
-        headers: {X-Team: "${TEAM}"}
-        auth: oauth
-
-A definition that can't be used is kept with its `problem`, so that the others work. A project's
-file counts only while a person trusts exactly what it says.
+"""Server definitions: `mcp_servers` in `config.yaml` and a project's `.mcp.json`, read and edited;
+`${NAME}` references.
 """
 
 from __future__ import annotations
 
 import os
+import re
 
+from hermes.core.config import Config
 from hermes.core.errors import ConfigError
-from hermes.mcp.naming import is_server_name
+from hermes.core.home import home_path, write_private
+from hermes.core.wire_names import is_server_name
 
-TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
+TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from hermes.core.config import Config
 
 PROJECT_FILE = ".mcp.json"
 CALL_SECONDS = 120.0
@@ -300,3 +291,83 @@ def _auth(said: Any) -> dict[str, Any]:
         if all(isinstance(value, str) for value in said.values()):
             return {"type": "oauth", **said}
     raise ConfigError("auth must be `oauth`, or an object with client_id, scope and the like")
+
+
+_BRACED = r"\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<otherwise>[^}]*))?\}"
+_REFERENCE = re.compile(_BRACED)
+_ANY = re.compile(rf"{_BRACED}|\$(?P<bare>[A-Za-z_][A-Za-z0-9_]*)")
+
+
+def filled(text: str, *, bare: bool = False) -> str:
+    """`text` with what its references stand for; `bare` reads `$NAME` too.
+
+    Raises `ConfigError` for a variable that is not set and has no other value.
+    """
+    return (_ANY if bare else _REFERENCE).sub(_value, text)
+
+
+def _value(found: re.Match[str]) -> str:
+    named = found.groupdict()
+    name, otherwise = named["name"] or named["bare"], named["otherwise"]
+    said = os.environ.get(name)
+    if said or (said is not None and otherwise is None):
+        return said
+    if otherwise is None:
+        raise ConfigError(f"the variable {name} is not set")
+    return otherwise
+
+
+SECTION = "mcp_servers"
+
+
+def put_server(name: str, definition: dict[str, Any]) -> bool:
+    """Add a server, or define it anew; whether it was there."""
+    values = Config.load().values
+    section = _section(values)
+    wanted = {**values, SECTION: {**section, name: definition}}
+    _write(wanted, [SECTION, name], definition)
+    return name in section
+
+
+def drop_server(name: str) -> bool:
+    """Take a server out; whether it was there."""
+    values = Config.load().values
+    section = _section(values)
+    if name not in section:
+        return False
+    kept = {key: value for key, value in section.items() if key != name}
+    _write({**values, SECTION: kept}, [SECTION], kept)
+    return True
+
+
+def _section(values: dict[str, Any]) -> dict[str, Any]:
+    section = values.get(SECTION) or {}
+    if not isinstance(section, dict):
+        raise ConfigError(f"{SECTION} must be servers by name", hint="hermes config edit")
+    return section
+
+
+def _write(wanted: dict[str, Any], parts: list[str], value: Any) -> None:
+    import yaml
+
+    from hermes.core.yaml_edit import edited
+
+    # Where a link leads, so that a linked file stays one.
+    path = os.path.realpath(home_path("config.yaml"))
+    before = ""
+    if os.path.exists(path):
+        with open(path, encoding="utf-8", newline="") as file:
+            before = file.read()
+    after = edited(before, parts, value)
+    if after is None or _read(after) != wanted:
+        after = yaml.safe_dump(wanted, sort_keys=False, allow_unicode=True)
+    write_private(path, after.encode())
+
+
+def _read(text: str) -> Any:
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError):
+        return None

@@ -1,9 +1,4 @@
-"""One call under way: waited for, cancelled with its client, parked while a person is asked.
-
-A call runs in a task of its own, so that the request which brought it can end before it does: in
-the newer era one that asks something is parked until its client comes back with the answer, and
-then goes on where it was. `questions` has how that is done.
-"""
+"""One running call: progress, cancellation, and the wait for a person's answer."""
 
 from __future__ import annotations
 
@@ -20,11 +15,10 @@ from pydantic import ValidationError
 
 from hermes.core.context import Cancellation, ToolContext
 from hermes.core.entry import ToolCall
-from hermes.mcp.server import asking, logs
-from hermes.mcp.server.borrowing import Borrowed
-from hermes.mcp.server.guard import GONE
-from hermes.mcp.server.progress import Progress
-from hermes.mcp.server.questions import Questions
+from hermes.mcp.server import client_requests, notifications
+from hermes.mcp.server.client_requests import Borrowed, Questions
+from hermes.mcp.server.http_guard import GONE
+from hermes.mcp.server.notifications import Progress
 from hermes.runtime.parallel import claims
 
 if TYPE_CHECKING:
@@ -40,7 +34,7 @@ if TYPE_CHECKING:
 
     from hermes.core.context import Answer, ApprovalRequest
     from hermes.core.entry import ToolOutcome
-    from hermes.mcp.server.questions import Request
+    from hermes.mcp.server.client_requests import Request
     from hermes.mcp.server.sessions import Session
     from hermes.runtime.parallel import Turn
 
@@ -86,7 +80,7 @@ class Call:
         # Done when there is something to tell the client: a question, or the end.
         self._news: asyncio.Future[None] = self._loop.create_future()
         self._progress: Progress | None = None
-        self._logs: logs.Logs | None = None
+        self._logs: notifications.Logs | None = None
         self._task = asyncio.ensure_future(self._run())
         self._task.add_done_callback(self._ended)
 
@@ -159,7 +153,7 @@ class Call:
             # It is none of the tools that are offered.
             del services["offer"]
         approver = None
-        if asking.can_ask(ctx):
+        if client_requests.can_ask(ctx):
             approver = self._approve
             services = {
                 **services,
@@ -168,9 +162,9 @@ class Call:
             }
         if ctx.meta is not None and "progress_token" in ctx.meta:
             self._progress = Progress(session.runtime.events, call.id, ctx.session)
-        level = logs.level_for(ctx, session.log_level)
+        level = notifications.level_for(ctx, session.log_level)
         if level is not None:
-            self._logs = logs.Logs(session.runtime, call.id, ctx, level)
+            self._logs = notifications.Logs(session.runtime, call.id, ctx, level)
         context = ToolContext(
             task=session.task,
             session_id=session.id,
@@ -224,20 +218,22 @@ class Call:
 
     async def _approve(self, request: ApprovalRequest) -> Answer | None:
         """Ask whether the call may run."""
-        who = f"mcp client {asking.client_name(self._ctx)}"
+        who = f"mcp client {client_requests.client_name(self._ctx)}"
         # Asked about a call that this one makes, it is in the middle of its own work.
         begun = request.call_id != self._id
-        form = ElicitRequest(params=asking.approval_form(request))
+        form = ElicitRequest(params=client_requests.approval_form(request))
         said = await self._ask(form, "approval", begun=begun)
-        return asking.decided(request, said, by=who)
+        return client_requests.decided(request, said, by=who)
 
     def _ask_person(self, question: str, choices: list[str]) -> Any:
         """Ask for a handler; nothing where nobody answers."""
-        return self._shown(asking.question_form(question, choices), "answer", asking.answered)
+        return self._shown(
+            client_requests.question_form(question, choices), "answer", client_requests.answered
+        )
 
     def _show_form(self, message: str, schema: dict[str, Any], name: str = "form") -> Any:
         """Show a form for a handler; what was filled in, or None where it was not sent off."""
-        return self._shown(asking.form(message, schema), name, asking.accepted)
+        return self._shown(client_requests.form(message, schema), name, client_requests.accepted)
 
     def _shown(
         self, form: ElicitRequestFormParams, name: str, read: Callable[[Any], object]

@@ -1,27 +1,78 @@
-"""What a call gave, as the protocol's content: text, pictures, links; and as data.
-
-A tool shows a picture or a sound by a value `{"type": "image", "data": BASE64, "mimeType": …}`,
-alone, in a list, or as a field of its answer. It arrives as a block of its own; in the text and
-the data beside it stands a short note in its place. A list of nothing but such blocks, text and
-resources among them, is the content itself.
-"""
+"""Conversion to protocol types: tool descriptions, call results, artifacts."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
-from mcp_types import CallToolResult, ResourceLink, TextContent
+from mcp_types import (
+    CallToolResult,
+    ListToolsResult,
+    ResourceLink,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+    methods,
+)
+from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 from pydantic import TypeAdapter, ValidationError
 
-from hermes.core.jsontext import to_json
-from hermes.mcp.texts import whole, whole_value
+from hermes.core.json_text import to_json
+from hermes.core.log import Log
+from hermes.core.wire_names import wire_name
+from hermes.mcp.untrusted_text import whole, whole_value
 
 if TYPE_CHECKING:
     from typing import Any
 
     from mcp_types import ContentBlock
 
-    from hermes.core.entry import ToolOutcome
+    from hermes.core.entry import ToolEntry, ToolOutcome
+
+
+log = Log("hermes.mcp")
+
+
+def described(entry: ToolEntry, function: dict[str, Any]) -> Tool | None:
+    """The tool with the schema and description that this conversation is offered.
+
+    None where the protocol can't describe it: one odd tool must not cost a client all the others.
+    """
+    try:
+        tool = Tool(
+            name=wire_name(entry.name),
+            title=title_of(entry),
+            description=whole(str(function["description"])),
+            input_schema=whole_value(json.loads(to_json(function["parameters"]))),
+            annotations=annotations_of(entry),
+        )
+        result = ListToolsResult(tools=[tool]).model_dump(by_alias=True, exclude_none=True)
+        for version in (LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION):
+            methods.serialize_server_result("tools/list", version, result)
+    except (ValueError, TypeError, RecursionError) as error:
+        log.warning("%s can't be offered over MCP: %s", entry.name, error)
+        return None
+    return tool
+
+
+def title_of(entry: ToolEntry) -> str:
+    """The name for people: `📖 Read file`."""
+    words = entry.name.rpartition(":")[2].replace("_", " ").replace("-", " ").strip()
+    words = words[:1].upper() + words[1:]
+    return whole(f"{entry.emoji} {words}".strip())
+
+
+def annotations_of(entry: ToolEntry) -> ToolAnnotations:
+    """Hints from the effect; what is not known to be harmless is said to be destructive."""
+    reads = entry.effect == "read"
+    return ToolAnnotations(
+        read_only_hint=reads,
+        # A message adds to the world and takes nothing away; the others may do both.
+        destructive_hint=not reads and entry.effect != "message",
+        idempotent_hint=reads,
+        open_world_hint=entry.effect in ("network", "message", "execute"),
+    )
+
 
 ARTIFACT = "hermes://artifact/"
 _SHOWN = ("image", "audio")

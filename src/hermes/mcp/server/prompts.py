@@ -1,8 +1,4 @@
-"""Tools of the toolset `prompts`, as the protocol's prompts: a person picks one, with its words.
-
-The parameters of such a tool are the prompt's arguments, and what it gives is what is said: a text,
-or content blocks. It is carried out like every call.
-"""
+"""Prompts: the tools of the toolset `prompts`, as prompts of the protocol."""
 
 from __future__ import annotations
 
@@ -17,9 +13,8 @@ from mcp_types import (
     PromptMessage,
 )
 
-from hermes.mcp.server.content import result_of
-from hermes.mcp.server.listing import title_of
-from hermes.mcp.texts import whole
+from hermes.mcp.server.content import result_of, title_of
+from hermes.mcp.untrusted_text import whole
 
 if TYPE_CHECKING:
     from hermes.core.entry import ToolEntry, ToolOutcome

@@ -1,8 +1,4 @@
-"""What a client can read: the large results of its calls, and the tools that are resources.
-
-Reading one is a call, of `read_artifact` for a large result: the gate rules on it and the audit log
-has its line.
-"""
+"""Resources a client can read: stored results of its calls, and resource tools."""
 
 from __future__ import annotations
 
@@ -24,9 +20,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from hermes.core.context import ToolContext
 from hermes.core.entry import ToolCall
 from hermes.core.errors import ToolError
-from hermes.mcp.server import readable
+from hermes.mcp.server import tool_resources
 from hermes.mcp.server.content import ARTIFACT
-from hermes.mcp.texts import whole
+from hermes.mcp.untrusted_text import whole
 from hermes.runtime.artifacts import PAGE
 
 if TYPE_CHECKING:
@@ -44,7 +40,7 @@ def listed(session: Session) -> ListResourcesResult:
     """What is always there, and the large results of this session, newest first."""
     return ListResourcesResult(
         resources=[
-            *readable.listed(session.offering.resources()),
+            *tool_resources.listed(session.offering.resources()),
             *(
                 Resource(
                     uri=f"{ARTIFACT}{handle}",
@@ -62,7 +58,7 @@ def templates(session: Session) -> ListResourceTemplatesResult:
     """What the addresses of resources look like."""
     return ListResourceTemplatesResult(
         resource_templates=[
-            *readable.templates(session.offering.resources()),
+            *tool_resources.templates(session.offering.resources()),
             ResourceTemplate(
                 uri_template=TEMPLATE,
                 name="artifact",
@@ -78,12 +74,12 @@ async def read(session: Session, uri: str, ctx: Context) -> ReadResourceResult:
     """The text of one resource."""
     handle = uri.removeprefix(ARTIFACT)
     if handle == uri or session.runtime.artifacts is None:
-        meant = readable.found(session.offering.resources(), uri)
+        meant = tool_resources.found(session.offering.resources(), uri)
         if meant is None:
             raise _missing(f"there is no resource {uri[:200]!r}", uri, ctx)
         entry, arguments = meant
         outcome = await _called(session, ToolCall(entry.name, arguments), uri, ctx)
-        return ReadResourceResult(contents=readable.contents(outcome, uri))
+        return ReadResourceResult(contents=tool_resources.contents(outcome, uri))
     outcome = await _called(session, ToolCall("read_artifact", {"handle": handle}), uri, ctx)
     first = outcome.value
     text: str = first["text"]

@@ -1,12 +1,4 @@
-"""One client's line of work, and when it is over.
-
-A session owns a task: a working folder, processes, approvals for the session, what was found with
-`tool_search`. On stdio there is one, as long as the client is there. Over HTTP in the older era it
-is the protocol's own session. The newer era has none: requests that come from the same address and
-the same client belong together, and a client that wants to keep apart what it does says so in a
-header. Whatever the era, a session that nobody uses ends after a while, sooner where its client
-had listened and has stopped.
-"""
+"""Sessions: the state kept for one client, and its end."""
 
 from __future__ import annotations
 
@@ -25,11 +17,11 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from hermes.core.errors import HermesError
 from hermes.core.log import Log
-from hermes.mcp.server import readable
-from hermes.mcp.server.changes import changed_meanwhile, resource_updated
-from hermes.mcp.server.offering import Offering
+from hermes.mcp.server import tool_resources
+from hermes.mcp.server.notifications import changed_meanwhile, resource_updated
+from hermes.mcp.server.offered_tools import Offering
 from hermes.runtime.parallel import Turns
-from hermes.runtime.sessions import begin_session, end_session
+from hermes.runtime.pipeline import begin_session, end_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -150,7 +142,7 @@ class Session:
         return changed
 
     def _read_with(self, uri: str) -> ToolEntry | None:
-        found = readable.found(self.offering.resources(), uri)
+        found = tool_resources.found(self.offering.resources(), uri)
         return None if found is None else found[0]
 
     def tell_changes(self) -> None:

@@ -1,8 +1,4 @@
-"""YAML text as nodes that know their line, read with every problem noted and none raised.
-
-Values are taken from the nodes and not from PyYAML's constructor: the nodes have the line, and
-the text as it was written, so that `X-Version: 2` is a header and `no` a word where words go.
-"""
+"""YAML document: nodes with line numbers, and a collector for all problems of a file."""
 
 from __future__ import annotations
 

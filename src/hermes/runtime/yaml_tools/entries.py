@@ -1,15 +1,15 @@
-"""Definitions -> registry entries: handlers that build, send or run, and say what came of it."""
+"""Registry entries of YAML tools: handlers that send the request or run the command."""
 
 from __future__ import annotations
 
 import os
 from functools import cache
 
+from hermes.core.availability import Requirement
 from hermes.core.entry import ToolEntry
 from hermes.core.errors import ToolError
-from hermes.core.requirements import Requirement
 from hermes.core.result import ToolResult
-from hermes.runtime.yaml_tools.definition import CommandSpec, HttpSpec
+from hermes.runtime.yaml_tools.spec import CommandSpec, HttpSpec
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hermes.core.context import ToolContext
-    from hermes.runtime.yaml_tools.definition import Definition
+    from hermes.runtime.yaml_tools.spec import Definition
 
 
 def entry_for(definition: Definition, path: str) -> ToolEntry:
@@ -83,7 +83,7 @@ class HttpHandler:
 
     def acts(self, arguments: Mapping[str, Any], context: ToolContext) -> list[tuple[str, str]]:  # noqa: ARG002
         """The address that a call would reach, for the gate."""
-        from hermes.runtime.yaml_tools.request import build_url
+        from hermes.runtime.yaml_tools.http_messages import build_url
 
         try:
             return [("fetch", build_url(self._spec, self._parameters, arguments))]
@@ -93,9 +93,8 @@ class HttpHandler:
 
     async def __call__(self, arguments: dict[str, Any], context: ToolContext) -> Any:
         """Send the request; the part of the answer that the file asks for."""
-        from hermes.runtime.yaml_tools.request import build_request
-        from hermes.runtime.yaml_tools.response import answer, failure
-        from hermes.runtime.yaml_tools.sending import send
+        from hermes.runtime.yaml_tools.http_client import send
+        from hermes.runtime.yaml_tools.http_messages import answer, build_request, failure
 
         request = build_request(self._spec, self._parameters, arguments)
         redact = _redaction(context, request.secrets)
@@ -118,7 +117,7 @@ class CommandHandler:
         """The command that a call would run, as a shell would be told, for the gate."""
         import shlex
 
-        from hermes.runtime.yaml_tools.argv import build_argv
+        from hermes.runtime.yaml_tools.template import build_argv
 
         spec = self._spec
         try:
@@ -133,8 +132,9 @@ class CommandHandler:
 
     async def __call__(self, arguments: dict[str, Any], context: ToolContext) -> ToolResult:
         """Run the process to its end; what it wrote and how it ended."""
-        from hermes.runtime.yaml_tools.argv import build_argv
-        from hermes.runtime.yaml_tools.process import child_environment, run_process
+        from hermes.runtime.child_process import child_environment
+        from hermes.runtime.yaml_tools.process import run_process
+        from hermes.runtime.yaml_tools.template import build_argv
 
         spec = self._spec
         argv = build_argv(spec, self._parameters, arguments)
@@ -172,7 +172,7 @@ def _how(exit_code: int) -> str:
 
 
 def _is_secret(name: str) -> bool:
-    from hermes.safety.redaction.names import kind_of
+    from hermes.safety.redaction.secret_names import kind_of
 
     return kind_of(name) is not None
 

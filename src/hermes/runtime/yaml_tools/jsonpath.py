@@ -1,4 +1,4 @@
-"""The part of JSONPath that people use: `$`, `.name`, `['name']`, `[n]`, `[*]`, `.*`, `..name`."""
+"""JSONPath subset: `$`, `.name`, `['name']`, `[n]`, `[*]`, `.*`, `..name`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Runs one process to its end, or stops it with everything it started.
-
-The process has a session of its own, so that one signal reaches all of it, and carries a mark in
-its environment, so that what left the session is found as well when it has to be stopped.
+"""Subprocess of a command tool: output limit, timeout, and termination of the whole process
+tree.
 """
 
 from __future__ import annotations
@@ -13,8 +11,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from hermes.core.errors import ToolError
-from hermes.runtime.child_environment import child_environment as child_environment
-from hermes.runtime.marked import KILL, kill_marked, marked
+from hermes.runtime.child_process import KILL, kill_marked, marked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,8 +1,4 @@
-"""`YamlTools`: the registered files, their tools in the registry, and both kept in step.
-
-There is no thread: the runtime calls `refresh` before every listing and every call, which looks at
-the files at most four times a second. A file that breaks keeps its last good version.
-"""
+"""`YamlTools`: registered YAML files, their entries in the registry, and reload on change."""
 
 from __future__ import annotations
 
@@ -13,8 +9,7 @@ import time
 from hermes.core.errors import ConfigError, HermesError, RegistrationError
 from hermes.core.log import Log
 from hermes.runtime.yaml_tools.document import DefinitionError, Problem
-from hermes.runtime.yaml_tools.remembered import Remembered
-from hermes.runtime.yaml_tools.watched import WatchedFile, signature_of
+from hermes.runtime.yaml_tools.file_state import Remembered, WatchedFile, signature_of
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
@@ -22,8 +17,8 @@ if TYPE_CHECKING:
 
     from hermes.core.entry import ToolEntry
     from hermes.core.registry import ToolRegistry
-    from hermes.runtime.yaml_tools.definition import Definition
-    from hermes.runtime.yaml_tools.watched import Signature
+    from hermes.runtime.yaml_tools.file_state import Signature
+    from hermes.runtime.yaml_tools.spec import Definition
 
 log = Log("hermes.yaml_tools")
 
@@ -315,6 +310,6 @@ class YamlTools:
 
 
 def _definitions(text: str, path: str) -> list[Definition]:
-    from hermes.runtime.yaml_tools.reading import read_tools
+    from hermes.runtime.yaml_tools.reader import read_tools
 
     return read_tools(text, path)

@@ -17,7 +17,7 @@ from hermes.core.lazy import names_from
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hermes.safety.paths.check import Decision, PathRules, check_path
-    from hermes.safety.paths.opening import PathRefusedError, open_checked
+    from hermes.safety.paths.open_checked import PathRefusedError, open_checked
 
 __all__ = ["Decision", "PathRefusedError", "PathRules", "check_path", "open_checked"]
 
@@ -25,9 +25,9 @@ __getattr__ = names_from(
     __name__,
     {
         "Decision": "check",
-        "PathRefusedError": "opening",
+        "PathRefusedError": "open_checked",
         "PathRules": "check",
         "check_path": "check",
-        "open_checked": "opening",
+        "open_checked": "open_checked",
     },
 )

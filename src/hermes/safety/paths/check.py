@@ -1,4 +1,4 @@
-"""The decision on one path: what it leads to, and whether the rules let anyone go there."""
+"""Path check: the decision on one path, by the file it resolves to and the rules in force."""
 
 from __future__ import annotations
 
@@ -7,14 +7,60 @@ import re
 import stat
 from typing import TYPE_CHECKING
 
-from hermes.safety.paths.globs import compile_parts, expand_braces, fold, is_wild, matches
 from hermes.safety.paths.guards import guard_against
-from hermes.safety.paths.place import ForbiddenPlaceError, Place, PlaceError, join, resolve, split
-from hermes.safety.paths.spelling import is_foreign_name, problem, windows_reading
+from hermes.safety.paths.resolve import ForbiddenPlaceError, Place, PlaceError, join, resolve, split
+from hermes.text.path_patterns import compile_parts, expand_braces, fold, is_wild, matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
+
+
+_LONGEST_PATH = 4096
+_LONGEST_PART = 255
+
+_DEVICE = re.compile(r"(?i:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])")
+_SHORT_NAME = re.compile(r"[^.~ ]{1,6}~[0-9]{1,6}(?:\.[^.]{0,3})?")
+
+
+def problem(path: str) -> str | None:
+    """Why no file can have this path; None when one can."""
+    if not path:
+        return "the path is empty"
+    if "\0" in path:
+        return "the path has a NUL character in it"
+    try:
+        raw = os.fsencode(path)
+    except UnicodeError:
+        return "the path has characters that no file name can hold"
+    if len(raw) > _LONGEST_PATH:
+        return "the path is too long"
+    if any(len(part) > _LONGEST_PART for part in raw.split(b"/")):
+        return "a part of the path is too long"
+    return None
+
+
+def windows_reading(path: str) -> str | None:
+    """The path as Windows would read it; None when that is the same.
+
+    Back-slashes separate, a drive goes, a stream's name after a colon goes, dots and blanks at the
+    end of a part go.
+    """
+    if not re.search(r"[\\:]|[. ](?:/|\Z)", path):
+        return None
+    text = path.replace("\\", "/")
+    text = re.sub(r"\A(?://[?.]/)?[A-Za-z]:(?=/|\Z)", "", text)
+    parts = []
+    for part in text.split("/"):
+        bare = part if part in (".", "..") else part.partition(":")[0].rstrip(". ")
+        parts.append(bare if bare or not part else ".")
+    reading = "/".join(parts)
+    return None if reading == path else reading
+
+
+def is_foreign_name(part: str) -> bool:
+    """Whether Windows takes a part for a device, or for the short form of a longer name."""
+    return _DEVICE.fullmatch(part) is not None or _SHORT_NAME.fullmatch(part) is not None
 
 
 # Shells and some programs read this as a home folder, the system as a plain name.

@@ -1,10 +1,4 @@
-"""Places that stay closed whatever the rules say.
-
-Each line is a pattern. Below a home: credential stores (closed) and start-up files (not to be
-written). Elsewhere: the system's secrets (closed), the system itself and the hooks and settings of
-git repositories (not to be written).
-Patterns are compared without case, and cover what is below them.
-"""
+"""Guarded paths: credentials, system files and settings that stay closed under any rule."""
 
 from __future__ import annotations
 
@@ -13,8 +7,8 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from hermes.safety.paths.globs import Part, compile_parts, expand_braces, fold, is_wild, matches
-from hermes.safety.paths.place import PlaceError, join, resolve, split
+from hermes.safety.paths.resolve import PlaceError, join, resolve, split
+from hermes.text.path_patterns import Part, compile_parts, expand_braces, fold, is_wild, matches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""One call against all layers of rights."""
+"""Permission checker: one call against all layers of profiles."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
-from hermes.safety.acts import acts_of
+from hermes.safety.call_effects import acts_of
 from hermes.safety.permissions.profiles import covers
 from hermes.safety.policy import Ruling
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hermes.core.context import ToolContext
     from hermes.core.entry import ToolEntry
     from hermes.core.registry import ToolRegistry
-    from hermes.safety.acts import Act
+    from hermes.safety.call_effects import Act
     from hermes.safety.permissions.profiles import Profile, Restriction
 
 # What a tool that names no permission needs, by its effect.

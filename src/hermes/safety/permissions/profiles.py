@@ -1,4 +1,4 @@
-"""A profile of rights, and the file that profiles are written in."""
+"""Permission profiles: the policy file and the profiles that ship with Hermes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hermes.core.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
 
 LISTS = (
     "allowed_paths",
@@ -171,3 +172,64 @@ def _only(values: Any, known: set[str], where: str) -> None:
 def _wrong(where: str, what: str) -> ConfigError:
     # A misspelled limit would otherwise silently be no limit.
     return ConfigError(f"{where}: {what}; until that is mended nothing is permitted")
+
+
+_HERE = {"allowed_paths": ["./**"]}
+
+STANDARD = Profile(
+    "standard",
+    allow=("*", "agent:*", "memory:*"),
+    approval_required=("message:*", "notification:*", "email:*", "docker:*", "database:write"),
+    source="shipped with Hermes",
+)
+
+READONLY_RESEARCH = Profile(
+    "readonly_research",
+    allow=(
+        "file:read",
+        "network:*",
+        "web:*",
+        "browser:*",
+        "system:read",
+        "git:read",
+        "database:read",
+        "clipboard:access",
+        "env:read",
+        "memory:*",
+        "session:*",
+        "agent:*",
+    ),
+    deny=("file:write", "file:delete", "terminal:*", "code:*", "message:*", "env:write"),
+    source="shipped with Hermes",
+)
+
+FULL_DEVELOPER = Profile(
+    "full_developer",
+    allow=("*",),
+    approval_required=("message:*", "email:*"),
+    source="shipped with Hermes",
+)
+
+PRODUCTION_DEPLOY = Profile(
+    "production_deploy",
+    allow=("*",),
+    deny=("message:*", "email:*", "clipboard:*"),
+    approval_required=(
+        "file:write",
+        "file:delete",
+        "terminal:execute",
+        "docker:*",
+        "database:*",
+        "git:write",
+        "network:send",
+        "cloud:*",
+        "env:write",
+    ),
+    restrictions={"file:write": Restriction(_HERE), "file:delete": Restriction(_HERE)},
+    source="shipped with Hermes",
+)
+
+PROFILES = {
+    profile.name: profile
+    for profile in (STANDARD, READONLY_RESEARCH, FULL_DEVELOPER, PRODUCTION_DEPLOY)
+}

@@ -23,17 +23,16 @@ from hermes.core.lazy import names_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hermes.safety.placeholders.places import Origin, origin_of
-    from hermes.safety.placeholders.vault import Used, Vault
+    from hermes.safety.placeholders.vault import Origin, Used, Vault, origin_of
 
 __all__ = ["Origin", "Used", "Vault", "origin_of"]
 
 __getattr__ = names_from(
     __name__,
     {
-        "Origin": "places",
+        "Origin": "vault",
         "Used": "vault",
         "Vault": "vault",
-        "origin_of": "places",
+        "origin_of": "vault",
     },
 )

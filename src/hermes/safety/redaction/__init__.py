@@ -28,15 +28,14 @@ from hermes.core.lazy import names_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hermes.safety.redaction.redactor import Redactor, redact
-    from hermes.safety.redaction.stream import RedactingStream
+    from hermes.safety.redaction.redactor import RedactingStream, Redactor, redact
 
 __all__ = ["RedactingStream", "Redactor", "redact"]
 
 __getattr__ = names_from(
     __name__,
     {
-        "RedactingStream": "stream",
+        "RedactingStream": "redactor",
         "Redactor": "redactor",
         "redact": "redactor",
     },

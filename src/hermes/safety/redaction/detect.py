@@ -1,29 +1,28 @@
-"""The close look: every detector that can have something to say about a text."""
+"""Detection: runs the detectors that the prefilter selected."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.safety.redaction.commands import find_program_options, find_sql
-from hermes.safety.redaction.formats import find_shapes
-from hermes.safety.redaction.gate import look
-from hermes.safety.redaction.headers import find_headers
-from hermes.safety.redaction.links import find_links, find_queries
-from hermes.safety.redaction.options import (
+from hermes.safety.redaction.credential_formats import find_keys, find_shapes
+from hermes.safety.redaction.http_values import find_headers, find_links, find_queries
+from hermes.safety.redaction.invisible import squeeze
+from hermes.safety.redaction.option_values import (
     find_named_values,
     find_netrc,
     find_options,
+    find_program_options,
     find_settings,
+    find_sql,
 )
 from hermes.safety.redaction.pairs import find_pairs
-from hermes.safety.redaction.pem import find_keys
-from hermes.safety.redaction.squeeze import squeeze
+from hermes.safety.redaction.prefilter import look
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hermes.safety.redaction.gate import Look
-    from hermes.safety.redaction.squeeze import Span
+    from hermes.safety.redaction.invisible import Span
+    from hermes.safety.redaction.prefilter import Look
 
 
 def detect(text: str, seen: Look) -> Iterator[Span]:

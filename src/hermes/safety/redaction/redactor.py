@@ -1,19 +1,134 @@
-"""Secrets out of text and values: by shape, by name, by known value."""
+"""Redactor: secrets replaced in text, in streams and in nested values, by format, name or known
+value.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
-from hermes.safety.redaction.gate import look
-from hermes.safety.redaction.known import KnownValues
+from hermes.safety.redaction.invisible import join_lines
+from hermes.safety.redaction.known_values import KnownValues
+from hermes.safety.redaction.prefilter import KEYWORDS, look
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from typing import Protocol
 
-    from hermes.safety.redaction.gate import Look
-    from hermes.safety.redaction.nested import Again, Show
-    from hermes.safety.redaction.squeeze import Span
-    from hermes.safety.redaction.stream import RedactingStream
+    from hermes.safety.redaction.invisible import Span
+    from hermes.safety.redaction.prefilter import Look
+
+
+if TYPE_CHECKING:
+    # What stands in a secret's place, from its value, its kind, and whether it was a bare number.
+    Show = Callable[[str, str, bool], str]
+
+    class Again(Protocol):
+        """The redaction that single values are given to."""
+
+        def __call__(self, text: str, *, show: Show | None = None) -> str: ...
+
+
+_DEEPEST = 200
+_MARK = re.compile(r"\[REDACTED:([\w\-]+)\]")
+
+
+def redact_nested(value: Any, redact: Again, show: Show | None = None, *, depth: int = 0) -> Any:
+    """`value` with `redact` done to every text in it, each judged together with its key."""
+    if isinstance(value, str):
+        return redact(value, show=show)
+    if depth > _DEEPEST:
+        # Deeper than any real result: nothing of it is shown rather than shown unread.
+        return "[REDACTED:depth]"
+    if isinstance(value, dict):
+        named = _named(value)
+        return {
+            redact(key, show=show) if isinstance(key, str) else key: redact_nested(
+                item, redact, show, depth=depth + 1
+            )
+            if not isinstance(key, str) or not isinstance(item, (str, int))
+            else _under_key(
+                named if named and key.lower() in ("value", "val") else key, item, redact, show
+            )
+            for key, item in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return type(value)([redact_nested(item, redact, show, depth=depth + 1) for item in value])
+    return value
+
+
+def _named(value: dict[Any, Any]) -> str | None:
+    """The `name` of a `{"name": …, "value": …}`."""
+    for key in ("name", "key", "Name", "Key"):
+        if isinstance(value.get(key), str):
+            return str(value[key])
+    return None
+
+
+def _under_key(key: str, item: str | int, redact: Again, show: Show | None) -> Any:
+    import json
+
+    if isinstance(item, bool):
+        return item
+    if isinstance(item, int):
+        pair = f"{json.dumps(key)}: {item}"
+        if redact(pair) == pair:
+            return item
+        return show(str(item), "number", True) if show else "[REDACTED:number]"
+    plain = redact(item, show=show)
+    if len(item) > 20_000:
+        return plain
+    # The pair as JSON text says whether the key makes a secret of the value.
+    prefix = json.dumps(key) + ": "
+    pair = prefix + json.dumps(item)
+    masked = redact(pair)
+    if masked == pair or not masked.startswith(prefix + '"[REDACTED:') or not masked.endswith(']"'):
+        return plain
+    whole: str = json.loads(masked[len(prefix) :])
+    mark = _MARK.fullmatch(whole)
+    if not mark:
+        return plain
+    return show(item, mark[1], False) if show else whole
+
+
+def keep_json_valid(text: str, masked: str, redact: Again, show: Show | None = None) -> str:
+    """`masked`, or where that is no longer the JSON that `text` was, each value masked alone."""
+    if text.lstrip()[:1] not in ("{", "[", '"') or is_json(masked):
+        return masked
+    import json
+
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return masked
+    return json.dumps(redact_nested(document, redact, show), ensure_ascii=text.isascii())
+
+
+def is_json(text: str) -> bool:
+    """Whether a text is a JSON object, array or string."""
+    if text.lstrip()[:1] not in ("{", "[", '"'):
+        return False
+    import json
+
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def unwritten(show: Show) -> Show:
+    """`show` for pieces of JSON text: it is given what they stand for."""
+    import json
+
+    def shown(value: str, kind: str, number: bool) -> str:
+        try:
+            return show(str(json.loads(f'"{value}"', strict=False)), kind, number)
+        except ValueError:
+            return show(value, kind, number)
+
+    return shown
+
 
 _detect: Callable[[str, Look], Iterator[Span]] | None = None
 
@@ -63,13 +178,11 @@ class Redactor:
 
     def redact_value(self, value: Any) -> Any:
         """The same value with secrets masked in every text in it, keys included."""
-        from hermes.safety.redaction.nested import redact_nested
 
         return redact_nested(value, self.redact)
 
     def stream(self) -> RedactingStream:
         """For text that arrives in pieces: feed them, and close at the end."""
-        from hermes.safety.redaction.stream import RedactingStream
 
         return RedactingStream(self.find, self._known)
 
@@ -90,7 +203,6 @@ def find_secrets(text: str) -> list[Span]:
 
 def replace(text: str, spans: list[Span], again: Again, show: Show | None = None) -> str:
     """`text` with each span masked; `again` masks single values where the text is JSON."""
-    from hermes.safety.redaction.nested import is_json, keep_json_valid, unwritten
 
     if show is None:
         masked = mask(text, spans)
@@ -124,3 +236,105 @@ def merge(spans: list[Span]) -> list[Span]:
         else:
             merged.append((start, end, kind))
     return merged
+
+
+# A line is held until it is complete, or until it is longer than this.
+LONGEST_LINE = 8_192
+# An unfinished secret (a key block, a value over lines) is held up to this size.
+LONGEST_SECRET = 131_072
+
+
+class RedactingStream:
+    """Feed pieces, pass on what comes back, close at the end.
+
+    Whole lines come back at once, unless their end may be the beginning of a secret that goes on
+    in the next line. Never more than `LONGEST_SECRET` characters are held back.
+    """
+
+    __slots__ = ("_find", "_held", "_inside", "_known", "_wait")
+
+    def __init__(self, find: Callable[[str], list[Span]], known: KnownValues) -> None:
+        self._find = find
+        self._known = known
+        self._held = ""
+        self._inside = False
+        self._wait = 0
+
+    def feed(self, chunk: str) -> str:
+        """Take one more piece; returns what is now safe to show."""
+        if self._inside:
+            chunk = self._skip(chunk)
+        self._held += chunk
+        if len(self._held) < self._wait or (
+            "\n" not in chunk and len(self._held) < 2 * LONGEST_LINE
+        ):
+            return ""
+        spans = merge(self._find(self._held))
+        cut = self._cut(spans)
+        if len(self._held) - cut > LONGEST_SECRET:
+            cut = len(self._held)
+            self._inside = bool(spans) and spans[-1][1] == cut
+        # Nothing to show: with a lot held, look again only when there's a good deal more.
+        self._wait = len(self._held) * 5 // 4 if cut == 0 and len(self._held) > LONGEST_LINE else 0
+        return self._release(cut, spans)
+
+    def close(self) -> str:
+        """The end: returns everything still held, masked."""
+        return self._release(len(self._held), self._find(self._held))
+
+    def _release(self, cut: int, spans: list[Span]) -> str:
+        text, self._held = self._held[:cut], self._held[cut:]
+        return mask(text, [span for span in spans if span[1] <= cut])
+
+    def _skip(self, chunk: str) -> str:
+        """What is left of `chunk` after the rest of a secret too long to be held."""
+        _, end, rest = chunk.partition("\n")
+        self._inside = not end
+        return end + rest
+
+    def _cut(self, spans: list[Span]) -> int:
+        """Up to where the held text can be shown: no secret can reach over this place."""
+        line = self._held.rfind("\n") + 1
+        if len(self._held) - line < 2 * LONGEST_LINE:
+            return self._line_cut(line, spans)
+        # One endless line: far enough from its end, after something that names no secret.
+        cut = len(self._held) - max(LONGEST_LINE, 2 * self._known.longest)
+        for _ in range(16):
+            cut = next((end for start, end, _ in spans if start < cut < end), cut)
+            if not any(word in self._held[max(0, cut - 200) : cut].lower() for word in KEYWORDS):
+                break
+            cut = max(0, cut - 200)
+        return cut
+
+    def _line_cut(self, cut: int, spans: list[Span]) -> int:
+        last = self._held[self._held.rfind("\n", 0, max(0, cut - 1)) + 1 : cut]
+        if any(word in last.lower() for word in KEYWORDS):
+            # The value of a name in this line may stand in the next.
+            cut -= len(last)
+        cut = min(cut, self._open_key(cut), self._open_value(cut))
+        for start, end, _ in reversed(spans):
+            if start < cut < end:
+                # From the line's start on, so that the name of the secret is seen again.
+                cut = self._held.rfind("\n", 0, start) + 1
+        return cut
+
+    def _open_key(self, cut: int) -> int:
+        """Where a private key block begins that has no end yet."""
+        begin = self._held.rfind("-----BEGIN", 0, cut)
+        if begin < 0 or "-----END" in self._held[begin:cut]:
+            return cut
+        return self._held.rfind("\n", 0, begin) + 1
+
+    def _open_value(self, cut: int) -> int:
+        """Where the beginning of a known value begins that goes on after the cut."""
+        if not self._known:
+            return cut
+        text = self._held[max(0, cut - 4 * self._known.longest) : cut]
+        joined = join_lines(text)
+        size = self._known.begins_at_end(joined.text if joined else text)
+        if not size:
+            return cut
+        length = len(joined.text) if joined else len(text)
+        span = (length - size, length, "")
+        start = joined.original(span)[0] if joined else span[0]
+        return self._held.rfind("\n", 0, cut - len(text) + start) + 1

@@ -38,9 +38,9 @@ from hermes.core.lazy import names_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hermes.safety.shell.detect import detect_dangerous_command
-    from hermes.safety.shell.recent import verdict_on
+    from hermes.safety.shell.analysis import detect_dangerous_command
     from hermes.safety.shell.verdict import Finding, Verdict
+    from hermes.safety.shell.verdict_cache import verdict_on
 
 __all__ = ["Finding", "Verdict", "detect_dangerous_command", "verdict_on"]
 
@@ -49,7 +49,7 @@ __getattr__ = names_from(
     {
         "Finding": "verdict",
         "Verdict": "verdict",
-        "detect_dangerous_command": "detect",
-        "verdict_on": "recent",
+        "detect_dangerous_command": "analysis",
+        "verdict_on": "verdict_cache",
     },
 )

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes.safety.shell.assignments import judge_assignment
 from hermes.safety.shell.command import Command
-from hermes.safety.shell.environment import judge_assignment
-from hermes.safety.shell.opening import run_line, run_word
-from hermes.safety.shell.producers import output
+from hermes.safety.shell.file_flow import fetch
+from hermes.safety.shell.inner_command import run_line, run_word
+from hermes.safety.shell.output_model import output
 from hermes.safety.shell.scope import HOLE, UNSET, Value
 from hermes.safety.shell.shells import run_script
 from hermes.safety.shell.stream import ENVIRONMENT, NOTHING, SET_UP, UNKNOWN, Stream, tagged
-from hermes.safety.shell.written import fetch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hermes.safety.shell.judge import Judge
-    from hermes.safety.shell.word_building import Word
+    from hermes.safety.shell.analysis import Judge
+    from hermes.safety.shell.word_builder import Word
 
 _MOST_LINES = 200
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from hermes.safety.shell.smoothing import smooth
+from hermes.safety.shell.smooth import smooth
 
 _NON_ASCII = re.compile(r"[^\x00-\x7f]")
 _SPECIAL = re.compile(r"['\"\\`#<>;()\n@!+?*]|\$[('{]")

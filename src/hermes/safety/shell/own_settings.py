@@ -11,7 +11,7 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.tables import names
+from hermes.safety.shell.scope import names
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command

@@ -1,4 +1,6 @@
-"""From a shell text to its syntax tree, whatever its length, and on to the walk over it."""
+"""Parser: shell text to a tree-sitter syntax tree, in pieces when the text is long, handed to the
+tree walk.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +8,18 @@ import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.lexing import Here, as_ascii, needs_preparing, prepare
-from hermes.safety.shell.pieces import is_crowded, is_dense, split_pieces
-from hermes.safety.shell.scope import HOLE
-from hermes.safety.shell.simple import run_simple
-from hermes.safety.shell.smoothing import is_merged
+from hermes.safety.shell.run_command import run_simple
+from hermes.safety.shell.scope import HOLE, names
+from hermes.safety.shell.smooth import is_crowded, is_dense, is_merged, split_pieces
 from hermes.safety.shell.stream import ANYTHING, NOTHING, Stream, joined
-from hermes.safety.shell.tables import names
 from hermes.safety.shell.walk import Walker
-from hermes.safety.shell.word_building import Word
+from hermes.safety.shell.word_builder import Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-    from hermes.safety.shell.judge import Judge
-    from hermes.safety.shell.origin import Origin
-    from hermes.safety.shell.scope import Scope
+    from hermes.safety.shell.analysis import Judge
+    from hermes.safety.shell.scope import Origin, Scope
 
 _LONG = 1500
 _PLAIN = re.compile(r"[A-Za-z0-9_./-][A-Za-z0-9_./:,+@%^-]*(?: +[A-Za-z0-9_./:=,+@%^-]+){0,30}\Z")

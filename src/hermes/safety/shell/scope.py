@@ -1,15 +1,42 @@
-"""What a shell knows while it reads a command: variables, functions, aliases, directories."""
+"""Shell state during the analysis: variables, functions, aliases, directories; the position of a
+text in the input.
+"""
 
 from __future__ import annotations
 
 import posixpath
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.tables import names
-
 if TYPE_CHECKING:
     from hermes.safety.shell.stream import Stream
     from hermes.safety.shell.walk import Function
+
+
+def names(text: str) -> frozenset[str]:
+    """The words of a text, as a set."""
+    return frozenset(text.split())
+
+
+class Origin:
+    """A stretch of the given text; `exact` when offsets inside the piece still hold outside."""
+
+    __slots__ = ("end", "exact", "start")
+
+    def __init__(self, start: int, end: int, *, exact: bool = True) -> None:
+        self.start = start
+        self.end = end
+        self.exact = exact
+
+    def at(self, start: int, end: int) -> Origin:
+        """The part from `start` to `end` of this piece, as closely as it can be told."""
+        if not self.exact:
+            return self
+        return Origin(self.start + start, self.start + end)
+
+    def vague(self) -> Origin:
+        """The same stretch, for text that was changed on the way."""
+        return Origin(self.start, self.end, exact=False)
+
 
 # Stand-ins inside resolved text. HOLE is something that can't be known; UNSET is a variable that
 # nobody assigned, so it may well be empty. Neither can come from outside: see normalise.

@@ -18,7 +18,7 @@ from hermes.safety.shell.scope import Scope, Value
 from hermes.safety.shell.stream import ANYTHING, Stream
 
 if TYPE_CHECKING:
-    from hermes.safety.shell.judge import Judge
+    from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.verdict import Finding
 
 _LARGEST = 256 * 1024
@@ -117,7 +117,7 @@ def _judge(
         scope.positional = args
     try:
         if kind == "python":
-            from hermes.safety.shell.interpreters.python_source import judge_source
+            from hermes.safety.shell.code.python_calls import judge_source
 
             inner = Command(command.words, scope, redirects=command.redirects)
             inner.memo["pure"] = "no"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.bombs import starts_itself
-from hermes.safety.shell.opening import run_word
-from hermes.safety.shell.origin import Origin
-from hermes.safety.shell.scope import Value
+from hermes.safety.shell.file_flow import code_at, code_in, is_unread
+from hermes.safety.shell.fork_bombs import starts_itself
+from hermes.safety.shell.inner_command import run_word
+from hermes.safety.shell.scope import Origin, Value, names
 from hermes.safety.shell.script_files import run_file
 from hermes.safety.shell.stream import (
     ANYTHING,
@@ -19,15 +19,13 @@ from hermes.safety.shell.stream import (
     SET_UP,
     Stream,
 )
-from hermes.safety.shell.tables import names
-from hermes.safety.shell.written import code_at, code_in, is_unread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.judge import Judge
-    from hermes.safety.shell.word_building import Word
+    from hermes.safety.shell.word_builder import Word
 
 _CHECKING = frozenset(("bash", "sh", "zsh", "dash", "ksh", "mksh", "ash", "fish", "yash"))
 _VALUED = frozenset(("-o", "+o", "-O", "+O", "--rcfile", "--init-file", "-C", "--init-command"))
@@ -138,12 +136,12 @@ def run_known(stream: Stream, path: str, command: Command, judge: Judge) -> Stre
         return ANYTHING
     first = known.partition("\n")[0]
     if first.startswith("#!") and "python" in first:
-        from hermes.safety.shell.interpreters.python_source import judge_source
+        from hermes.safety.shell.code.python_calls import judge_source
 
         judge_source(known, command, judge)
         return ANYTHING
     if first.startswith("#!") and any(name in first for name in _SCRIPT_LANGUAGES):
-        from hermes.safety.shell.interpreters.scripts import judge_script
+        from hermes.safety.shell.code.scripts import judge_script
 
         language = next(name for name in _SCRIPT_LANGUAGES if name in first)
         judge_script(known, command, judge, language)

@@ -1,6 +1,14 @@
-"""What is known about the bytes that flow from one command into the next."""
+"""Streams: knowledge about the bytes that flow from one command into the next; the protocol of
+command substitution.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from hermes.safety.shell.scope import Origin, Scope
+
 
 # Where text came from, when it is not spelled out in the command itself.
 NETWORK = "network"
@@ -69,3 +77,16 @@ def joined(streams: list[Stream]) -> Stream:
         # More than anyone reads.
         return Stream(None, tags | {DECODED})
     return Stream("".join(text or "" for text in texts), tags)
+
+
+class Substituter(Protocol):
+    """Runs, on paper, what stands inside `$(…)`, backticks and process substitutions."""
+
+    def substitute(self, text: str, origin: Origin, scope: Scope, *, feeds: bool) -> Stream:
+        """Judge an inner command and say what it would print."""
+
+    def scan(self, text: str, origin: Origin, scope: Scope) -> None:
+        """Judge the substitutions inside text that is no command itself (arithmetic, tests)."""
+
+    def too_large(self) -> None:
+        """Note that something was not looked at to its end."""

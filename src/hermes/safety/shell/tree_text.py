@@ -6,20 +6,20 @@ import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.command import Redirect
+from hermes.safety.shell.file_flow import place_of
 from hermes.safety.shell.lexing import is_torn
-from hermes.safety.shell.paths import is_credential, targets
+from hermes.safety.shell.path_classes import is_credential, targets
 from hermes.safety.shell.scope import HOLE, Scope, Value
 from hermes.safety.shell.stream import FILE, FROM_FILE, NOTHING, SECRET, Stream, tagged
 from hermes.safety.shell.words import expand, expand_document, expand_text
-from hermes.safety.shell.written import place_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from hermes.safety.shell.judge import Judge
+    from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.lexing import Here
-    from hermes.safety.shell.origin import Origin
-    from hermes.safety.shell.word_building import Word
+    from hermes.safety.shell.scope import Origin
+    from hermes.safety.shell.word_builder import Word
 
 _MOST_WORDS = 12
 _QUOTING = re.compile(r"['\"\\$`()<>]")

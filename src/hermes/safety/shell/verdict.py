@@ -1,4 +1,4 @@
-"""What the judgement of a command looks like to its caller."""
+"""Result types of the analyser: `Finding` and `Verdict`."""
 
 from __future__ import annotations
 

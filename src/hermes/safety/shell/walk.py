@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import hermes.safety.shell.bombs as bombs
+import hermes.safety.shell.fork_bombs as fork_bombs
 from hermes.safety.shell.command import Command
-from hermes.safety.shell.naming import hands_on
-from hermes.safety.shell.scope import HOLE, Scope, Value
-from hermes.safety.shell.simple import redirected, run_simple
+from hermes.safety.shell.key_names import hands_on
+from hermes.safety.shell.run_command import redirected, run_simple
+from hermes.safety.shell.scope import HOLE, Scope, Value, names
 from hermes.safety.shell.stream import ANYTHING, ENVIRONMENT, NOTHING, Stream, joined, tagged
-from hermes.safety.shell.tables import names
 from hermes.safety.shell.tree_text import TreeText, fed
-from hermes.safety.shell.word_building import Word
+from hermes.safety.shell.word_builder import Word
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -276,7 +275,7 @@ class Walker(TreeText):
     def loop(
         self, node: Node, scope: Scope, stdin: Stream | None, redirects: tuple[Redirect, ...]
     ) -> Stream:
-        if bombs.is_endless_spawn(node, self._raw):
+        if fork_bombs.is_endless_spawn(node, self._raw):
             self.judge.report("process.fork-bomb", self._origin(node), self._raw(node), scope=scope)
         scope.loop += 1
         try:
@@ -348,7 +347,7 @@ class Walker(TreeText):
             return NOTHING
         name = self._raw(target)
         scope.functions[name] = Function(body, self)
-        if bombs.is_fork_bomb(name, body, self._raw):
+        if fork_bombs.is_fork_bomb(name, body, self._raw):
             self.judge.report("process.fork-bomb", self._origin(node), self._raw(node), scope=scope)
         inner = scope.copy()
         inner.positional = None

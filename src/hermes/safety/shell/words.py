@@ -1,24 +1,60 @@
-"""Words of a shell command, expanded the way a shell would before running it.
-
-Quotes and escapes go, variables and constant substitutions are filled in, braces multiply, an
-unquoted expansion splits at blanks. What can't be known leaves a stand-in (see scope).
-"""
+"""Word expansion as a shell does it: quotes, variables and their operators, substitutions."""
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.braces import expand_braces
-from hermes.safety.shell.escapes import unescape
 from hermes.safety.shell.lexing import closing_backtick, matching_brace, matching_paren
-from hermes.safety.shell.parameters import cut, element
 from hermes.safety.shell.scope import HOLE, UNSET, Scope, Value
-from hermes.safety.shell.word_building import Builder, Word, both
+from hermes.safety.shell.word_builder import Builder, Word, both, expand_braces, unescape
 
 if TYPE_CHECKING:
-    from hermes.safety.shell.origin import Origin
-    from hermes.safety.shell.protocols import Substituter
+    from hermes.safety.shell.scope import Origin
+    from hermes.safety.shell.stream import Substituter
+
+
+def element(value: Value, index: str) -> Value:
+    """One element of an array; unknown when the index is not a number in it."""
+    if index.lstrip("-").isdigit() and -len(value.items) <= int(index) < len(value.items):
+        return Value([value.items[int(index)]])
+    return Value([HOLE])
+
+
+def cut(text: str, operator: str, tail: str) -> str:
+    """A value after one of the operators that cut, replace or change case."""
+    if "$" in tail or "`" in tail:
+        return HOLE
+    if operator in ("#", "##"):
+        ends = range(len(text) + 1) if operator == "#" else range(len(text), -1, -1)
+        return next((text[end:] for end in ends if fnmatch.fnmatchcase(text[:end], tail)), text)
+    if operator in ("%", "%%"):
+        starts = range(len(text), -1, -1) if operator == "%" else range(len(text) + 1)
+        return next((text[:at] for at in starts if fnmatch.fnmatchcase(text[at:], tail)), text)
+    if operator in ("/", "//"):
+        old, _, new = tail.partition("/")
+        if any(char in old for char in "*?["):
+            return HOLE
+        new = new.strip("'\"")
+        return text.replace(old, new) if operator == "//" else text.replace(old, new, 1)
+    if operator == ":":
+        first, _, count = tail.partition(":")
+        start = first.strip().strip("()").strip()
+        if start.lstrip("-").isdigit() and (not count or count.strip().isdigit()):
+            cut = text[int(start) :]
+            return cut[: int(count)] if count else cut
+        return HOLE
+    if operator in ("^", ","):
+        if tail.startswith(operator):
+            return text.upper() if operator == "^" else text.lower()
+        return (text[:1].upper() if operator == "^" else text[:1].lower()) + text[1:]
+    if operator == "@":
+        if tail == "E":
+            return unescape(text)
+        return text.upper() if tail == "U" else text.lower() if tail == "L" else text
+    return HOLE
+
 
 _DEEPEST = 12
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9_./:=,+@%^-]+\Z")

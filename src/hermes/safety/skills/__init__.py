@@ -19,16 +19,15 @@ from hermes.core.lazy import names_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hermes.safety.skills.report import Finding, Report
-    from hermes.safety.skills.scan import scan_skill
+    from hermes.safety.skills.scan import Finding, Report, scan_skill
 
 __all__ = ["Finding", "Report", "scan_skill"]
 
 __getattr__ = names_from(
     __name__,
     {
-        "Finding": "report",
-        "Report": "report",
+        "Finding": "scan",
+        "Report": "scan",
         "scan_skill": "scan",
     },
 )

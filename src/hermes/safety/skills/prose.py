@@ -1,4 +1,4 @@
-"""Orders to the agent, fake prerequisites and paths that lead out, in the words of a document."""
+"""Prose of a skill: instructions to the agent, fake prerequisites, paths that lead outside."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from hermes.safety.injection import find_orders, is_quoted, one_of, taught
-from hermes.safety.skills.sending import CATCHERS
+from hermes.safety.skills.code_blocks import CATCHERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hermes.safety.skills.pieces import Piece
+    from hermes.safety.skills.scan import Piece
 
 _WARNS = re.compile(
     r"(?i)\b(?:never|do(?:n't| not)|must not|should not|shouldn't|avoid|stop|refuse to"

@@ -28,8 +28,8 @@ from hermes.core.lazy import names_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hermes.stores.checkpoints.store import Checkpoints
-    from hermes.stores.checkpoints.values import (
+    from hermes.stores.checkpoints.checkpoint_store import Checkpoints
+    from hermes.stores.checkpoints.types import (
         ABSENT,
         Author,
         Change,
@@ -73,23 +73,23 @@ __all__ = [
 __getattr__ = names_from(
     __name__,
     {
-        "ABSENT": "values",
-        "Author": "values",
-        "Change": "values",
-        "CheckpointError": "values",
-        "Checkpoints": "store",
-        "Left": "values",
-        "Planned": "values",
-        "PruneReport": "values",
-        "Restored": "values",
-        "Snapshot": "values",
-        "State": "values",
-        "Turn": "values",
-        "UndoReport": "values",
-        "Usage": "values",
-        "digest_of": "values",
-        "file_state": "values",
-        "folder_state": "values",
-        "link_state": "values",
+        "ABSENT": "types",
+        "Author": "types",
+        "Change": "types",
+        "CheckpointError": "types",
+        "Checkpoints": "checkpoint_store",
+        "Left": "types",
+        "Planned": "types",
+        "PruneReport": "types",
+        "Restored": "types",
+        "Snapshot": "types",
+        "State": "types",
+        "Turn": "types",
+        "UndoReport": "types",
+        "Usage": "types",
+        "digest_of": "types",
+        "file_state": "types",
+        "folder_state": "types",
+        "link_state": "types",
     },
 )

@@ -1,12 +1,12 @@
-"""Who changed what, when, from which state to which: the records of a store."""
+"""Change journal: author, time, and the state of a path before and after."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.stores.checkpoints.traits import read_traits
-from hermes.stores.checkpoints.values import Author, Change, CheckpointError, State, Turn
+from hermes.stores.checkpoints.path_state import read_traits
+from hermes.stores.checkpoints.types import Author, Change, CheckpointError, State, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Before and after a command: a snapshot of the folder it works in, and what it changed there."""
+"""Snapshots of a working folder before and after a command, and the changes between them."""
 
 from __future__ import annotations
 
@@ -10,25 +10,23 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import hermes.stores.checkpoints.journal as journal
-import hermes.stores.checkpoints.manifests as manifests
+import hermes.stores.checkpoints.tree_walk as tree_walk
 from hermes.core.home import hermes_home
 from hermes.stores.checkpoints.journal import Record
-from hermes.stores.checkpoints.locks import flock, open_lock
 from hermes.stores.checkpoints.packs import CHUNK
-from hermes.stores.checkpoints.states import by_status, same
-from hermes.stores.checkpoints.traits import read_traits, traits_at
-from hermes.stores.checkpoints.tree import differing, hidden, is_file, is_folder, is_link, walk
-from hermes.stores.checkpoints.values import ABSENT, Author, Change, Snapshot, State
+from hermes.stores.checkpoints.path_locks import flock, open_lock
+from hermes.stores.checkpoints.path_state import by_status, read_traits, same, traits_at
+from hermes.stores.checkpoints.tree_walk import differing, hidden, is_file, is_folder, is_link, walk
+from hermes.stores.checkpoints.types import ABSENT, Author, Change, Snapshot, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from sqlite3 import Connection
 
-    from hermes.stores.checkpoints.contents import Contents, Draft
-    from hermes.stores.checkpoints.database import Database
-    from hermes.stores.checkpoints.manifests import Manifest
-    from hermes.stores.checkpoints.tree import Folders, Met, Seen, Walk
-    from hermes.stores.checkpoints.values import Progress
+    from hermes.stores.checkpoints.blobs import Contents, Draft
+    from hermes.stores.checkpoints.checkpoint_db import Database
+    from hermes.stores.checkpoints.tree_walk import Folders, Manifest, Met, Seen, Walk
+    from hermes.stores.checkpoints.types import Progress
 
 # A transaction of this many bytes or files at a time: others can write in between.
 _BATCH_BYTES, _BATCH_FILES = 16 << 20, 4000
@@ -70,7 +68,7 @@ class Snapshots:
         root = os.path.realpath(root)
         place = os.fsencode(root)
         with self._database.writing() as connection:
-            known = manifests.load(connection, place, self._manifests.get(place), self._clock())
+            known = tree_walk.load(connection, place, self._manifests.get(place), self._clock())
         with self._contents.draft() as draft:
             seen = self._walk(place, known.folders, check)
             _add_unkept(seen, known)
@@ -113,8 +111,8 @@ class Snapshots:
                 ids = journal.record(connection, snapshot.author, self._clock(), records)
             connection.execute("DELETE FROM snapshots WHERE id = ?", (snapshot.id,))
             connection.execute("DELETE FROM frozen WHERE snapshot = ?", (snapshot.id,))
-            current = manifests.load(connection, place, self._manifests.get(place), self._clock())
-            self._manifests[place] = manifests.save(
+            current = tree_walk.load(connection, place, self._manifests.get(place), self._clock())
+            self._manifests[place] = tree_walk.save(
                 connection, current, seen.folders, self._clock()
             )
             made = [journal.change(connection, number) for number in ids]
@@ -143,7 +141,7 @@ class Snapshots:
                     # Finished just now, and we have made its file again.
                     self._let_go(number, handle)
                     continue
-                folders = manifests.as_of(connection, number, root)
+                folders = tree_walk.as_of(connection, number, root)
             if folders is None:
                 # Of another version, or damaged: what its command changed can't be told any more.
                 with self._database.writing() as connection:
@@ -168,7 +166,7 @@ class Snapshots:
     def _open(self, snapshot: Snapshot, known: Manifest, draft: Draft) -> None:
         place = os.fsencode(snapshot.root)
         with draft.storing() as connection:
-            manifest = manifests.save(connection, known, snapshot.folders, self._clock())
+            manifest = tree_walk.save(connection, known, snapshot.folders, self._clock())
             snapshot.watermark = journal.watermark(connection)
             number = connection.execute(
                 "INSERT INTO snapshots (root, at, watermark, author) VALUES (?, ?, ?, ?)",
@@ -268,7 +266,7 @@ class _Keeper:
 
 def _add_unkept(seen: Walk, known: Manifest) -> None:
     """Have what was only looked at so far read and kept as well."""
-    from hermes.stores.checkpoints.tree import Met
+    from hermes.stores.checkpoints.tree_walk import Met
 
     for folder, names in known.unkept.items():
         listing = seen.folders.get(folder, {})

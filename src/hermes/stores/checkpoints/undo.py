@@ -1,4 +1,4 @@
-"""Undoing: choose what, plan it, record it, carry it out; an undo is a change like any other."""
+"""Undo: select a turn, plan, record, restore; an undo is itself a change. Diffs for display."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import hermes.stores.checkpoints.journal as journal
-from hermes.stores.checkpoints.differences import Differences
+from hermes.core.errors import ToolError
 from hermes.stores.checkpoints.journal import Record
-from hermes.stores.checkpoints.locks import flock, open_lock
-from hermes.stores.checkpoints.plan import Plan, Step, fitted, plan_undo
-from hermes.stores.checkpoints.restoring import Restoration
-from hermes.stores.checkpoints.states import kept_state, present_state, same_content, unchanged
-from hermes.stores.checkpoints.values import (
+from hermes.stores.checkpoints.path_locks import flock, open_lock
+from hermes.stores.checkpoints.path_state import kept_state, present_state, same_content, unchanged
+from hermes.stores.checkpoints.restore import Plan, Restoration, Step, fitted, plan_undo
+from hermes.stores.checkpoints.types import (
     Author,
     CheckpointError,
     Left,
@@ -26,11 +25,102 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from sqlite3 import Connection
 
-    from hermes.runtime.disk import Disk
-    from hermes.stores.checkpoints.contents import Contents
-    from hermes.stores.checkpoints.database import Database
-    from hermes.stores.checkpoints.restoring import Lock
-    from hermes.stores.checkpoints.values import Change, Turn
+    from hermes.environments.disk import Disk
+    from hermes.stores.checkpoints.blobs import Contents
+    from hermes.stores.checkpoints.checkpoint_db import Database
+    from hermes.stores.checkpoints.restore import Lock
+    from hermes.stores.checkpoints.types import Change, Turn
+
+
+# Past this, comparing line by line takes longer than anybody reads.
+_COMPARED = 1 << 20
+_SHOWN_LINES = 400
+_CONTEXT = 3
+# Letters of a line that are shown, and how many of them in front of what changed.
+_LETTERS, _LEAD = 1_000, 100
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Differences:
+    """Compares what the store and the disk hold."""
+
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
+
+    def between(
+        self, place: str, one: State, other: State, *, disk: Disk | None, names: tuple[str, str]
+    ) -> str:
+        """A unified diff; a line about both where they are not text that can be compared."""
+        if one.kind == other.kind == "file" and one.digest == other.digest:
+            return _modes(place, one, other)
+        before, after = self._text(one, place, disk), self._text(other, place, disk)
+        if before is None or after is None:
+            return f"{place}: {names[0]} {one.described}, {names[1]} {other.described}\n"
+        lines = [f"--- {place} ({names[0]})", f"+++ {place} ({names[1]})"]
+        lines += _unified(_lines(before), _lines(after))
+        shown = lines[:_SHOWN_LINES]
+        if len(lines) > _SHOWN_LINES:
+            shown.append(f"… {len(lines) - _SHOWN_LINES} more lines")
+        return "".join(f"{line}\n" for line in shown)
+
+    def _text(self, state: State, place: str, disk: Disk | None) -> str | None:
+        """The text of a state; None where it is not a text that we have."""
+        if state.kind == "absent":
+            return ""
+        if state.kind != "file" or not state.readable or state.size > _COMPARED:
+            return None
+        data = self._bytes(state, place, disk)
+        if data is None:
+            return None
+        try:
+            text = data.decode("utf-16" if data[:2] in _UTF_16 else "utf-8")
+        except UnicodeDecodeError:
+            text = data.decode("latin-1")
+        return None if "\0" in text else text
+
+    def _bytes(self, state: State, place: str, disk: Disk | None) -> bytes | None:
+        if self._contents.has(state.digest):
+            return b"".join(self._contents.read(state.digest))
+        # What a tool has just written is not in the store, but still at its place.
+        from hermes.stores.checkpoints.types import digest_of
+
+        try:
+            data = None if disk is None else disk.read(place)
+        except (OSError, ToolError):
+            return None
+        return data if data is not None and digest_of(data) == state.digest else None
+
+
+def _modes(place: str, one: State, other: State) -> str:
+    if None in (one.mode, other.mode) or one.mode == other.mode:
+        return ""
+    return f"{place}: mode {one.mode:o} becomes {other.mode:o}\n"
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text; the last one says so when it has no end."""
+    end = "\n" if "\n" in text else "\r"
+    *lines, rest = text.split(end)
+    return [*lines, f"{rest}\n\\ no newline at the end"] if rest else lines
+
+
+def _unified(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+    """What differs, with some lines around it."""
+    from hermes.text.diff import excerpt, first_letters, groups, hunk_range, line_changes, span
+
+    for group in groups(line_changes(old, new), _CONTEXT):
+        start, end, begin, stop = span(group, _CONTEXT, len(old))
+        yield f"@@ -{hunk_range(start, end)} +{hunk_range(begin, stop)} @@"
+        at = start
+        for one in group:
+            yield from (f" {excerpt(line, 0, _LETTERS)}" for line in old[at : one.old_start])
+            gone, come = old[one.old_start : one.old_end], new[one.new_start : one.new_end]
+            firsts = first_letters(gone, come, most=_LETTERS, lead=_LEAD)
+            for mark, lines in (("-", gone), ("+", come)):
+                for line, first in zip(lines, firsts, strict=False):
+                    yield f"{mark}{excerpt(line, first, _LETTERS)}"
+            at = one.old_end
+        yield from (f" {excerpt(line, 0, _LETTERS)}" for line in old[at:end])
 
 
 class Undoing:

@@ -17,8 +17,8 @@ from hermes.core.lazy import names_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hermes.stores.memory.showing import snapshot
-    from hermes.stores.memory.store import LIMITS, Change, FullError, Memory, OrdersError
+    from hermes.stores.memory.memory_prompt import snapshot
+    from hermes.stores.memory.memory_store import LIMITS, Change, FullError, Memory, OrdersError
 
 __all__ = ["LIMITS", "Change", "FullError", "Memory", "OrdersError", "snapshot"]
 
@@ -26,11 +26,11 @@ __all__ = ["LIMITS", "Change", "FullError", "Memory", "OrdersError", "snapshot"]
 __getattr__ = names_from(
     __name__,
     {
-        "LIMITS": "store",
-        "Change": "store",
-        "FullError": "store",
-        "Memory": "store",
-        "OrdersError": "store",
-        "snapshot": "showing",
+        "LIMITS": "memory_store",
+        "Change": "memory_store",
+        "FullError": "memory_store",
+        "Memory": "memory_store",
+        "OrdersError": "memory_store",
+        "snapshot": "memory_prompt",
     },
 )

@@ -1,8 +1,4 @@
-"""A memory file as blocks: list items, paragraphs, headings.
-
-Entries of ours are list items, further lines indented by two. What people write beside them is
-taken as it is: a change cuts out or puts in one block and leaves every other byte alone.
-"""
+"""Markdown blocks of a memory file: list items, paragraphs, headings."""
 
 from __future__ import annotations
 

@@ -34,9 +34,7 @@ from hermes.core.lazy import names_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hermes.stores.sessions.session import Session
-    from hermes.stores.sessions.store import Sessions
-    from hermes.stores.sessions.values import (
+    from hermes.stores.sessions.records import (
         Base,
         DamagedError,
         Entry,
@@ -49,6 +47,8 @@ if TYPE_CHECKING:
         Totals,
         Work,
     )
+    from hermes.stores.sessions.session import Session
+    from hermes.stores.sessions.session_store import Sessions
 
 __all__ = [
     "Base",
@@ -69,18 +69,18 @@ __all__ = [
 __getattr__ = names_from(
     __name__,
     {
-        "Base": "values",
-        "DamagedError": "values",
-        "Entry": "values",
-        "Intent": "values",
-        "Note": "values",
-        "Outcome": "values",
-        "QueryError": "values",
+        "Base": "records",
+        "DamagedError": "records",
+        "Entry": "records",
+        "Intent": "records",
+        "Note": "records",
+        "Outcome": "records",
+        "QueryError": "records",
         "Session": "session",
-        "SessionInfo": "values",
-        "Sessions": "store",
-        "SessionsError": "values",
-        "Totals": "values",
-        "Work": "values",
+        "SessionInfo": "records",
+        "Sessions": "session_store",
+        "SessionsError": "records",
+        "Totals": "records",
+        "Work": "records",
     },
 )

@@ -1,12 +1,11 @@
-"""What is searched for: `deploy error`, `"a phrase"`, `conf*`, `this OR that`, `NOT those`."""
+"""Query language: `deploy error`, `"a phrase"`, `conf*`, `this OR that`, `NOT those`."""
 
 from __future__ import annotations
 
 import re
 
-from hermes.stores.sessions.entries import writable
-from hermes.stores.sessions.folding import fold, runs
-from hermes.stores.sessions.values import QueryError
+from hermes.stores.sessions.index import fold, runs
+from hermes.stores.sessions.records import QueryError, writable
 
 _PART = re.compile(r'"((?:[^"]|"")*)"(?=\s|$)|(\S+)')
 _OPERATORS = ("AND", "OR", "NOT")

@@ -1,33 +1,188 @@
-"""Search: candidates from the index, newest first; each looked at; the best of them in order.
-
-Ranking is bounded: the newest few hundred hits compete, however many there are. So a word that
-is everywhere is answered as fast as one that is rare.
-"""
+"""Full-text search: candidates from the index, newest first; verified, ranked, with snippets."""
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import time
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes.stores.sessions.entries import KINDS, LINES, MESSAGES, TEXT, searchable
-from hermes.stores.sessions.folding import fold
-from hermes.stores.sessions.index import INDEXED, Index, at_fault, start_again
-from hermes.stores.sessions.lookup import TooManyWordsError, every_word, whole_words
+from hermes.stores.sessions.index import (
+    BLOB,
+    INDEXED,
+    LONGEST,
+    Index,
+    at_fault,
+    fold,
+    fold_char,
+    grams,
+    runs,
+    start_again,
+    symbol_token,
+)
 from hermes.stores.sessions.query import parse
-from hermes.stores.sessions.ranking import score
-from hermes.stores.sessions.snippets import snippet
-from hermes.stores.sessions.trouble import explained
-from hermes.stores.sessions.values import SessionsError
+from hermes.stores.sessions.records import (
+    KINDS,
+    LINES,
+    MESSAGES,
+    TEXT,
+    TOOL,
+    SessionsError,
+    searchable,
+)
+from hermes.stores.sessions.session_db import explained
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from sqlite3 import Connection
     from typing import Any
 
-    from hermes.stores.sessions.database import Database
+    from hermes.stores.sessions.index import Run
     from hermes.stores.sessions.query import Choice, Term
+    from hermes.stores.sessions.session_db import Database
+
+
+_MOST_WORDS = 400
+_MOST_PARTS = 40  # the rest of a long phrase is only looked for in the texts
+
+
+class TooManyWordsError(Exception):
+    """A piece is in so many words that looking at every text is the shorter way."""
+
+
+def whole_words(choice: Choice) -> str:
+    """Messages that have the terms as words of their own, for the index; empty: all messages."""
+    return _all(_token(run) for term in choice.terms for run in runs(term.text))
+
+
+def every_word(choice: Choice, connection: Connection) -> str:
+    """Messages that have the terms also inside of words; raises `TooManyWordsError`."""
+    return _all(
+        _word(run, term, connection) if run.kind == "word" else _wider(run)
+        for term in choice.terms
+        for run in runs(term.text)
+    )
+
+
+def _all(parts: Iterable[str]) -> str:
+    return " AND ".join(list(dict.fromkeys(parts))[:_MOST_PARTS])
+
+
+def _word(run: Run, term: Term, connection: Connection) -> str:
+    before = run.before or term.starts
+    if len(run.text) > LONGEST or (before and run.after):
+        return _token(run)
+    if before:
+        return f"({_quoted(run.text)} * OR {_quoted(BLOB)})"
+    words = _having(run.text, run.after, connection)
+    return "(" + " OR ".join(map(_quoted, [*words, BLOB])) + ")"
+
+
+def _having(piece: str, at_end: bool, connection: Connection) -> list[str]:
+    condition = "substr(word, -length(?1)) = ?1" if at_end else "instr(word, ?1)"
+    rows = connection.execute(
+        f"SELECT word FROM words WHERE {condition} LIMIT {_MOST_WORDS + 1}", (piece,)
+    ).fetchall()
+    if len(rows) > _MOST_WORDS:
+        raise TooManyWordsError
+    return [word for (word,) in rows]
+
+
+def _token(run: Run) -> str:
+    """What a piece is kept as when it stands alone."""
+    if run.kind == "word":
+        return _quoted(run.text if len(run.text) <= LONGEST else BLOB)
+    if run.kind == "symbol":
+        return _quoted(symbol_token(run.text))
+    return _all(map(_quoted, grams(run.text) or [run.text]))
+
+
+def _wider(run: Run) -> str:
+    """The same, where one character of a script without spaces may have any neighbour."""
+    alone = run.kind == "unspaced" and len(run.text) == 1
+    return f"{_token(run)} *" if alone else _token(run)
+
+
+def _quoted(token: str) -> str:
+    return f'"{token}"'
+
+
+_USUAL_CHARS = 400
+_WORD = re.compile(r"\w")
+
+
+def score(terms: Sequence[Term], kind: int, text: str, folded: str) -> float:
+    """Points: for whole words, for being about it, for a short text, for the very spelling.
+
+    What people and models said counts more than what a tool printed.
+    """
+    length = 0.25 + 0.75 * len(folded) / _USUAL_CHARS
+    points = 0.0
+    for term in terms:
+        places = term.places(folded, 20)
+        if not places:
+            continue
+        often = len(places) / (len(places) + 1.2 * length)
+        points += often * max(_fit(folded, place) for place in places)
+    said = " ".join(term.text for term in terms)
+    if len(terms) > 1 and said in folded:
+        points *= 1.5
+    if any(term.text in text for term in terms):
+        points *= 1.05
+    return points * (0.8 if kind == TOOL else 1.0)
+
+
+def _fit(folded: str, place: tuple[int, int]) -> float:
+    """1 for a whole word, less for its beginning, least for a piece inside of one."""
+    start, end = place
+    begins = start == 0 or not (_WORD.match(folded[start - 1]) and _WORD.match(folded[start]))
+    ends = end == len(folded) or not (_WORD.match(folded[end]) and _WORD.match(folded[end - 1]))
+    return 1.0 if begins and ends else 0.7 if begins else 0.4
+
+
+_CHARS = 160
+_LEAD = 50
+
+
+def snippet(text: str, folded: str, terms: Sequence[Term]) -> tuple[str, list[tuple[int, int]]]:
+    """Some words around the first place that was found, on one line, and where to mark them."""
+    places = sorted({place for term in terms for place in term.places(folded, 20)})
+    places = _unfolded(text, folded, places)
+    start = max(0, places[0][0] - _LEAD) if places else 0
+    end = min(len(text), start + _CHARS)
+    shown = "…" if start else ""
+    marks: list[tuple[int, int]] = []
+    position = start
+    for first, last in places:
+        if first < position or last > end:
+            continue
+        shown += _line(text[position:first])
+        begin = len(shown)
+        shown += _line(text[first:last])
+        marks.append((begin, len(shown)))
+        position = last
+    shown += _line(text[position:end]) + ("…" if end < len(text) else "")
+    return shown, marks
+
+
+def _line(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def _unfolded(text: str, folded: str, places: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Where the places of the folded text are in the text itself."""
+    if len(folded) == len(text) and folded.isascii() and text.isascii():
+        return places
+    starts: list[int] = []
+    for place, char in enumerate(text):
+        starts.extend([place] * len(fold_char(char)))
+    if len(starts) != len(folded):
+        return []  # characters were composed on the way: nothing is marked
+    ends = [*starts, len(text)]
+    return [(starts[first], max(ends[last], starts[last - 1] + 1)) for first, last in places]
+
 
 _ROLES = ("user", "assistant", "tool")
 _POOL = 300

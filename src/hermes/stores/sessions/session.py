@@ -1,8 +1,4 @@
-"""One session: a journal that is only ever added to.
-
-Each line is kept before the next step is taken: what is about to be done before it is done, what
-came of it after. So a process can end at any instant and the journal says how far it got.
-"""
+"""`Session`: the append-only journal of one conversation."""
 
 from __future__ import annotations
 
@@ -11,16 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hermes.stores.sessions.entries import (
+from hermes.core.messages import Usage
+from hermes.stores.sessions.records import (
     ASSISTANT,
     BASE,
     INTENT,
+    KINDS,
     LINES,
     MESSAGES,
     NOTE,
     OUTCOME,
     TEXT,
     TOOL,
+    Entry,
+    Intent,
+    Note,
+    Outcome,
+    SessionsError,
     encoded,
     packed,
     packed_base,
@@ -28,15 +31,16 @@ from hermes.stores.sessions.entries import (
     unpacked_base,
     writable,
 )
-from hermes.stores.sessions.values import Intent, Note, SessionsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from sqlite3 import Connection
 
-    from hermes.core.messages import Message, Usage
-    from hermes.stores.sessions.store import Sessions
-    from hermes.stores.sessions.values import Entry, SessionInfo, Totals
+    from hermes.core.messages import Message
+    from hermes.stores.sessions.records import SessionInfo, Totals
+    from hermes.stores.sessions.session_db import Database
+    from hermes.stores.sessions.session_store import Sessions
+
 
 _ADD = "INSERT INTO entries (session, kind, at, turn, ref, text, data) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _TITLE_CHARS = 60
@@ -220,7 +224,6 @@ class Session:
 
     def journal(self) -> list[Entry]:
         """Every line as it was written, in order."""
-        from hermes.stores.sessions.reading import journal
 
         return journal(self._store.database, self.number, self.intents())
 
@@ -235,7 +238,7 @@ class Session:
 
     def totals(self) -> Totals:
         """What it cost, by model, tool and agent, with every session that works for it."""
-        from hermes.stores.sessions.totals import totals
+        from hermes.stores.sessions.usage import totals
 
         return totals(self._store.database, self.id)
 
@@ -336,3 +339,41 @@ def _as_value(text: str) -> Any:
 
 def _same(text: str, arguments: Any) -> bool:
     return bool(text == arguments or _as_value(text) == arguments)
+
+
+def journal(database: Database, number: int, intents: list[Intent]) -> list[Entry]:
+    """The lines of a session, in order."""
+    known = {intent.seq: intent for intent in intents}
+    with database.reading() as connection:
+        rows = connection.execute(
+            f"SELECT e.seq, e.kind, e.turn, e.at, e.ref, {TEXT}, e.data FROM {LINES} "
+            "WHERE e.session = ? ORDER BY e.seq",
+            (number,),
+        ).fetchall()
+        costs = {
+            row[0]: Usage(*row[1:])
+            for row in connection.execute(
+                "SELECT seq, input, output, cached, written, reasoning FROM usage "
+                "WHERE session = ?",
+                (number,),
+            )
+        }
+    found = []
+    for seq, kind, turn, at, ref, text, data in rows:
+        value: Any
+        when = at / 1000
+        if kind == INTENT:
+            if seq not in known:  # written while we were reading
+                continue
+            value = known[seq]
+        elif kind == OUTCOME:
+            status, seconds = msgspec.json.decode(data)
+            value = Outcome(seq, ref, status, text, seconds, when)
+        elif kind == NOTE:
+            value = Note(seq, turn, text, msgspec.json.decode(data), when)
+        elif kind == BASE:
+            value = unpacked_base(ref, data)
+        else:
+            value = unpacked(kind, text, data)
+        found.append(Entry(seq, KINDS[kind], turn, when, value, costs.get(seq)))
+    return found

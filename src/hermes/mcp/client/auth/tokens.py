@@ -1,7 +1,4 @@
-"""What a login gave: `mcp-tokens/NAME.json`, readable by its owner only.
-
-A file is replaced as a whole and only by what works: a failed login or renewal leaves it alone.
-"""
+"""Token files: `mcp-tokens/NAME.json`, readable by the owner only."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hermes.core.errors import ConfigError
 from hermes.core.home import home_path, make_private, write_private
-from hermes.core.jsontext import to_json
+from hermes.core.json_text import to_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

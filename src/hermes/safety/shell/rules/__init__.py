@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes.safety.shell.rules import accounts as permissions
 from hermes.safety.shell.rules import (
     any_program,
     cloud,
@@ -33,13 +34,12 @@ from hermes.safety.shell.rules import (
     hermes,
     network,
     packages,
-    permissions,
     persistence,
-    remote_code,
     secrets,
     services,
     structure,
     system,
+    unread_code,
     windows,
     windows_code,
 )
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 FAMILIES = (
     structure,
-    remote_code,
+    unread_code,
     deletes,
     disks,
     system,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.shell.rules.model import Rule
 from hermes.safety.shell.rules.verbs import takes_name
-from hermes.safety.shell.tables import names
+from hermes.safety.shell.scope import names
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.deleting import covers_everything, kind_of_delete
+from hermes.safety.shell.delete_targets import covers_everything, kind_of_delete
 from hermes.safety.shell.rules.model import Rule
 from hermes.safety.shell.verdict import REFUSE
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.paths import absolute, is_disk
+from hermes.safety.shell.path_classes import absolute, is_disk
 from hermes.safety.shell.rules.model import Rule
-from hermes.safety.shell.tables import names
+from hermes.safety.shell.scope import names
 from hermes.safety.shell.verdict import REFUSE
 
 if TYPE_CHECKING:

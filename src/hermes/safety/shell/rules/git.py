@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.paths import is_home, is_root
+from hermes.safety.shell.path_classes import is_home, is_root
 from hermes.safety.shell.rules.model import Rule
 from hermes.safety.shell.verdict import REFUSE
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.word_building import Word
+    from hermes.safety.shell.word_builder import Word
 
 
 # A single name is a branch or a file; with a usual suffix it is a file.

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.rules.model import Rule
-from hermes.safety.shell.tables import names
+from hermes.safety.shell.scope import names
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.effects import READERS
-from hermes.safety.shell.naming import keeps_fields
-from hermes.safety.shell.paths import is_credential, targets
+from hermes.safety.shell.file_flow import holds_private
+from hermes.safety.shell.file_operands import READERS
+from hermes.safety.shell.key_names import keeps_fields
+from hermes.safety.shell.path_classes import is_credential, targets
 from hermes.safety.shell.rules.model import Rule
 from hermes.safety.shell.stream import ARCHIVE, ENVIRONMENT, PRIVATE, SECRET
-from hermes.safety.shell.written import holds_private
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.word_building import Word
+    from hermes.safety.shell.word_builder import Word
 
 _LOCAL = re.compile(
     r"(?:https?://)?(?:[^/@]*@)?(?:localhost|127\.|\[::1\]|0\.0\.0\.0|host\.docker\.internal)"

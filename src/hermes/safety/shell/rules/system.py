@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes.safety.shell.rules.model import Rule
-from hermes.safety.shell.tables import names
+from hermes.safety.shell.scope import names
 
 # Looking at the machine as root is what these are for.
 USUAL_AS_ROOT = names(

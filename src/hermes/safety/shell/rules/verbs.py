@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.effects import READERS, WRITERS
-from hermes.safety.shell.rules.reading import EXCEPT, PLAIN
-from hermes.safety.shell.tables import names
+from hermes.safety.shell.file_operands import READERS, WRITERS
+from hermes.safety.shell.read_only_programs import EXCEPT, PLAIN
+from hermes.safety.shell.scope import names
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.deleting import covers_everything, kind_of_delete
+from hermes.safety.shell.delete_targets import covers_everything, kind_of_delete
 from hermes.safety.shell.rules.model import Rule
 from hermes.safety.shell.scope import HOLE
 from hermes.safety.shell.verdict import REFUSE
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.word_building import Word
+    from hermes.safety.shell.word_builder import Word
 
 
 _PROFILE = re.compile(r"\$\{?PROFILE\b|Microsoft\.(?:PowerShell|VSCode)_profile\.ps1", re.I)
@@ -24,7 +24,7 @@ def _switches(command: Command) -> set[str]:
 
 def _targets(command: Command) -> list[Word]:
     """Operands of either language: PowerShell switches start with `-`, those of cmd with `/`."""
-    from hermes.safety.shell.interpreters.powershell import windows_path
+    from hermes.safety.shell.code.powershell import windows_path
 
     words = []
     for word in command.words[1:]:

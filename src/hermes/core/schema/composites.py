@@ -1,0 +1,216 @@
+"""Composite types: schemas and converters of unions, arrays and mappings."""
+
+from __future__ import annotations
+
+from hermes.core.schema.atoms import JSON_KINDS, kind
+from hermes.core.schema.field import BadValueError, each, shown
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from hermes.core.schema.field import Convert, Schema, Shape
+
+
+_REF = "#/definitions/"
+
+
+def union(shapes: Sequence[Shape], definitions: dict[str, Schema]) -> Shape:
+    """The shape of a union; a value is converted by the first member that it fits."""
+    members = [
+        shape for n, shape in enumerate(shapes) if shape[0] not in [s for s, _ in shapes[:n]]
+    ]
+    if len(members) == 1:
+        return members[0]
+    schema = merged([member for member, _ in members])
+    converters = [convert for _, convert in members if convert is not None]
+    if not converters:
+        return schema, None
+    if len(members) == 2 and {"type": "null"} in [member for member, _ in members]:
+        return schema, _optional(converters[0])
+    return schema, _first_fit(members, definitions)
+
+
+def nullable(shape: Shape) -> Shape:
+    """The same shape, which also takes null."""
+    schema, convert = shape
+    known: dict[str, Schema] = {}
+    if "$ref" not in schema and fits(None, schema, known):
+        return shape
+    words: Schema = {key: schema.pop(key) for key in ("description", "examples") if key in schema}
+    widened: Schema = {**merged([schema, {"type": "null"}]), **words}
+    return widened, convert and _optional(convert)
+
+
+def fits(value: Any, schema: Schema, definitions: dict[str, Schema]) -> bool:
+    """Whether a value has the form that a schema made by this package asks for."""
+    if "$ref" in schema:
+        target = definitions.get(schema["$ref"][len(_REF) :])
+        return target is None or fits(value, target, definitions)
+    if "anyOf" in schema:
+        return any(fits(value, member, definitions) for member in schema["anyOf"])
+    if "enum" in schema:
+        return any(value == choice and kind(value) == kind(choice) for choice in schema["enum"])
+    kinds = schema.get("type", ())
+    kinds = (kinds,) if isinstance(kinds, str) else kinds
+    found = kind(value)
+    whole = found == "number" and "integer" in kinds and float(value).is_integer()
+    if (
+        kinds
+        and found not in kinds
+        and not (found == "integer" and "number" in kinds)
+        and not whole
+    ):
+        return False
+    if found == "array":
+        return _fits_array(value, schema, definitions)
+    if found == "object":
+        return _fits_object(value, schema, definitions)
+    return True
+
+
+def _fits_array(value: list[Any], schema: Schema, definitions: dict[str, Schema]) -> bool:
+    if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
+        return False
+    items = schema.get("items", {})
+    rules = items if isinstance(items, list) else [items] * len(value)
+    return all(fits(item, rule, definitions) for item, rule in zip(value, rules, strict=False))
+
+
+def _fits_object(value: dict[str, Any], schema: Schema, definitions: dict[str, Schema]) -> bool:
+    if any(name not in value for name in schema.get("required", ())):
+        return False
+    properties = schema.get("properties", {})
+    others = schema.get("additionalProperties", True)
+    for name, item in value.items():
+        rule = properties.get(name, others)
+        if rule is False or (rule is not True and not fits(item, rule, definitions)):
+            return False
+    return True
+
+
+def merged(schemas: list[Schema]) -> Schema:
+    """One schema for any of these: a list of types where that says it all, `anyOf` elsewhere."""
+    flat: list[Schema] = []
+    for schema in schemas:
+        flat.extend(schema["anyOf"] if schema.keys() == {"anyOf"} else [schema])
+    if {} in flat:
+        return {}
+    null = {"type": "null"}
+    rest = [schema for schema in flat if schema != null]
+    if len(rest) < len(flat) and len(rest) == 1 and isinstance(rest[0].get("type"), (str, list)):
+        single = dict(rest[0])
+        kinds = single["type"]
+        kinds = [kinds] if isinstance(kinds, str) else kinds
+        if "null" not in kinds:
+            single["type"] = [*kinds, "null"]
+            if "enum" in single:
+                single["enum"] = [*single["enum"], None]
+        return single
+    flat = [schema for n, schema in enumerate(flat) if schema not in flat[:n]]
+    plain = [schema for schema in flat if schema.keys() == {"type"}]
+    if len(plain) > 1:
+        flat = [_one_type(plain) if s is plain[0] else s for s in flat if s not in plain[1:]]
+    return flat[0] if len(flat) == 1 else {"anyOf": flat}
+
+
+def _one_type(schemas: list[Schema]) -> Schema:
+    kinds: list[str] = []
+    for schema in schemas:
+        kinds.extend([schema["type"]] if isinstance(schema["type"], str) else schema["type"])
+    kinds = list(dict.fromkeys(kinds))
+    if "number" in kinds and "integer" in kinds:
+        kinds.remove("integer")  # every integer is a number
+    return {"type": kinds[0] if len(kinds) == 1 else kinds}
+
+
+def _optional(convert: Convert) -> Convert:
+    return lambda value: None if value is None else convert(value)
+
+
+def _first_fit(members: Sequence[Shape], definitions: dict[str, Schema]) -> Convert:
+    def convert(value: Any) -> Any:
+        reason: BadValueError | None = None
+        for schema, member in members:
+            if not fits(value, schema, definitions):
+                continue
+            if member is None:
+                return value
+            try:
+                return member(value)
+            except BadValueError as error:
+                reason = reason or error
+        if kind(value) not in JSON_KINDS:
+            return value  # a Python value already
+        raise reason or BadValueError(f"no member of the union takes {shown(value)}")
+
+    return convert
+
+
+def whole_keys(convert: Convert | None) -> Convert:
+    """Keys that stand for whole numbers, which JSON writes as text."""
+
+    def read(value: Any) -> Any:
+        try:
+            number = int(value)
+        except ValueError:
+            raise BadValueError(
+                f"expected a whole number as key, received {shown(value)}"
+            ) from None
+        return number if convert is None else convert(number)
+
+    return read
+
+
+def collector(make: Any, convert: Convert | None) -> Convert:
+    """An array whose items are converted, and which is made into what the hint names."""
+
+    def collect(value: Any) -> Any:
+        if isinstance(value, str) or not hasattr(value, "__iter__"):
+            raise BadValueError(f"expected an array, received {shown(value)}")
+        items = value if convert is None else each(convert, value)
+        try:
+            return items if make is None else make(items)
+        except TypeError as error:
+            raise BadValueError(f"{error}") from None
+
+    return collect
+
+
+def fixed_tuple(shapes: list[Shape], definitions: dict[str, Schema]) -> Convert:
+    """An array with one type per place."""
+
+    def collect(value: Any) -> Any:
+        if not isinstance(value, (list, tuple)) or len(value) != len(shapes):
+            raise BadValueError(f"expected {len(shapes)} items, received {shown(value)}")
+        items = []
+        for index, (item, (schema, convert)) in enumerate(zip(value, shapes, strict=True)):
+            try:
+                if convert is None and not fits(item, schema, definitions):
+                    raise BadValueError(f"expected {schema}, received {shown(item)}")
+                items.append(item if convert is None else convert(item))
+            except BadValueError as error:
+                raise error.inside(index) from None
+        return tuple(items)
+
+    return collect
+
+
+def mapper(make: Any, key_convert: Convert | None, convert: Convert | None) -> Convert:
+    """An object whose keys and values are converted."""
+
+    def collect(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise BadValueError(f"expected an object, received {shown(value)}")
+        result = {}
+        for key, item in value.items():
+            try:
+                name = key if key_convert is None else key_convert(key)
+                result[name] = item if convert is None else convert(item)
+            except BadValueError as error:
+                raise error.inside(key) from None
+        return result if make is None else make(result)
+
+    return collect

@@ -1,0 +1,196 @@
+"""Lifecycle of a cloud sandbox: creation, snapshots kept between runs, expiry, orphans."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from contextlib import suppress
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+
+from hermes.core.home import home_path, write_private
+from hermes.environments.cloud.provider import ProviderError, prune
+from hermes.environments.owner_labels import labels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hermes.environments.cloud.provider import Provider
+
+
+# From this share of its life on it is said, and what is there is saved.
+WARN_SHARE = 0.8
+
+
+class Deadline:
+    """A life that began now and lasts so many seconds."""
+
+    def __init__(self, seconds: float, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began = clock()
+        self.seconds = seconds
+
+    @property
+    def left(self) -> float:
+        """The seconds that are left; 0 when it is over."""
+        return max(0.0, self._began + self.seconds - self._clock())
+
+    @property
+    def over(self) -> bool:
+        """Whether the service has ended it."""
+        return self.left == 0.0
+
+    @property
+    def near(self) -> bool:
+        """Whether it is time to warn and to save."""
+        return self.left <= self.seconds * (1 - WARN_SHARE)
+
+    @property
+    def until_near(self) -> float:
+        """The seconds until it is."""
+        return max(0.0, self.left - self.seconds * (1 - WARN_SHARE))
+
+
+class Saved(NamedTuple):
+    """A snapshot, and the image that its sandbox had been started from."""
+
+    image: str
+    snapshot: str
+
+
+class SavedSnapshots:
+    """Of one task at one service."""
+
+    def __init__(self, provider: str, task: str) -> None:
+        key = sha256(task.encode("utf-8", "surrogateescape")).hexdigest()[:24]
+        self._path = home_path("sandboxes", f"{provider}-{key}.json")
+
+    def last(self) -> Saved | None:
+        """The newest one; None when there is none, or nothing legible."""
+        try:
+            with open(self._path, encoding="utf-8") as file:
+                found = json.load(file)
+            return Saved(str(found["image"]), str(found["snapshot"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def keep(self, saved: Saved) -> None:
+        """Remember a snapshot in place of the one before."""
+        write_private(self._path, json.dumps(saved._asdict()).encode())
+
+
+class Life:
+    """One sandbox after the other. `begun` is called with each new one, before anybody uses it."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        *,
+        task: str,
+        image: str,
+        seconds: float,
+        persistent: bool,
+        clock: Callable[[], float] = time.monotonic,
+        begun: Callable[[], None],
+    ) -> None:
+        self._provider = provider
+        self._task = task
+        self._image = image
+        self._seconds = seconds
+        self._persistent = persistent
+        self._clock = clock
+        self._begun = begun
+        self._saved = SavedSnapshots(provider.name, task)
+        self._deadline: Deadline | None = None
+        self._timer: threading.Timer | None = None
+        self._lock = threading.RLock()
+        self._unsaved = ""
+        self._pruned = False
+
+    @property
+    def left(self) -> float:
+        """The seconds until the service ends the sandbox."""
+        return 0.0 if self._deadline is None else self._deadline.left
+
+    def open(self) -> list[str]:
+        """See to it that there is a sandbox; what there is to say of that."""
+        with self._lock:
+            if self._deadline is not None and not self._deadline.over:
+                return []
+            ended = self._deadline is not None
+            last = self._saved.last()
+            snapshot, notes = "", []
+            if last is not None and last.image == self._image:
+                snapshot = last.snapshot
+            elif last is not None:
+                notes.append(
+                    f"the image is {self._image} now and was {last.image}: a new sandbox was made; "
+                    f"the snapshot {last.snapshot} of the old one is kept by the service"
+                )
+            if ended:
+                notes.append(
+                    "the sandbox came to its end; a new one was made from "
+                    + (f"the snapshot {snapshot}" if snapshot else "the image: nothing was saved")
+                )
+            with suppress(ProviderError):
+                self._provider.destroy()
+            self._prune()
+            self._provider.create(
+                image=self._image,
+                snapshot=snapshot,
+                seconds=self._seconds,
+                labels=labels(self._task),
+            )
+            self._deadline = Deadline(self._seconds, clock=self._clock)
+            self._begun()
+            if self._timer is not None:
+                self._timer.cancel()
+            # A command may last past the moment; then nobody else would look.
+            self._timer = threading.Timer(self._deadline.until_near, self._save)
+            self._timer.daemon = True
+            self._timer.start()
+            return notes
+
+    def watch(self) -> list[str]:
+        """The warning near the end, with what became of the snapshot."""
+        deadline = self._deadline
+        if deadline is None or not deadline.near:
+            return []
+        self._save()
+        left = f"the sandbox ends in {deadline.left:.0f} s"
+        if self._unsaved:
+            loss = "what was written since the last one will be lost; that one is kept"
+            return [f"NOT SAVED: {left} and its snapshot failed ({self._unsaved}): {loss}"]
+        return [f"{left}; a snapshot was taken, and the next one goes on from it"]
+
+    def end(self) -> None:
+        """Save what is there, and end the sandbox with all that runs in it."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._deadline is None:
+                return
+            if self._persistent and not self._deadline.over:
+                self._save()
+            self._deadline = None
+            with suppress(ProviderError):
+                self._provider.destroy()
+
+    def _prune(self) -> None:
+        """End what a Hermes that is gone has left; once, and where the service can tell."""
+        if not self._pruned:
+            self._pruned = True
+            with suppress(ProviderError):
+                prune(self._provider)
+
+    def _save(self) -> None:
+        """Take a snapshot; a failure leaves the one before as it was, and is said."""
+        with self._lock:
+            try:
+                name = self._provider.snapshot()
+            except ProviderError as error:
+                self._unsaved = str(error)
+                return
+            self._unsaved = ""
+            self._saved.keep(Saved(self._image, name))

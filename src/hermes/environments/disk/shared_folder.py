@@ -1,0 +1,93 @@
+"""`SharedFolderDisk`: a remote disk with one directory that is mounted from this machine and
+accessed locally.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.environments.disk import LocalDisk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import BinaryIO
+
+    from hermes.environments.disk import Disk
+    from hermes.environments.disk.protocol import Entry, Status
+    from hermes.environments.disk.shell_disk import ShellDisk
+
+
+class SharedFolderDisk:
+    """`inside` for everything but `shared`, which is `outside` on this machine.
+
+    For folders that are proven to be the same; a link out of it is not followed by either side.
+    """
+
+    def __init__(self, shared: str, outside: str, inside: ShellDisk) -> None:
+        self.label = inside.label
+        self._shared = shared
+        self._outside = outside
+        self._inside = inside
+        self._local = LocalDisk()
+
+    def status(self, place: str) -> Status | None:
+        """What is there; None when nothing is."""
+        disk, there = self._at(place)
+        return disk.status(there)
+
+    def open(self, place: str) -> BinaryIO:
+        """A file for reading, positioned at its start."""
+        disk, there = self._at(place)
+        return disk.open(there)
+
+    def read(self, place: str) -> bytes:
+        """A whole file."""
+        disk, there = self._at(place)
+        return disk.read(there)
+
+    def write(self, place: str, data: bytes | Iterable[bytes], *, mode: int | None = None) -> None:
+        """Replace or make a file as a whole."""
+        disk, there = self._at(place)
+        disk.write(there, data, mode=mode)
+
+    def make_folder(self, place: str) -> list[str]:
+        """Make a folder and what is missing above it; those that were made, outermost first."""
+        disk, there = self._at(place)
+        made = disk.make_folder(there)
+        if disk is self._inside:
+            return made
+        return [f"{self._shared}{one[len(self._outside) :]}" for one in made]
+
+    def make_link(self, place: str, target: str) -> None:
+        """Make a symbolic link."""
+        disk, there = self._at(place)
+        disk.make_link(there, target)
+
+    def link_target(self, place: str) -> str:
+        """Where a symbolic link points."""
+        disk, there = self._at(place)
+        return disk.link_target(there)
+
+    def set_mode(self, place: str, mode: int) -> None:
+        """Change the permission bits of a file or folder."""
+        disk, there = self._at(place)
+        disk.set_mode(there, mode)
+
+    def remove(self, place: str) -> None:
+        """Remove a file or link, or an empty folder."""
+        disk, there = self._at(place)
+        disk.remove(there)
+
+    def run(self, place: str, script: str) -> tuple[int, bytes, bytes]:
+        """Run a script inside, in the folder that holds a place: exit code, output, errors."""
+        return self._inside.run(place, script)
+
+    def scan(self, place: str) -> Iterator[Entry]:
+        """What a folder holds, in no order."""
+        disk, there = self._at(place)
+        return disk.scan(there)
+
+    def _at(self, place: str) -> tuple[Disk, str]:
+        if place == self._shared or place.startswith(f"{self._shared}/"):
+            return self._local, f"{self._outside}{place[len(self._shared) :]}"
+        return self._inside, place

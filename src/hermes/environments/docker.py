@@ -1,0 +1,470 @@
+"""Docker backend (or Podman): settings, command line of the engine, the container,
+`DockerEnvironment`.
+
+The container lives as long as the guard shell inside: when Hermes goes, its stdin ends, and the
+container with it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from hermes.core.errors import ConfigError, UnavailableError
+from hermes.environments.command import Isolation, PlaceError
+from hermes.environments.disk.shared_folder import SharedFolderDisk
+from hermes.environments.docker_engine import ContainerGoneError, containers, explained, prune
+from hermes.environments.environment import Shared
+from hermes.environments.owner_labels import labels
+from hermes.environments.remote_shell import FarEnvironment
+from hermes.environments.remote_shell.framing import BrokenChannelError
+from hermes.environments.remote_shell.scripts import quoted
+from hermes.environments.sandbox.bwrap import checked_workspace, hidden_below
+from hermes.environments.workspace_acl import AGENT, granted, withdraw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from hermes.environments.command import CommandResult, Order
+    from hermes.environments.disk.shell_disk import ShellDisk
+
+
+IMAGE = "debian:stable-slim"
+MEMORY = 2 * 1024**3
+PIDS = 256
+START_SECONDS = 30.0
+_SOCKETS = ("docker.sock", "podman.sock", "containerd.sock", "crio.sock", "buildkitd.sock")
+# What would undo the walls of the container altogether.
+_FORBIDDEN = ("--privileged", "--pid=host", "--pid host", "--userns=host", "--userns host")
+
+
+class Volume(NamedTuple):
+    """Something of this machine, or a volume of the engine's, and where it is seen inside."""
+
+    source: str
+    target: str
+    writable: bool
+
+    @property
+    def is_bind(self) -> bool:
+        """Whether it is a file or folder here."""
+        return self.source.startswith("/")
+
+
+class DockerSettings:
+    """A container's settings, checked. `volumes` are `SOURCE:TARGET[:ro|rw]`, as engines write it.
+
+    Raises `ConfigError` for what is not there, is a socket of an engine, or holds a home folder.
+    """
+
+    def __init__(
+        self,
+        image: str = IMAGE,
+        *,
+        volumes: Sequence[str] = (),
+        network: str = "none",
+        memory: int = MEMORY,
+        pids: int = PIDS,
+        cpus: float = 0.0,
+        user: str = "",
+        read_only: bool = False,
+        mount_workspace: bool = True,
+        pull: bool = False,
+        extra: Sequence[str] = (),
+        program: str = "",
+        host: str = "",
+        start_seconds: float = START_SECONDS,
+    ) -> None:
+        if not image or image.startswith("-"):
+            raise ConfigError(f"{image!r} is no image", hint="Set terminal.docker.image.")
+        self.image = image
+        self.volumes = [_volume(text) for text in volumes]
+        self.network = network
+        self.memory = memory
+        self.pids = pids
+        self.cpus = cpus
+        # `uid[:gid]`; the owner of the workspace when empty.
+        self.user = user
+        self.read_only = read_only
+        self.mount_workspace = mount_workspace
+        self.pull = pull
+        self.extra = _allowed(extra)
+        # `docker` or `podman`, whichever there is, when empty; where the engine listens.
+        self.program = program
+        self.host = host
+        self.start_seconds = start_seconds
+
+    @classmethod
+    def read(cls, setting: Callable[[str, Any], Any]) -> DockerSettings:
+        """The same from settings, by their names below `terminal.docker`."""
+        defaults: dict[str, Any] = {
+            "image": IMAGE, "volumes": [], "network": "none", "memory": MEMORY, "pids": PIDS,
+            "cpus": 0.0, "user": "", "read_only": False, "mount_workspace": True, "pull": False,
+            "program": "", "host": "", "start_seconds": START_SECONDS,
+        }  # fmt: skip
+        given = {
+            name: setting(f"terminal.docker.{name}", value) for name, value in defaults.items()
+        }
+        return cls(**given, extra=setting("terminal.docker.extra_args", []))
+
+
+def workspace_of(path: str) -> str:
+    """A folder that may be mounted: never a home, never what holds one."""
+    return checked_workspace(path)
+
+
+def _volume(text: str) -> Volume:
+    parts = text.split(":")
+    writable = parts[-1] != "ro"
+    if parts[-1] in ("ro", "rw"):
+        parts.pop()
+    if len(parts) != 2 or not parts[0] or not parts[1].startswith("/"):
+        raise ConfigError(f"{text!r} is no volume", hint="Write SOURCE:TARGET[:ro|rw].")
+    source, target = parts
+    if source.startswith(("~", ".")):
+        source = os.path.abspath(os.path.expanduser(source))
+    if not source.startswith("/"):
+        return Volume(source, target, writable)
+    real = os.path.realpath(source)
+    try:
+        mode = os.stat(real).st_mode
+    except OSError:
+        raise ConfigError(f"the volume {source} is not there", hint="Make it first.") from None
+    if stat.S_ISSOCK(mode) or os.path.basename(real) in _SOCKETS:
+        raise ConfigError(f"{source} is a socket, which leads out of the container")
+    if stat.S_ISDIR(mode):
+        checked_workspace(real)
+    return Volume(real, target, writable)
+
+
+def _allowed(extra: Sequence[str]) -> list[str]:
+    """More arguments, as configured; refuses those that would undo the walls."""
+    joined = " ".join(extra)
+    for word in (*_SOCKETS, *_FORBIDDEN):
+        if word in joined:
+            raise ConfigError(
+                f"{word} would undo the container's walls",
+                hint="Take it out of terminal.docker.extra_args.",
+            )
+    return list(extra)
+
+
+NOBODY = "65534:65534"
+HOME = "/hermes-home"
+# The first process waits for the shell that we talk to, and takes care of orphans meanwhile.
+_FIRST = "/bin/sh; exit 0"
+
+
+def run_arguments(
+    settings: DockerSettings, *, name: str, labels: Mapping[str, str], workspace: str, user: str
+) -> list[str]:
+    """What follows `docker`, to start a container that ends with our connection to it."""
+    argv = ["run", "--interactive", "--rm", "--name", name]
+    argv += ["--pull", "missing" if settings.pull else "never"]
+    for label, value in labels.items():
+        argv += ["--label", f"{label}={value}"]
+    argv += ["--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
+    argv += ["--pids-limit", str(settings.pids)]
+    argv += ["--memory", str(settings.memory), "--memory-swap", str(settings.memory)]
+    if settings.cpus:
+        argv += ["--cpus", f"{settings.cpus:g}"]
+    argv += ["--network", settings.network, "--user", user]
+    if not settings.user:
+        # Somebody whom the image does not know has no home there, and git would trust no project.
+        argv += ["--tmpfs", f"{HOME}:rw,exec,mode=1777", "--env", f"HOME={HOME}"]
+        argv += ["--env", "GIT_CONFIG_COUNT=1"]
+        argv += ["--env", "GIT_CONFIG_KEY_0=safe.directory", "--env", "GIT_CONFIG_VALUE_0=*"]
+    if settings.read_only:
+        argv += ["--read-only", "--tmpfs", "/tmp:rw,exec,mode=1777"]
+    for volume in settings.volumes:
+        argv += ["--mount", _mount(volume)]
+    if workspace:
+        argv += ["--mount", _bind(workspace, workspace, writable=True), "--workdir", workspace]
+        if own := hidden_below(workspace):
+            argv += ["--mount", _joined(["type=tmpfs", f"target={own}"])]
+    return [*argv, *settings.extra, "--entrypoint", "/bin/sh", settings.image, "-c", _FIRST]
+
+
+def user_of(settings: DockerSettings, workspace: str) -> str:
+    """Whom commands run as: as configured, else the owner of the workspace; never root by itself.
+
+    Where the workspace belongs to root, a user without rights is let into it. Only on a disk that
+    knows no way to do so is it root, without any capability.
+    """
+    if settings.user:
+        return settings.user
+    if not workspace:
+        return NOBODY
+    found = os.stat(workspace)
+    if found.st_uid:
+        return f"{found.st_uid}:{found.st_gid or found.st_uid}"
+    return f"{AGENT}:{AGENT}" if granted(workspace) else "0:0"
+
+
+def _mount(volume: Volume) -> str:
+    if volume.is_bind:
+        return _bind(volume.source, volume.target, writable=volume.writable)
+    fields = ["type=volume", f"source={volume.source}", f"target={volume.target}"]
+    return _joined(fields if volume.writable else [*fields, "readonly"])
+
+
+def _bind(source: str, target: str, *, writable: bool) -> str:
+    # Unlike `--volume`, this fails when the source is not there.
+    fields = ["type=bind", f"source={source}", f"target={target}"]
+    return _joined(fields if writable else [*fields, "readonly"])
+
+
+def _joined(fields: list[str]) -> str:
+    """Fields as the engine reads them: separated by commas, quoted where one holds a comma."""
+    return ",".join(
+        '"' + field.replace('"', '""') + '"' if any(c in field for c in ',"\n') else field
+        for field in fields
+    )
+
+
+# Where the engine is, as its own command line reads it.
+_ENGINE = (
+    "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY",
+    "DOCKER_API_VERSION", "CONTAINER_HOST", "CONTAINERS_CONF", "XDG_RUNTIME_DIR",
+)  # fmt: skip
+_ON_TERMINAL = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"
+
+
+def engine(settings: DockerSettings) -> list[str]:
+    """The engine's program with what it needs to find the engine; raises `UnavailableError`."""
+    names = (settings.program,) if settings.program else ("docker", "podman")
+    program = next(filter(None, map(shutil.which, names)), None)
+    if program is None:
+        raise UnavailableError(
+            f"there is no {' or '.join(names)} here",
+            hint="Install Docker or Podman, or choose another terminal.env_type.",
+        )
+    given = {name: os.environ[name] for name in _ENGINE if name in os.environ}
+    if settings.host:
+        given["DOCKER_HOST"] = given["CONTAINER_HOST"] = settings.host
+        given.pop("DOCKER_CONTEXT", None)
+    env = shutil.which("env") or "/usr/bin/env"
+    return [env, *(f"{name}={value}" for name, value in given.items()), program]
+
+
+class DockerLink:
+    """Starts a container with its first shell; the others join it."""
+
+    lasts = False
+    gives_terminal = True
+
+    def __init__(self, settings: DockerSettings, *, workspace: str, task: str) -> None:
+        self.settings = settings
+        self.workspace = workspace
+        self.label = f"the container of {settings.image}"
+        self.start_seconds = settings.start_seconds
+        self.name = ""
+        # How many containers there were so far.
+        self.count = 0
+        self._task = task
+        self._engine: list[str] = []
+        self._pruned = False
+        self._user = ""
+
+    def prepare(self, task: str = "") -> None:  # noqa: ARG002
+        """Find the engine's program, and remove what a Hermes that is gone has left."""
+        self._engine = engine(self.settings)
+        # What was granted for the last container was taken away with it.
+        self._user = ""
+        if not self._pruned:
+            # Should the engine not answer, starting a container will say why.
+            with suppress(PlaceError):
+                prune(self._engine, seconds=min(5.0, self.start_seconds))
+            self._pruned = True
+        word = re.sub(r"[^A-Za-z0-9_.-]+", "-", self._task)[:40].strip("-.") or "task"
+        self.name = f"hermes-{word}-{os.urandom(4).hex()}"
+        self.count += 1
+
+    def argv(self, words: Sequence[str], *, tty: bool = False, first: bool = False) -> list[str]:
+        """The engine's command line: a new container for the first shell, then that one."""
+        if first:
+            return [
+                *self._engine,
+                *run_arguments(
+                    self.settings,
+                    name=self.name,
+                    labels=labels(self._task),
+                    workspace=self.workspace,
+                    user=self.user,
+                ),
+            ]
+        flags = ["--interactive", "--tty"] if tty else ["--interactive"]
+        joining = [*self._engine, "exec", *flags, self.name, "/bin/sh", "-c", " ".join(words)]
+        # The program gives a terminal inside to none but those who have one themselves.
+        return [sys.executable, "-I", "-S", "-c", _ON_TERMINAL, *joining] if tty else joining
+
+    @property
+    def user(self) -> str:
+        """Whom commands run as."""
+        if not self._user:
+            self._user = user_of(self.settings, self.workspace)
+        return self._user
+
+    def explain(self, said: str, code: int | None) -> PlaceError:
+        """Why there is no shell in the container."""
+        program = os.path.basename(self._engine[-1]) if self._engine else "docker"
+        return explained(
+            said,
+            code,
+            program=program,
+            image=self.settings.image,
+            seconds=self.settings.start_seconds,
+        )
+
+    def info(self) -> Isolation:
+        """What the engine is told to enforce, and what was configured otherwise."""
+        settings = self.settings
+        missing = []
+        if self.user.partition(":")[0] in ("0", "root"):
+            missing.append("another user: commands are root, without any capability")
+        if settings.network != "none":
+            missing.append(f"network: {settings.network} was configured")
+        if settings.extra:
+            missing.append(f"whatever these arguments change: {' '.join(settings.extra)}")
+        shown = [volume.target for volume in settings.volumes if volume.writable]
+        seen = ", ".join([*([self.workspace] if self.workspace else []), *shown])
+        return Isolation(
+            "docker",
+            files=f"an image of its own; of this machine only {seen}" if seen else "an image alone",
+            network="none" if settings.network == "none" else "",
+            processes=f"a pid namespace of its own, no capabilities, at most {settings.pids}",
+            memory=f"{settings.memory // 1_000_000} MB for everything together",
+            not_enforced=tuple(missing),
+        )
+
+    def close(self) -> None:
+        """Remove the container, should it still be there."""
+        if not self.name:
+            return
+        from hermes.environments.docker_engine import remove
+
+        name, self.name = self.name, ""
+        with suppress(PlaceError):
+            remove(self._engine, name)
+        if self._user == f"{AGENT}:{AGENT}" and not self._shared_with_others():
+            withdraw(self.workspace)
+
+    def _shared_with_others(self) -> bool:
+        """Whether another container, of this program or another, may work in the same folder."""
+        try:
+            return any(not one.stale for one in containers(self._engine))
+        except PlaceError:
+            return True
+
+
+_KILLED = 137
+
+
+class DockerEnvironment(FarEnvironment):
+    """Runs commands in one container, which is started with the first of them.
+
+    The workspace is mounted under its own name, so that a path means the same inside and out.
+    Raises `ConfigError` at once for what can't be.
+    """
+
+    def __init__(
+        self,
+        cwd: str = "",
+        settings: DockerSettings | None = None,
+        *,
+        shared: Shared | None = None,
+    ) -> None:
+        settings = settings or DockerSettings()
+        shared = shared or Shared()
+        self.workspace = workspace_of(cwd or os.getcwd()) if settings.mount_workspace else ""
+        self._container = DockerLink(settings, workspace=self.workspace, task=shared.task)
+        super().__init__(
+            self._container,
+            self.workspace or cwd or "/",
+            shared=shared,
+        )
+        # Whether what is written to the workspace inside is seen out here.
+        self.persistent: bool | None = None
+        self._probed = 0
+        self._killed = 0
+
+    @property
+    def disk(self) -> ShellDisk | SharedFolderDisk:
+        """The files inside; those of the workspace are reached from here where they are here."""
+        self.open()
+        if self.persistent:
+            return SharedFolderDisk(self.workspace, self.workspace, self._disk)
+        return self._disk
+
+    def open(self) -> list[str]:
+        """Start the container, if need be; what there is to say of that."""
+        notes = super().open()
+        if self._probed != self._container.count:
+            self._probed = self._container.count
+            self._killed = self._out_of_memory()
+            self._probe()
+            if not self.persistent:
+                notes.append(
+                    "the workspace is not persistent: what is written inside is not seen outside, "
+                    "and goes with the container"
+                )
+        return notes
+
+    def _run(self, order: Order) -> CommandResult:
+        try:
+            result = super()._run(order)
+        except ContainerGoneError:
+            self._connection.drop()
+            result = super()._run(order)
+            result.notes.append(self._anew)
+        if result.exit_code == _KILLED:
+            killed = self._out_of_memory()
+            if killed > self._killed:
+                limit = self._container.settings.memory // 1_000_000
+                result.notes.append(f"it was killed: out of memory (the limit is {limit} MB)")
+            self._killed = max(killed, self._killed)
+        return result
+
+    def run_script(self, text: str, data: bytes = b"") -> tuple[int, bytes, bytes]:
+        """Run a script of ours there: its exit code, standard output and standard error."""
+        try:
+            return super().run_script(text, data)
+        except ContainerGoneError:
+            self._connection.drop()
+            return super().run_script(text, data)
+
+    def _probe(self) -> None:
+        """Find out whether the workspace inside is the one out here."""
+        self.persistent = False
+        if not self.workspace:
+            return
+        word = os.urandom(8).hex()
+        place = os.path.join(self.workspace, f".hermes-probe-{word}")
+        with suppress(BrokenChannelError, OSError):
+            self._connection.ask(f"echo {word} >{quoted(place)}")
+            try:
+                with open(place, encoding="ascii") as file:
+                    self.persistent = file.read().strip() == word
+            finally:
+                self._connection.ask(f"rm -f {quoted(place)}")
+
+    def _out_of_memory(self) -> int:
+        """How often something in the container was killed for want of memory."""
+        try:
+            said = self._connection.ask(
+                "cat /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control "
+                "2>/dev/null"
+            )
+        except BrokenChannelError:
+            return 0
+        for line in said.splitlines():
+            words = line.split()
+            if len(words) == 2 and words[0] == b"oom_kill":
+                return int(words[1])
+        return 0

@@ -1,0 +1,258 @@
+"""Shell scripts for the remote side, and parsers of their output."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hermes.environments.env_vars import UNATTENDED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+_LISTEN = "0A"
+_SOCKET = re.compile(r"socket:\[(\d+)\]")
+# What a shell at another place prints for `listening`, for the processes in `$@`.
+SCRIPT = (
+    'for q in "$@"; do for f in /proc/$q/fd/*; do readlink "$f"; done; done 2>/dev/null; '
+    "cat /proc/net/tcp /proc/net/tcp6 2>/dev/null"
+)
+
+
+def listening(said: str) -> list[str]:
+    """The places that processes listen at, as `address:port`, in order.
+
+    `said` has their open files, as links are shown, and the tables of sockets.
+    """
+    lines = said.splitlines()
+    mine = set(_SOCKET.findall(said))
+    return sorted({place for inode, place in _listeners(lines) if inode in mine})
+
+
+def _listeners(lines: Iterable[str]) -> Iterable[tuple[str, str]]:
+    for line in lines:
+        words = line.split()
+        if len(words) > 9 and words[3] == _LISTEN and words[0].endswith(":"):
+            address, _, port = words[1].partition(":")
+            yield words[9], f"{_address(address)}:{int(port, 16)}"
+
+
+def _address(digits: str) -> str:
+    """An address as it is written, from the way in which the kernel shows it."""
+    from ipaddress import IPv6Address, ip_address
+
+    raw = bytes.fromhex(digits)
+    # Words of four bytes, each in the machine's own order: the little one, nearly everywhere.
+    whole = b"".join(raw[at : at + 4][::-1] for at in range(0, len(raw), 4))
+    found = ip_address(whole)
+    if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(found)
+
+
+_TOLD = r"""
+tell() { printf '\036%s<' "$M"; cat; printf '\036%s>' "$M"; }
+"""
+
+_GUARD = r"""
+umask 077
+trap '' PIPE INT
+D=
+for d in "${TMPDIR:-/tmp}" /tmp /var/tmp /dev/shm "$HOME"; do
+  case $d in *[!A-Za-z0-9/._-]*) continue;; esac
+  D=$(mktemp -d "$d/hermes-XXXXXX" 2>/dev/null) && break
+  D=
+done
+# Some greps see nothing behind a zero byte; there each file is looked at by itself.
+Z=$(printf 'a\0b\n' | grep -cF b)
+marked() {
+  if [ "$Z" = 1 ]; then
+    grep -lsF -e "HERMES_COMMAND=$T.$1" /proc/[0-9]*/environ | tr -dc '0-9\n'
+    return
+  fi
+  for f in /proc/[0-9]*/environ; do
+    while IFS= read -r l || [ -n "$l" ]; do
+      case $l in *"HERMES_COMMAND=$T.$1"*) f=${f#/proc/}; echo "${f%/*}"; break;; esac
+    done <"$f"
+  done
+} 2>/dev/null
+# The process group of worker $1 while it runs command $2, or any; it may be on to the next one, and
+# the number of its process may have become somebody else's.
+group() {
+  p=; k=; [ -r "$D/p$1" ] && read -r p k <"$D/p$1"
+  [ -n "$p" ] && [ "$k" = "${2:-$k}" ] || return 1
+  [ ! -e "/proc/$p/environ" ] ||
+    { tr '\0' '\n' <"/proc/$p/environ" | grep -qF "HERMES_COMMAND=$T."; } 2>/dev/null
+}
+# Its members, which need not have the mark any more.
+grouped() {
+  group "$1" "$2" || return
+  for f in /proc/[0-9]*/stat; do
+    read -r l <"$f" || continue
+    # The name of the program, in parentheses, may hold anything.
+    set -- ${l##*) }
+    [ "$3" != "$p" ] || [ "$1" = Z ] || { f=${f#/proc/}; echo "${f%/*}"; }
+  done
+} 2>/dev/null
+# What has neither mark nor group any more has the limit of the shell that started it.
+limited() {
+  grep -ls "^Max realtime timeout  *$R " /proc/[0-9]*/limits 2>/dev/null | tr -dc '0-9\n'
+}
+hit() {
+  group "$2" "$3" && kill "-$1" "-$p"
+  for q in $(marked "$3."); do kill "-$1" "$q"; done
+} 2>/dev/null
+alive() {
+  [ -n "$(marked "$2.")" ] && return
+  group "$1" "$2" && kill -0 "-$p" 2>/dev/null
+}
+stop() {
+  hit TERM "$1" "$2"; hit CONT "$1" "$2"
+  i=0
+  while alive "$1" "$2"; do
+    i=$((i + 1))
+    [ "$i" -lt 14 ] || hit KILL "$1" "$2"
+    [ "$i" -lt 60 ] || break
+    sleep 0.05
+  done
+}
+# Whether command $1 waits for somebody to type: one of its processes reads a terminal, or what the
+# first of them was given to read. Where the system does not say what it does, it says where it is.
+waits() {
+  group "$1" "$1"
+  z=$(readlink "/proc/$p/fd/0") || z=-
+  for q in $(marked "$1."); do
+    s=; f=; read -r s f l <"/proc/$q/syscall"
+    [ -n "$s" ] || { read -r s <"/proc/$q/wchan"; f=0; }
+    case $s in 0|63|wait_woken|n_tty_read) ;; *) continue;; esac
+    f=$(readlink "/proc/$q/fd/$((f))")
+    case $f in /dev/tty|/dev/pts/*|"$z") echo y; return;; esac
+  done
+} 2>/dev/null
+number() {
+  tr '\0' '\n' <"/proc/$1/environ" | sed -n "s/^HERMES_COMMAND=$T\.\([0-9]*\)\..*/\1/p"
+} 2>/dev/null
+spared() { [ -n "$S" ] && n=$(number "$1") && [ -n "$n" ] && [ -e "$D/d$n" ]; }
+finish() {
+  trap - EXIT
+  S=; for f in "$D"/d*; do [ ! -e "$f" ] || S=1; done
+  i=0; s=TERM
+  while [ "$i" -lt 30 ]; do
+    left=
+    for q in $(marked ''); do
+      spared "$q" || { kill "-$s" "$q" 2>/dev/null && left=1; }
+    done
+    if [ -z "$S" ]; then
+      for f in "$D"/p*; do
+        if group "${f##*/p}"; then kill "-$s" "-$p" 2>/dev/null && left=1; fi
+      done
+      for q in $(limited); do kill "-$s" "$q" 2>/dev/null && left=1; done
+    fi
+    [ -n "$left" ] || break
+    i=$((i + 1)); [ "$i" -lt 5 ] || s=KILL
+    sleep 0.1
+  done
+  [ -n "$S" ] || rm -rf "$D"
+}
+trap finish EXIT
+trap exit HUP TERM
+B=$(command -v bash) || B=$(command -v sh)
+X=$(command -v setsid)
+{ printf '%s\0' "$D" "$B" "$X" "$HOME" "$PWD"; export -p; printf '\0'; } | tell
+"""
+
+# `go` enters a folder; where it is gone, the nearest above it, unless exactly that one is wanted.
+_WORKER = r"""
+export PWD
+@limit@
+# What this shell itself has to say of commands ("Killed") is not theirs.
+exec 3>&2 2>/dev/null
+# The number of the newest process of all.
+newest() { l=; read -r l l l l l </proc/loadavg; }
+# Whether one of those that are newer than number $1 is alive and may be ours, as far as is known.
+younger() {
+  [ -n "$l" ] && [ "$l" -gt "$1" ] && [ "$((l - $1))" -lt 300 ] || return 0
+  q=$1
+  while [ "$q" -lt "$l" ]; do
+    q=$((q + 1))
+    [ ! -r "/proc/$q/environ" ] || return 0
+  done
+  return 1
+}
+end() {
+  b=$l; newest
+  p=; k=; a=0
+  if [ -r "$D/p$N" ]; then read -r p k <"$D/p$N"; fi
+  if [ -n "$p" ]; then
+    if kill -0 "-$p" 2>/dev/null; then a=2; else : >"$D/p$N"; fi
+  fi
+  [ "$a" = 2 ] || ! younger "${b:-0}" || a=1
+  if [ -n "$2" ]; then printf '\036%s<S' "$M"; cat "$D/s$N"; printf '\036%s>' "$M"; fi
+  printf '\036%s<E %s %s %s\036%s>' "$M" "$1" "${p:-0}" "$a" "$M"
+  printf '\036%s<e\036%s>' "$M" "$M" >&3
+}
+go() {
+  printf '\036%s<B\036%s>' "$M" "$M"
+  newest
+  cd "$1" 2>/dev/null && return
+  [ -z "$2" ] || { printf '\036%s<F\036%s>' "$M" "$M"; return 1; }
+  d=$1
+  while :; do
+    d=${d%/*}
+    cd "${d:-/}" 2>/dev/null && break
+    [ -n "$d" ] || return 1
+  done
+  printf '\036%s<G%s\036%s>' "$M" "$PWD" "$M"
+}
+# Stays for as long as something of command $1 does: first the processes that are known.
+linger() {
+  k=$1; shift
+  while [ "$#" -gt 0 ]; do
+    while [ "$#" -gt 0 ] && ! kill -0 "$1" 2>/dev/null; do shift; done
+    if [ "$#" -gt 0 ]; then sleep 0.3; else
+      set -- $(grep -lsF -e "HERMES_COMMAND=$k." /proc/[0-9]*/environ 2>/dev/null | tr -dc '0-9\n')
+    fi
+  done
+  exit 0
+}
+printf '\036%s<R\036%s>' "$M" "$M"
+"""
+
+
+def quoted(text: str) -> str:
+    """A text as one word of a shell."""
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def guard(mark: str, token: str) -> str:
+    """What the guard is given to read first."""
+    return f"{{ M={mark}; T={token}; R={_limit(token)}; {_TOLD}{_GUARD}}}\n"
+
+
+def worker(mark: str, token: str, folder: str, number: int) -> str:
+    """What a worker is given to read first."""
+    text = _WORKER.replace("@limit@", limited(token))
+    return f"{{ M={mark}; D={quoted(folder)}; N={number}; {settings(UNATTENDED)}{text}}}\n"
+
+
+def limited(token: str) -> str:
+    """The command by which a shell, and all that it starts, is known to be of a task."""
+    # Where there is one it is our own guardian's mark, by which that finds them.
+    return (
+        "case $(prlimit --pid $$ --rttime --noheadings -o SOFT 2>/dev/null) in "
+        f"unlimited*) prlimit --pid $$ --rttime={_limit(token)}: 2>/dev/null;; esac"
+    )
+
+
+def _limit(token: str) -> int:
+    """Microseconds of real time on end that nobody uses: it is at least a century."""
+    return (1 << 58) + int(token[:14], 16)
+
+
+def settings(variables: Mapping[str, str | None]) -> str:
+    """The commands that set variables, and take away those that are None."""
+    lines = []
+    for name, value in variables.items():
+        lines.append(f"unset {name}" if value is None else f"export {name}={quoted(value)}")
+    return "".join(f"{line}\n" for line in lines)

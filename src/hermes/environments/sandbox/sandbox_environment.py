@@ -1,0 +1,187 @@
+"""`SandboxEnvironment`: commands on this machine that see the workspace and little else."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from hermes.core.errors import ToolError
+from hermes.environments.background import MOST_LEFT
+from hermes.environments.command import Isolation
+from hermes.environments.disk.shared_folder import SharedFolderDisk
+from hermes.environments.disk.shell_disk import ShellDisk
+from hermes.environments.env_vars import passed_variables
+from hermes.environments.environment import Shared
+from hermes.environments.host.host_environment import HostedEnvironment
+from hermes.environments.host.launch import shell
+from hermes.environments.sandbox.bwrap import HOME, checked_workspace, parsed_binds
+from hermes.environments.sandbox.sandbox_guardian import SandboxOwner
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hermes.environments.command import CommandResult, Order
+
+MEMORY = 2 * 1024**3
+PIDS = 256
+TMP_BYTES = 1024**3
+START_SECONDS = 10.0
+SETTLE_SECONDS = 5.0
+
+
+class SandboxEnvironment(HostedEnvironment):
+    """Runs commands behind walls: system folders read-only, the workspace, a `/tmp` of its own.
+
+    The sandbox begins with the first command and ends with `cleanup`. `binds` are more folders to
+    see, as `SOURCE[:TARGET][:ro|rw]`. Raises `ConfigError` at once for what can't be.
+    """
+
+    label = "the sandbox"
+
+    def __init__(
+        self,
+        cwd: str = "",
+        *,
+        shared: Shared | None = None,
+        network: bool = False,
+        binds: Sequence[str] = (),
+        memory: int = MEMORY,
+        pids: int = PIDS,
+        tmp_bytes: int = TMP_BYTES,
+        start_seconds: float = START_SECONDS,
+    ) -> None:
+        self.workspace = checked_workspace(cwd or os.getcwd())
+        shared = shared or Shared()
+        self._network = network
+        self._pids = pids
+        self._owner = SandboxOwner(
+            self.workspace,
+            task=shared.task,
+            network=network,
+            binds=parsed_binds(binds),
+            memory=memory,
+            pids=pids,
+            tmp_bytes=tmp_bytes,
+            start_seconds=start_seconds,
+        )
+        super().__init__(self.workspace, _Inside(self._owner), shared, rest=self._owner.close)
+        self._most_left = min(MOST_LEFT, pids // 2)
+        inside = ShellDisk(self.run_script, label="sandbox")
+        # Those of the workspace are reached from out here.
+        self._files = SharedFolderDisk(self.workspace, self.workspace, inside)
+        self.woken = (
+            f"the sandbox was ended after {shared.idle_seconds / 60:.3g} minutes without use, "
+            "and a new one was started; its /tmp and home are empty"
+        )
+
+    def info(self) -> Isolation:
+        """What is really enforced; the sandbox is started to find out, if need be."""
+        self._owner.open()
+        limits = self._owner.limits
+        assert limits is not None
+        missing = list(limits.missing)
+        if os.getuid() == 0 and self._owner.user is None:
+            missing.append(
+                "another user: the workspace belongs to root, so commands are root without rights"
+            )
+        if self._network:
+            missing.append("network: it was switched on")
+        return Isolation(
+            "sandbox",
+            files=f"only {self.workspace} can be written; homes, sockets and keys are not there",
+            network="" if self._network else "none, not even this machine's",
+            processes=f"a pid namespace of its own; {limits.pids or 'their number is not limited'}",
+            memory=limits.memory,
+            not_enforced=tuple(missing),
+        )
+
+    def cleanup(self) -> None:
+        """End everything that was started here, and the sandbox."""
+        super().cleanup()
+        self._owner.close()
+
+    def _run(self, order: Order) -> CommandResult:
+        before = self._killed()
+        result = self._run_with_room(order)
+        limits = self._owner.limits
+        if limits is not None and self._killed() > before:
+            result.notes.append(f"something was killed: out of memory (limit: {limits.memory})")
+        left = result.background
+        if left is not None and left.killed_by:
+            # It may hold every process that there can be.
+            left.wait(SETTLE_SECONDS)
+        return result
+
+    def _run_with_room(self, order: Order) -> CommandResult:
+        """Run a command; what keeps it from being started, as earlier ones left it, is stopped."""
+        try:
+            return super()._run(order)
+        except ToolError:
+            if not self._full() or not self._stop_left():
+                raise
+        result = super()._run(order)
+        result.notes.append("what earlier commands had left running was stopped: it held every "
+                            "process that there can be")  # fmt: skip
+        return result
+
+    def _killed(self) -> int:
+        """How often something inside was killed for want of memory."""
+        limits = self._owner.limits
+        return limits.out_of_memory() if limits is not None else 0
+
+    def _full(self) -> bool:
+        """Whether no more processes can be started inside."""
+        limits = self._owner.limits
+        return limits is not None and limits.processes() >= self._pids - 2
+
+    def _stop_left(self) -> bool:
+        """End what commands have left running; whether there was any."""
+        left = [one for one in self._beside.running() if one.left_behind]
+        for one in left:
+            one.kill("a limit: it held every process that there can be")
+        for one in left:
+            one.wait(SETTLE_SECONDS)
+        return bool(left)
+
+
+class _Inside:
+    """The place that the sandbox is, for the environment of this machine."""
+
+    def __init__(self, owner: SandboxOwner) -> None:
+        self.owner = owner
+
+    def shell(self) -> tuple[bytes, bool]:
+        """The shell of this machine, which is there inside too."""
+        return shell()
+
+    def is_folder(self, path: str) -> bool:
+        """Whether there is such a folder inside."""
+        return self.owner.is_folder(path)
+
+    def plain(self, command: str, variables: Mapping[str, str]) -> None:
+        """Which programs there are is only seen inside."""
+
+    def variables(self, named: Sequence[str]) -> dict[str, str]:
+        """The allow-list without the places that are not there, and what is named."""
+        ours = passed_variables(named)
+        kept = {
+            name: value
+            for name, value in ours.items()
+            if name in named or (not value.startswith("/") and name not in ("USER", "LOGNAME"))
+        }
+        path, _ = shell()
+        return {
+            **kept,
+            "PATH": _visible(ours.get("PATH", "")),
+            "HOME": HOME,
+            "USER": "hermes",
+            "LOGNAME": "hermes",
+            "SHELL": os.fsdecode(path),
+            "TMPDIR": "/tmp",
+        }
+
+
+def _visible(path: str) -> str:
+    """Those folders of a search path that are there inside as a rule."""
+    seen = [one for one in path.split(":") if one.startswith(("/usr/", "/bin", "/sbin", "/opt/"))]
+    return ":".join(dict.fromkeys([*seen, "/usr/local/bin", "/usr/bin", "/bin"]))

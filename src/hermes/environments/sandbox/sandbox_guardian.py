@@ -1,0 +1,301 @@
+"""Client of the guardian inside a sandbox: starts bubblewrap with the first command."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import select
+import shutil
+import socket
+import struct
+import sys
+import time
+import weakref
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import hermes.environments.sandbox.cgroups as limiting
+from hermes.core.errors import UnavailableError
+from hermes.environments.command import PlaceError
+from hermes.environments.host.guardian_client import Guardian, guardian
+from hermes.environments.host.process import Process
+from hermes.environments.sandbox.bwrap import OURS, walls
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hermes.environments.sandbox.bwrap import Bind
+    from hermes.environments.sandbox.cgroups import Limits
+
+_INFO = 10
+_PYTHON = os.path.realpath(sys.executable)
+# A terminal is handed over as an open file, since its name means nothing inside.
+_ON_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    "os.execv(sys.argv[1], sys.argv[1:])"
+)
+_owners: weakref.WeakSet[SandboxOwner] = weakref.WeakSet()
+
+
+class SandboxOwner(Guardian):
+    """A guardian behind walls, with everything that it starts."""
+
+    def __init__(
+        self,
+        workspace: str,
+        *,
+        task: str,
+        network: bool,
+        binds: Sequence[Bind],
+        memory: int,
+        pids: int,
+        tmp_bytes: int,
+        start_seconds: float,
+    ) -> None:
+        super().__init__()
+        self.workspace = workspace
+        self.limits: Limits | None = None
+        # The first process inside, by its number out here.
+        self.first = 0
+        self._task = f"sandbox of {task}/{os.urandom(4).hex()}"
+        self._network = network
+        self._binds = binds
+        self._memory = memory
+        self._pids = pids
+        self._tmp_bytes = tmp_bytes
+        self._start_seconds = start_seconds
+        self._process: Process | None = None
+        _owners.add(self)
+
+    @property
+    def user(self) -> tuple[int, int] | None:
+        """Whom the program inside has to become; None when it stays who we are, without rights."""
+        if os.getuid():
+            return None
+        found = os.stat(self.workspace)
+        # What belongs to root can be written by nobody else: root without rights, then.
+        return (found.st_uid, found.st_gid) if found.st_uid else None
+
+    def run(
+        self,
+        argv: Sequence[bytes],
+        *,
+        program: bytes = b"",
+        task: str,
+        env: Mapping[bytes, bytes],
+        cwd: str,
+        files: Mapping[int, int],
+        tty: str | None = None,
+        announce: bool = False,
+    ) -> tuple[int, int]:
+        """Start a command inside; its id, and the pipe that says what becomes of it."""
+        if tty is None:
+            return super().run(
+                argv, program=program, task=task, env=env, cwd=cwd, files=files, announce=announce
+            )
+        terminal = os.open(tty, os.O_RDWR | os.O_NOCTTY)
+        try:
+            steps = [os.fsencode(_PYTHON), b"-I", b"-S", b"-c", _ON_TERMINAL.encode()]
+            return super().run(
+                [*steps, program or argv[0], *argv[1:]],
+                task=task,
+                env=env,
+                cwd=cwd,
+                files={0: terminal, 1: terminal, 2: terminal, **files},
+                announce=announce,
+            )
+        finally:
+            os.close(terminal)
+
+    def numbers(self, task: str) -> dict[int, list[int]]:
+        """The processes of each command of a task, by their numbers in there."""
+        return super().members(task)
+
+    def members(self, task: str) -> dict[int, list[int]]:
+        """The same by their numbers out here."""
+        inside = self.numbers(task)
+        if not inside:
+            return {}
+        outside = _numbers(self.first)
+        return {
+            id_: [outside[pid] for pid in pids if pid in outside] for id_, pids in inside.items()
+        }
+
+    def sweep(self, task: str, leader: int) -> None:  # noqa: ARG002
+        """Take down the whole sandbox: its guardian was killed, and nobody watches any more."""
+        with self._lock:
+            self._drop()
+
+    def is_folder(self, path: str) -> bool:
+        """Whether there is such a folder inside."""
+        inside = f"/proc/{self.first}/root"
+        if not self.first or not os.path.isdir(inside):
+            # There is no sandbox now, and the next one begins with what is here.
+            return os.path.isdir(path)
+        return os.path.isdir(f"{inside}{path}")
+
+    def close(self) -> None:
+        """End the sandbox and everything in it."""
+        with self._lock:
+            self._drop()
+
+    def _start(self) -> socket.socket:
+        bwrap = shutil.which("bwrap")
+        if bwrap is None or sys.platform != "linux":
+            raise UnavailableError(
+                "the sandbox needs bubblewrap, which is not installed",
+                hint="Run apt-get install bubblewrap, or choose another terminal.env_type.",
+            )
+        limiting.prune()
+        user = self.user
+        self.limits = limiting.set_up(
+            self._memory, self._pids, as_root=os.getuid() == 0 and user is None
+        )
+        inner = walls(
+            self.workspace,
+            network=self._network,
+            binds=self._binds,
+            tmp_bytes=self._tmp_bytes,
+            same_user=user is None,
+        )
+        begin = (
+            f"import sys; sys.path[:0] = [sys.argv[1], {f'{OURS}/sandbox'!r}]; "
+            "import inside, guardian; "
+            f"inside.prepare({self.limits.rlimits!r}, {user!r}); guardian.main()"
+        )
+        # Into the cgroups first, so that nothing is ever outside of them.
+        enter = 'for g in $1; do echo $$ > "$g/cgroup.procs" || exit 1; done; shift; exec "$@"'
+        argv = [
+            "/bin/sh", "-c", enter, "sh", " ".join(self.limits.folders),
+            bwrap, *inner, "--info-fd", str(_INFO), "--",
+            _PYTHON, "-I", "-S", "-c", begin, f"{OURS}/host", "0",
+        ]  # fmt: skip
+        ours, theirs = socket.socketpair()
+        told, info = os.pipe()
+        self._process = process = Process(lambda *_: None)
+        try:
+            process.start(
+                [os.fsencode(word) for word in argv],
+                task=self._task,
+                env={b"PATH": b"/usr/sbin:/usr/bin:/sbin:/bin"},
+                cwd="/",
+                given={0: theirs.fileno(), _INFO: info},
+            )
+            # The other ends are theirs alone now, so that their end is seen here.
+            os.close(info)
+            info = -1
+            theirs.close()
+            self.first = self._first_inside(told)
+            _ping(ours, self._start_seconds)
+        except (OSError, TimeoutError, ValueError) as error:
+            ours.close()
+            raise self._not_started(error) from None
+        finally:
+            theirs.close()
+            os.close(told)
+            if info >= 0:
+                os.close(info)
+        self._socket = ours
+        return ours
+
+    def _first_inside(self, told: int) -> int:
+        """What bubblewrap says of the process that it started."""
+        import json
+
+        said = b""
+        until = time.monotonic() + self._start_seconds
+        poll = select.poll()
+        poll.register(told, select.POLLIN)
+        while b"}" not in said:
+            if not poll.poll(max(0.0, until - time.monotonic()) * 1000):
+                raise TimeoutError(f"bubblewrap was silent for {self._start_seconds:g} s")
+            piece = os.read(told, 4096)
+            if not piece:
+                raise ValueError("bubblewrap ended at once")
+            said += piece
+        return int(json.loads(said)["child-pid"])
+
+    def _not_started(self, error: Exception) -> PlaceError:
+        """What to say of a sandbox that did not come up; what there is of it is taken down."""
+        said = bytearray()
+        process = self._process
+        if process is not None:
+            process.feed = lambda _, data: said.extend(data)
+            until = time.monotonic() + 1.0
+            while process.files and time.monotonic() < until:
+                process.drain()
+                time.sleep(0.01)
+        self._drop()
+        cause = said.decode("utf-8", "replace").strip()[-500:] or str(error)
+        return PlaceError(
+            f"the sandbox can't be started: {cause}",
+            hint="Check with: bwrap --ro-bind / / --unshare-all true",
+        )
+
+    def _drop(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        self.first = 0
+        process, self._process = self._process, None
+        if process is not None:
+            if process.id:
+                guardian.stop_task(self._task, grace=0.3)
+            process.close()
+        if self.limits is not None:
+            self.limits.remove()
+
+    def forget(self) -> None:
+        """In a forked child: the sandbox is our parent's, not ours."""
+        super().forget()
+        self.first = 0
+        self._process = None
+        self.limits = None
+
+
+def _ping(channel: socket.socket, seconds: float) -> None:
+    """Wait until the guardian inside answers."""
+    ours, theirs = os.pipe()
+    try:
+        body = marshal.dumps(("members", ""))
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", theirs))]
+        channel.sendmsg([len(body).to_bytes(4, "little") + body], rights)
+        os.close(theirs)
+        theirs = -1
+        poll = select.poll()
+        poll.register(ours, select.POLLIN)
+        if not poll.poll(seconds * 1000):
+            raise TimeoutError(f"nothing answered inside for {seconds:g} s")
+        if not os.read(ours, 4096):
+            raise ValueError("it ended at once")
+    finally:
+        os.close(ours)
+        if theirs >= 0:
+            os.close(theirs)
+
+
+def _numbers(first: int) -> dict[int, int]:
+    """The numbers out here of all processes below one, by those that they have inside."""
+    found: dict[int, int] = {}
+    queue = [first]
+    while queue:
+        pid = queue.pop()
+        with suppress(OSError):
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as file:
+                    queue += [int(word) for word in file.read().split()]
+            with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+                for line in file:
+                    if line.startswith("NSpid:"):
+                        found[int(line.split()[-1])] = pid
+                        break
+    return found
+
+
+def _forget_all() -> None:
+    for owner in list(_owners):
+        owner.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)

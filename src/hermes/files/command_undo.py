@@ -1,0 +1,79 @@
+"""Undo for shell commands: a snapshot of the workspace before the command, its changes after it."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from hermes.files.edit_transaction import author_of
+from hermes.safety.shell import verdict_on
+from hermes.stores.checkpoints.checkpoint_store import checkpoints
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hermes.core.context import ToolContext
+
+
+# How long a first look at a folder may take before the command runs without it.
+SNAPSHOT_SECONDS = 20.0
+# What changes while a command runs is its doing, if that is not long: people work meanwhile.
+CERTAIN_SECONDS = 5.0
+
+
+class _TooLongError(Exception):
+    """There is more in a folder than can be kept in time."""
+
+
+@contextmanager
+def protected(ctx: ToolContext, command: str, *, cwd: str) -> Iterator[list[str]]:
+    """Keep what a command may change while it runs; notes on what is not protected.
+
+    A command that is known to change nothing costs nothing here. What it changes is recorded when
+    it has ended, however it ended.
+
+    Args:
+        ctx: Whose command it is.
+        command: As the shell gets it.
+        cwd: The folder it runs in.
+    """
+    if verdict_on(command, cwd=cwd).reads_only:
+        yield []
+        return
+    root = _root(ctx.workspace, cwd)
+    if _holds_home(root):
+        yield [f"what this changed can't be undone: {root} is not a project but a whole home"]
+        return
+    store = checkpoints(ctx)
+    end = time.monotonic() + SNAPSHOT_SECONDS
+
+    def check() -> None:
+        ctx.check_cancelled()
+        if time.monotonic() > end:
+            raise _TooLongError
+
+    try:
+        snapshot = store.snapshot(root, author_of(ctx), progress=ctx.progress, check=check)
+    except _TooLongError:
+        late = f"{root} holds more than could be kept in {SNAPSHOT_SECONDS:g} s"
+        yield [f"what this changed can't be undone: {late}"]
+        return
+    began = time.monotonic()
+    try:
+        yield snapshot.notes
+    finally:
+        store.after_command(snapshot, certain=time.monotonic() - began < CERTAIN_SECONDS)
+
+
+def _root(workspace: str, cwd: str) -> str:
+    """The folder to keep: the workspace, or where the command runs if that is elsewhere."""
+    workspace, cwd = os.path.realpath(workspace), os.path.realpath(cwd)
+    inside = os.path.join(cwd, "").startswith(os.path.join(workspace, ""))
+    return workspace if inside else cwd
+
+
+def _holds_home(folder: str) -> bool:
+    home = os.path.join(os.path.realpath(os.path.expanduser("~")), "")
+    return home.startswith(os.path.join(folder, ""))

@@ -1,0 +1,235 @@
+"""Edits of text files: replace a piece of text in one file, apply a patch to several, all or
+nothing.
+"""
+
+from __future__ import annotations
+
+import stat
+from typing import TYPE_CHECKING
+
+from hermes.core.errors import EditError, ToolError
+from hermes.environments import disk_of
+from hermes.files.edit_transaction import Content, rewrite
+from hermes.files.repeated_patch import is_resent, removed_content
+from hermes.files.write import check_names_file
+from hermes.text.encoding import decode, encode
+from hermes.text.patches import apply_hunks, check_syntax_change, parse_patch, short_diff
+from hermes.text.replace import AlreadyAppliedError, replace_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from hermes.core.context import ToolContext
+    from hermes.text.encoding import Text
+    from hermes.text.patches import Applied, FilePatch
+
+
+# How much of a diff a result shows.
+_DIFF = 4_000
+# What the tool calls the two texts of an edit.
+_NAMES = ("old_string", "new_string")
+
+
+def replace_in_file(
+    ctx: ToolContext, path: str, old: str, new: str, *, replace_all: bool
+) -> dict[str, Any]:
+    """Replace a piece of text in one file; the answer says how it was found and what changed."""
+    place = ctx.place(path, "write")
+    answer: dict[str, Any] = {"path": path}
+
+    def edited(files: Mapping[str, bytes | None]) -> dict[str, bytes]:
+        text = editable(path, files[place])
+        done = replace_text(text.text, old, new, replace_all=replace_all, names=_NAMES)
+        answer.update(replacements=done.count, strategy=done.strategy)
+        answer.update(seen(path, text.text, done.text))
+        return {place: encode(done.text, text)}
+
+    try:
+        rewrite(ctx, [place], edited)
+    except AlreadyAppliedError as error:
+        return answer | {"already_applied": True, "note": str(error)}
+    return answer
+
+
+def editable(path: str, data: bytes | None) -> Text:
+    """The text of a file that is to be edited; refused where writing it back could harm it."""
+    if data is None:
+        raise ToolError(f"{path} is not there", hint="Use write_file to make it.")
+    text = decode(data)
+    if not text.certain:
+        raise ToolError(
+            f"the encoding of {path} can't be told, so it was not edited",
+            hint="Convert it to UTF-8 first, or edit it with terminal.",
+        )
+    return text
+
+
+def seen(path: str, before: str, after: str) -> dict[str, Any]:
+    """The diff of an edit, and a warning when the file can no longer be read as what it is."""
+    answer: dict[str, Any] = {"diff": short_diff(before, after, path, limit=_DIFF)}
+    wrong = check_syntax_change(path, before, after)
+    if wrong:
+        answer["warning"] = f"the file no longer parses: {wrong}"
+    return answer
+
+
+_ALREADY = {"already_applied": True}
+
+
+def apply_patch(ctx: ToolContext, patch: str) -> dict[str, Any]:
+    """Apply a patch to every file it names, or to none."""
+    parts = parse_patch(patch)
+    places: dict[str, str] = {}
+    for part in parts:
+        check_names_file(part.move_to or part.path)
+        goes = part.action == "delete" or part.move_to
+        places[part.path] = ctx.place(part.path, "delete" if goes else "write")
+        if part.move_to:
+            places[part.move_to] = ctx.place(part.move_to, "write")
+    answers: list[dict[str, Any]] = []
+
+    def patched(files: Mapping[str, bytes | None]) -> dict[str, Content | bytes | None]:
+        work = _Patching(ctx, places, files)
+        answers.extend(work.apply(part) for part in parts)
+        return work.now
+
+    rewrite(ctx, places.values(), patched)
+    return {"files": answers}
+
+
+class _Patching:
+    """The files of a patch as its parts leave them.
+
+    A patch may speak of one file twice: the second part sees what the first one made.
+    """
+
+    def __init__(
+        self, ctx: ToolContext, places: Mapping[str, str], files: Mapping[str, bytes | None]
+    ) -> None:
+        self._ctx = ctx
+        self._places = places
+        self.now: dict[str, Content | bytes | None] = dict(files)
+
+    def apply(self, part: FilePatch) -> dict[str, Any]:
+        """Do what one part says; what to say of it."""
+        place = self._places[part.path]
+        data = self._data(place)
+        act = {"delete": self._delete, "add": self._add, "update": self._update}[part.action]
+        return {"path": part.path, **act(part, place, data)}
+
+    def _data(self, place: str) -> bytes | None:
+        held = self.now[place]
+        return held.data if isinstance(held, Content) else held
+
+    def _delete(self, part: FilePatch, place: str, data: bytes | None) -> dict[str, Any]:
+        was = removed_content(self._ctx, place) if data is None else data
+        if was is None:
+            raise EditError(f"{part.path} is not there; nothing was changed")
+        if part.hunks and _applied(part, decode(was).text).text:
+            raise EditError(
+                f"{part.path} holds more than the lines that the patch removes; "
+                "nothing was changed",
+                hint="Read it again. `*** Delete File: path` deletes a file whatever it holds.",
+            )
+        self.now[place] = None
+        return _ALREADY if data is None else {"deleted": True}
+
+    def _add(self, part: FilePatch, place: str, data: bytes | None) -> dict[str, Any]:
+        text = apply_hunks("", part.hunks).text
+        if part.returns:
+            text = text.replace("\n", "\r\n")
+        if data is not None and decode(data).text != text:
+            raise EditError(
+                f"{part.path} is there already; nothing was changed",
+                hint="Update it instead, or delete it first.",
+            )
+        executable = _executable(part)
+        if data is None:
+            # What others may do with a new file is for the system to say.
+            self.now[place] = Content(text.encode(), 0o755 if executable else None)
+            return {"mode": "755", "created": True} if executable else {"created": True}
+        mode = self._mode(part, place)
+        self.now[place] = Content(data, mode)
+        return _ALREADY if mode is None else {"mode": f"{mode:o}"}
+
+    def _update(self, part: FilePatch, place: str, data: bytes | None) -> dict[str, Any]:
+        if data is None and part.move_to and self._is_moved(part, place):
+            return {"moved_to": part.move_to, **_ALREADY}
+        before = editable(part.path, data)
+        if (
+            data is not None
+            and not part.move_to
+            and is_resent(self._ctx, place, data, before, part)
+        ):
+            mode = self._mode(part, place)
+            if mode is None:
+                return _ALREADY
+            self.now[place] = Content(data, mode)
+            return {"mode": f"{mode:o}"}
+        applied = _applied(part, before.text)
+        mode = self._mode(part, place)
+        self.now[place] = Content(encode(applied.text, before), mode)
+        answer: dict[str, Any] = {} if mode is None else {"mode": f"{mode:o}"}
+        if part.move_to:
+            self._move(part, place)
+            answer["moved_to"] = part.move_to
+        if applied.already or (not part.hunks and not answer):
+            return answer | _ALREADY
+        if part.hunks:
+            answer["strategy"] = ", ".join(sorted(set(applied.strategies)))
+            answer |= seen(part.path, before.text, applied.text)
+        return answer
+
+    def _move(self, part: FilePatch, place: str) -> None:
+        target = self._places[part.move_to or ""]
+        if target == place:
+            return
+        if self.now[target] is not None:
+            raise EditError(f"{part.move_to} is there already; nothing was changed")
+        held = self.now[place]
+        if isinstance(held, Content) and held.mode is None:
+            found = disk_of(self._ctx).status(place)
+            held = held._replace(mode=None if found is None else found.mode)
+        self.now[target], self.now[place] = held, None
+
+    def _is_moved(self, part: FilePatch, place: str) -> bool:
+        """Whether a file that is gone was moved by this very patch."""
+        was = removed_content(self._ctx, place)
+        if was is None:
+            return False
+        old = decode(was)
+        made = encode(_applied(part, old.text).text, old)
+        if made != self._data(self._places[part.move_to or ""]):
+            raise EditError(f"{part.path} is not there any more; nothing was changed")
+        return True
+
+    def _mode(self, part: FilePatch, place: str) -> int | None:
+        """The mode that a part gives to a file: executable or not; None when it stays.
+
+        Who may read it is not for a patch to change.
+        """
+        if part.mode is None:
+            return None
+        found = disk_of(self._ctx).status(place)
+        old = 0o644 if found is None else found.mode
+        new = old | (old & 0o444) >> 2 if _executable(part) else old & ~0o111
+        return None if new == old else new
+
+
+def _executable(part: FilePatch) -> bool:
+    """Whether a patch makes a file executable."""
+    mode = 0o644 if part.mode is None else stat.S_IMODE(part.mode)
+    if mode not in (0o644, 0o755):
+        raise EditError(
+            f"{part.path}: the patch sets the mode {mode:o}; nothing was changed",
+            hint="A patch can make a file executable (755) or not (644), no more.",
+        )
+    return mode == 0o755
+
+
+def _applied(part: FilePatch, text: str) -> Applied:
+    try:
+        return apply_hunks(text, part.hunks)
+    except EditError as error:
+        raise EditError(f"{part.path}: {error}", hint=error.hint) from None

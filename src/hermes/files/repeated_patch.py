@@ -1,0 +1,83 @@
+"""Repeated patch: was this patch the last change of the file? Answered from checkpoints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hermes.core.errors import EditError
+from hermes.environments import disk_of
+from hermes.files.seen_files import digest_of, versions_of
+from hermes.stores.checkpoints import CheckpointError
+from hermes.stores.checkpoints.checkpoint_store import checkpoints
+from hermes.text.encoding import codec_of, decode, encode
+from hermes.text.patches import apply_hunks
+
+if TYPE_CHECKING:
+    from hermes.core.context import ToolContext
+    from hermes.stores.checkpoints import Change
+    from hermes.text.encoding import Text
+    from hermes.text.patches import FilePatch
+
+# A line end at the end of a file more or less, of four bytes at most.
+_SLACK = 8
+
+
+def removed_content(ctx: ToolContext, place: str) -> bytes | None:
+    """What a file held that is gone by our doing; None when nothing is known of it."""
+    last = _last(ctx, place)
+    return None if last is None or last.after.kind != "absent" else _content(ctx, last)
+
+
+def is_resent(ctx: ToolContext, place: str, data: bytes, text: Text, part: FilePatch) -> bool:
+    """Whether a file holds `data`, which is `text`, because this patch changed it last."""
+    last = _last(ctx, place)
+    if not part.hunks or last is None or last.after.kind != "file" or last.before.kind != "file":
+        return False
+    known = versions_of(ctx).last(place)
+    if known is not None and not known.wrote and known.digest == last.after.digest:
+        # Who has read what it made, and sends it again, wants it again.
+        return False
+    # Most patches are seen to be others without a look at the old text.
+    grown = last.after.size - last.before.size
+    if abs(grown - _growth(part, text)) > _SLACK or not _holds(text, part):
+        return False
+    if last.after.digest != digest_of(data):
+        return False
+    was = _content(ctx, last)
+    if was is None:
+        return False
+    old = decode(was)
+    try:
+        return encode(apply_hunks(old.text, part.hunks).text, old) == data
+    except EditError:
+        return False
+
+
+def _last(ctx: ToolContext, place: str) -> Change | None:
+    return checkpoints(ctx).newest(place, disk=disk_of(ctx).label)
+
+
+def _content(ctx: ToolContext, change: Change) -> bytes | None:
+    """What was there before a change; None where that is not kept."""
+    try:
+        return checkpoints(ctx).content(change.before)
+    except CheckpointError:
+        return None
+
+
+def _holds(text: Text, part: FilePatch) -> bool:
+    """Whether a text has every line that a patch adds, more or less."""
+    added = (line.strip() for hunk in part.hunks for mark, line in hunk.lines if mark == "+")
+    return all(line in text.text for line in added)
+
+
+def _growth(part: FilePatch, text: Text) -> int:
+    """By how many bytes a patch makes a file longer."""
+    end = "\r\n" if text.newline == "\r\n" else "\n"
+    grown = 0
+    for hunk in part.hunks:
+        for mark, line in hunk.lines:
+            if mark != " ":
+                size = len((line + end).encode(codec_of(text.encoding), "replace"))
+                grown += size if mark == "+" else -size
+    return grown

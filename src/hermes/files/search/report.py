@@ -1,0 +1,148 @@
+"""Search results as short text for a model."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, Literal
+
+    from hermes.files.search.content import Found
+    from hermes.files.search.file_names import Named
+    from hermes.files.search.query import Skipped, Watch
+
+    Output = Literal["content", "files", "count"]
+
+# What the switch to include them is called.
+_SWITCHES = {
+    "hidden": "hidden=true",
+    "ignored": "ignored=true",
+    "binary": "binary=true",
+}
+_WORDS = {"large": "too large to search without ripgrep", "links": "links, not followed"}
+_HOW = {
+    "letters": "no name holds this text; these have its letters in order",
+    "spelling": "no name holds this text; these are spelled alike",
+}
+
+
+def content_report(
+    found: Found,
+    output: Output,
+    lead: str,
+    *,
+    offset: int,
+    limit: int,
+    watch: Watch,
+    notes: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The answer to a search in contents; paths begin with `lead`."""
+    answer: dict[str, Any] = {}
+    if output == "content":
+        total = found.total
+        answer["matches"] = "\n".join(
+            line for path, lines in found.lines.items() for line in _grouped(lead + path, lines)
+        )
+    else:
+        total = len(found.counts)
+        page = list(found.counts.items())[offset : offset + limit]
+        answer[output if output == "files" else "counts"] = "\n".join(
+            f"{quoted(lead + path)}: {lines}" if output == "count" else quoted(lead + path)
+            for path, lines in page
+        )
+    answer["total_matches"] = found.total
+    answer["files_matched"] = len(found.counts)
+    answer["files_scanned"] = found.scanned
+    if offset + limit < total or found.unjudged:
+        answer["next_offset"] = offset + limit
+    notes = [*notes, *_notes(found, watch)]
+    if found.unjudged:
+        notes.append(f"{found.unjudged} more files match, which the totals leave out")
+    if found.vanished:
+        notes.append(f"{found.vanished} files changed during the search and are not shown")
+    answer.update(notes_of(found.skipped, notes))
+    return answer
+
+
+def names_report(
+    found: Named, lead: str, *, offset: int, limit: int, watch: Watch
+) -> dict[str, Any]:
+    """The answer to a search for names; paths begin with `lead`."""
+    answer: dict[str, Any] = {
+        "paths": "\n".join(quoted(lead + path) for path in found.paths),
+        "total_matches": found.total,
+        "scanned": found.scanned,
+    }
+    if offset + limit < found.total:
+        answer["next_offset"] = offset + limit
+    notes = _notes(found, watch)
+    if found.paths and found.how in _HOW:
+        notes.insert(0, _HOW[found.how])
+    answer.update(notes_of(found.skipped, notes))
+    return answer
+
+
+def nothing_found(found: Found, pattern: str, glob: str | None, *, literal: bool) -> list[str]:
+    """What may be the reason that there is nothing."""
+    if found.counts or found.withheld or not found.finished:
+        return []
+    if glob and not found.scanned:
+        return [f"no file fits the glob {glob!r}; it is compared with paths below `path`"]
+    if not literal and "\\|" in pattern:
+        return ["`\\|` is a bar as it is; alternatives are written `a|b`"]
+    return []
+
+
+def notes_of(skipped: Skipped, notes: list[str]) -> dict[str, Any]:
+    """What was left out, and remarks; nothing where there is nothing to say."""
+    said: dict[str, Any] = {}
+    if text := skipped_text(skipped):
+        said["skipped"] = text
+    if notes:
+        said["note"] = "; ".join(notes)
+    return said
+
+
+def skipped_text(skipped: Skipped) -> str:
+    """What was left out and the switch that includes it: `3 hidden (hidden=true), 1 binary`."""
+    parts = []
+    for name in ("hidden", "ignored", "binary", "large", "unreadable", "links"):
+        number = getattr(skipped, name)
+        if number:
+            switch = f" ({_SWITCHES[name]})" if name in _SWITCHES else ""
+            parts.append(f"{number} {_WORDS.get(name, name)}{switch}")
+    return ", ".join(parts)
+
+
+def _notes(found: Found | Named, watch: Watch) -> list[str]:
+    notes = []
+    if not found.finished:
+        notes.append(
+            f"stopped after {watch.seconds:g} s, {found.scanned} files scanned: this is a part of"
+            " the answer; name a deeper path or a glob"
+        )
+    if found.withheld:
+        notes.append(f"{found.withheld} matching files are withheld: you may not read them")
+    return notes
+
+
+def _grouped(path: str, lines: list[tuple[int, bool, str]]) -> list[str]:
+    """`path:12: text`, and the other lines of the file indented; `-` marks those around."""
+    shown = []
+    last = 0
+    lead = f"{quoted(path)}:"
+    gaps = any(not matches for _, matches, _ in lines)
+    for number, matches, text in lines:
+        if gaps and last and number > last + 1:
+            shown.append("  --")
+        shown.append(f"{lead}{number}{':' if matches else '-'} {text}")
+        lead = "  "
+        last = number
+    return shown
+
+
+def quoted(path: str) -> str:
+    """A path on one line: one with odd characters in quotes, with escapes."""
+    if path.isprintable():
+        return path
+    return '"' + path.encode("unicode_escape").decode().replace('"', '\\"') + '"'

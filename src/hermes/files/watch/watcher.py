@@ -1,0 +1,343 @@
+"""Watchers: system notifications or polling -> changes, batched and filtered."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from hermes.core.errors import ToolError
+from hermes.files.watch.snapshot import Change, Known
+from hermes.text.path_patterns import Patterns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+    from hermes.environments.disk import Disk
+
+
+IGNORED = (".git", "node_modules")
+# How often somebody who waits looks up, in milliseconds.
+_STEP = 50
+# How many seconds pass between two looks at every file, and how many times what a look takes.
+_POLL, _EASE = 0.5, 10
+_ADDED = 1
+# Changes that never pause are reported all the same, after this many quiet times.
+_LONGEST = 10
+
+
+class Stop:
+    """Asked by the watching library, again and again, whether to stop."""
+
+    def __init__(self, asked: Callable[[], bool]) -> None:
+        self.is_set = asked
+
+
+class Watcher:
+    """Collects changes below a place from the moment it is made; close it.
+
+    A file, or what is not there yet, is watched through the folder that holds it.
+    """
+
+    def __init__(
+        self,
+        place: str,
+        *,
+        globs: Iterable[str] = (),
+        ignore: Iterable[str] = IGNORED,
+        polling: bool = False,
+    ) -> None:
+        self.polling = polling
+        self.gone = False
+        self._due = 0.0
+        self._globs = Patterns(globs)
+        self._ignored = Patterns(ignore)
+        whole = os.path.isdir(place)
+        self._root = place if whole else os.path.dirname(place)
+        self._only = "" if whole else os.path.basename(place)
+        if not os.path.isdir(self._root):
+            raise ToolError(f"{self._root} is not there", hint="Watch a folder that exists.")
+        self._notify = self._opened()
+        # After the watcher is at work, so that nothing falls between.
+        self._identity = self._identified()
+        self._known = Known(self._root, self._wanted, deep=whole, signed=self.polling)
+
+    @property
+    def remark(self) -> str:
+        """What is to be known about how it is watched; nothing where the system tells."""
+        if not self.polling:
+            return ""
+        return "the system has no watches left: looked at every half second instead"
+
+    @property
+    def complete(self) -> bool:
+        """Whether every path is known, so that additions are told from changes for certain."""
+        return self._known.complete
+
+    @property
+    def exists(self) -> bool | None:
+        """Whether the one path that is watched is there; None where a folder is watched."""
+        return os.path.lexists(os.path.join(self._root, self._only)) if self._only else None
+
+    def next(self, seconds: float, quiet: float, stop: Stop) -> list[Change]:
+        """Changes, as soon as there are some and then none for `quiet` seconds; none in time."""
+        end = time.monotonic() + seconds
+        changes: list[Change] = []
+        while not changes and not self.gone and not stop.is_set():
+            left = end - time.monotonic()
+            if left <= 0:
+                return []
+            changes = self._drained(left, stop)
+        end = time.monotonic() + quiet * _LONGEST
+        while changes and quiet > 0 and not self.gone and not stop.is_set():
+            more = self._drained(min(quiet, max(0.0, end - time.monotonic())), stop)
+            if not more:
+                break
+            changes = merged(changes, more)
+        return changes
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._notify is not None:
+            self._notify.close()
+
+    def _drained(self, seconds: float, stop: Stop) -> list[Change]:
+        from watchfiles._rust_notify import WatchfilesRustInternalError
+
+        if self._notify is None:
+            return self._polled(seconds, stop)
+        wait = max(1, int(seconds * 1000))
+        try:
+            found = self._notify.watch(_STEP, _STEP, wait, stop)
+        except (WatchfilesRustInternalError, OSError):
+            # Such as a name that is no text: look for ourselves, and begin anew.
+            return self._renewed()
+        if found == "signal":
+            raise KeyboardInterrupt
+        if self._identified() != self._identity:
+            self.gone = True
+        if isinstance(found, str):
+            return []
+        touched = {
+            kind_path[1]: kind_path[0] == _ADDED for kind_path in sorted(found, reverse=True)
+        }
+        paths = {below: new for path, new in touched.items() if (below := self._below(path))}
+        changes = self._known.settle(paths, (path for path, new in paths.items() if new))
+        return [change for change in changes if self._shown(change.path)]
+
+    def _polled(self, seconds: float, stop: Stop) -> list[Change]:
+        """What a look at every file shows, when it is time for one."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < min(end, self._due):
+            if stop.is_set():
+                return []
+            time.sleep(min(_STEP / 1000, max(0.0, min(end, self._due) - time.monotonic())))
+        begun = time.monotonic()
+        if begun < self._due:
+            return []
+        if self._identified() != self._identity:
+            self.gone = True
+            return []
+        changes = self._known.recount()
+        self._due = time.monotonic() + max(_POLL, _EASE * (time.monotonic() - begun))
+        return [change for change in changes if self._shown(change.path)]
+
+    def _renewed(self) -> list[Change]:
+        self.close()
+        if self._identified() != self._identity:
+            self.gone = True
+            return []
+        self._notify = self._opened()
+        self._known.signed = self.polling
+        return [change for change in self._known.recount() if self._shown(change.path)]
+
+    def _opened(self) -> Any:
+        """The library's watcher; none where there is none to be had, and one looks oneself."""
+        if self.polling:
+            return None
+        from watchfiles._rust_notify import RustNotify
+
+        try:
+            return RustNotify([self._root], False, False, 0, not self._only, True)
+        except OSError:
+            # The system has only so many watches to give.
+            self.polling = True
+            return None
+
+    def _identified(self) -> tuple[int, int] | None:
+        try:
+            found = os.lstat(self._root)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _below(self, path: str) -> str:
+        """A path from the root, when it is wanted and no link leads to it; else nothing."""
+        top = os.path.join(self._root, "")
+        if not path.startswith(top):
+            return ""
+        below = path[len(top) :]
+        folder = os.path.dirname(path)
+        if not below or not self._wanted(below) or os.path.realpath(folder) != folder:
+            return ""
+        return below
+
+    def _wanted(self, path: str) -> bool:
+        if self._only:
+            return path == self._only
+        return not self._ignored.fit(path.rstrip("/"))
+
+    def _shown(self, path: str) -> bool:
+        return not self._globs or self._globs.fit(path.rstrip("/"))
+
+
+def merged(earlier: Iterable[Change], later: Iterable[Change]) -> list[Change]:
+    """Two batches as one: what somebody who looked before and after would see."""
+    found = {change.path: change for change in earlier}
+    for change in later:
+        before = found.get(change.path)
+        if before is None:
+            found[change.path] = change
+        elif before.kind == "added" and change.kind == "deleted":
+            del found[change.path]
+        elif before.kind == "deleted" and change.kind == "added":
+            found[change.path] = Change("modified", change.path)
+        elif not (before.kind == "added" and change.kind == "modified"):
+            found[change.path] = change
+    return list(found.values())
+
+
+if TYPE_CHECKING:
+    # What a file is known by, and whether it is a folder.
+    Seen = dict[str, tuple[object, ...]]
+
+# Each is asked about on its own: more would keep the far side busy with nothing else.
+_MOST = 5_000
+# How many seconds pass between two looks, and how many times what a look takes.
+_FAR_POLL, _FAR_EASE = 1.0, 5
+_FAR_STEP = 0.05
+
+
+class FarWatcher:
+    """Collects changes below a place, as `Watcher` does where the system tells of them."""
+
+    complete = True
+
+    def __init__(
+        self,
+        disk: Disk,
+        place: str,
+        *,
+        globs: Iterable[str] = (),
+        ignore: Iterable[str] = IGNORED,
+    ) -> None:
+        self.remark = f"looked at every second or less often, since it is on {disk.label}"
+        self.gone = False
+        self._disk = disk
+        self._globs = Patterns(globs)
+        self._ignored = Patterns(ignore)
+        found = disk.status(place)
+        whole = found is not None and found.kind == "folder"
+        self._root = place if whole else os.path.dirname(place)
+        self._only = "" if whole else os.path.basename(place)
+        self._identity = self._identified()
+        if self._identity is None:
+            raise ToolError(f"{self._root} is not there", hint="Watch a folder that exists.")
+        self._seen = self._look()
+        self._due = time.monotonic() + _FAR_POLL
+
+    @property
+    def exists(self) -> bool | None:
+        """Whether the one path that is watched is there; None where a folder is watched."""
+        return self._only in self._seen if self._only else None
+
+    def next(self, seconds: float, quiet: float, stop: Stop) -> list[Change]:
+        """Changes, as soon as there are some and then none for `quiet` seconds; none in time."""
+        end = time.monotonic() + seconds
+        changes: list[Change] = []
+        while not self.gone and not stop.is_set():
+            now = time.monotonic()
+            if now >= self._due:
+                more = self._looked()
+                changes = merged(changes, more)
+                if changes and (not more or quiet <= _FAR_POLL):
+                    return changes
+                end = max(end, self._due) if changes else end
+            elif now >= end:
+                return changes
+            else:
+                time.sleep(min(_FAR_STEP, end - now))
+        return changes
+
+    def close(self) -> None:
+        """Nothing is kept open."""
+
+    def _looked(self) -> list[Change]:
+        begun = time.monotonic()
+        if self._identified() != self._identity:
+            self.gone = True
+            return []
+        before, self._seen = self._seen, self._look()
+        self._due = time.monotonic() + max(_FAR_POLL, _FAR_EASE * (time.monotonic() - begun))
+        return [change for change in _between(before, self._seen) if self._shown(change.path)]
+
+    def _look(self) -> Seen:
+        if self._only:
+            signed = self._signed(os.path.join(self._root, self._only))
+            return {} if signed is None else {self._only: signed}
+        return dict(self._below(""))
+
+    def _below(self, path: str) -> Iterator[tuple[str, tuple[object, ...]]]:
+        """Every path below the root and what it is known by; links are not followed."""
+        folders = [path]
+        count = 0
+        while folders:
+            folder = folders.pop()
+            try:
+                entries = list(self._disk.scan(os.path.join(self._root, folder).rstrip("/")))
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            for entry in entries:
+                below = f"{folder}{entry.name}"
+                if self._ignored.fit(below):
+                    continue
+                count += 1
+                if count > _MOST:
+                    raise ToolError(
+                        f"more than {_MOST} files are below {self._root}",
+                        hint="Watch a smaller folder.",
+                    )
+                if entry.kind == "folder":
+                    folders.append(f"{below}/")
+                    yield f"{below}/", ("folder",)
+                elif (signed := self._signed(os.path.join(self._root, below))) is not None:
+                    yield below, signed
+
+    def _signed(self, place: str) -> tuple[object, ...] | None:
+        found = self._disk.status(place)
+        return found and (found.kind, found.size, found.mtime_ns, found.inode)
+
+    def _identified(self) -> tuple[int, int] | None:
+        found = self._disk.status(self._root)
+        if found is None or found.kind != "folder":
+            return None
+        return found.device, found.inode
+
+    def _shown(self, path: str) -> bool:
+        return not self._globs or self._globs.fit(path.rstrip("/"))
+
+
+AnyWatcher = Watcher | FarWatcher
+
+
+def _between(before: Seen, after: Seen) -> Iterator[Change]:
+    """What became of every path from one look to the next."""
+    for path, signed in after.items():
+        if path not in before:
+            yield Change("added", path)
+        elif before[path] != signed:
+            yield Change("modified", path)
+    for path in before:
+        if path not in after:
+            yield Change("deleted", path)

@@ -1,0 +1,268 @@
+"""Search index: BM25 over weighted terms, fused with embedding similarity where a model is
+available.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from math import log
+from operator import mul
+from threading import Lock
+
+TYPE_CHECKING = False
+
+
+Embed = Callable[[list[str]], list[list[float]]]
+
+# A perfect match in meaning weighs as much as this many matches of the rarest word there can be.
+_RARE_WORDS = 8.0
+
+
+def unit_vectors(embed: Embed, texts: list[str]) -> list[list[float]]:
+    """Embeddings of length one, so that a dot product is the cosine."""
+    vectors: list[list[float]] = []
+    for vector in embed(texts):
+        length = sum(x * x for x in vector) ** 0.5 or 1.0
+        vectors.append([x / length for x in vector])
+    return vectors
+
+
+def closest(
+    query: list[float], vectors: Mapping[str, list[float]], *, limit: int
+) -> list[tuple[str, float]]:
+    """The names of the vectors nearest to the query with their cosines, nearest first."""
+    from heapq import nlargest
+
+    cosines = {name: sum(map(mul, query, vector)) for name, vector in vectors.items()}
+    return [(name, cosines[name]) for name in nlargest(limit, cosines, key=cosines.__getitem__)]
+
+
+def fuse(
+    by_words: Iterable[tuple[str, float]], by_meaning: Iterable[tuple[str, float]], *, total: int
+) -> list[tuple[str, float]]:
+    """One ranking of two, best first; `total` is how many documents there are to rank."""
+    # Rare words score higher among many documents; cosines do not.
+    weight = _RARE_WORDS * log(2 * total + 2)
+    scores = dict(by_words)
+    for name, cosine in by_meaning:
+        if cosine > 0:
+            scores[name] = scores.get(name, 0.0) + weight * cosine
+    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+_NAME = 3.0
+_TAG = 2.0
+_FIRST_SENTENCE = 1.2
+_DESCRIPTION = 0.8
+_TOOLSET = 0.6
+_PARAMETER = 0.35
+
+_SATURATION = 4.0
+_LENGTH_SHARE = 0.15
+_USUAL_LENGTH = 45.0
+
+# Terms are read rarest first. Once this many postings were read, the frequent ones that are left
+# add no candidates: they re-rank the best so far.
+_POSTINGS_READ = 3_000
+_RERANKED = 200
+_FUSED = 50
+# How many documents a search may hand to the embedding model; the rest waits for the next one.
+_EMBEDDED = 128
+
+
+class Document:
+    """What the index knows about one tool."""
+
+    __slots__ = ("description", "name", "parameters", "tags", "toolset")
+
+    def __init__(
+        self,
+        name: str,
+        toolset: str = "",
+        description: str = "",
+        tags: tuple[str, ...] = (),
+        parameters: tuple[str, ...] = (),
+    ) -> None:
+        self.name = name
+        self.toolset = toolset
+        self.description = description
+        self.tags = tuple(tags)
+        self.parameters = tuple(parameters)
+
+
+class Hit:
+    """A tool that was found; scores compare within one search only."""
+
+    __slots__ = ("name", "score")
+
+    def __init__(self, name: str, score: float) -> None:
+        self.name = name
+        self.score = score
+
+    def __repr__(self) -> str:
+        return f"Hit({self.name!r}, {self.score:.3f})"
+
+
+class SearchIndex:
+    """Tools by what they are for. Adding or removing one leaves the rest as they are.
+
+    Safe to use from several threads. `embed` turns texts into vectors, one each; with it,
+    results merge both rankings, and what it raises reaches the caller of `search`. It may
+    return an empty list to say that it has nothing to offer just now, and an empty vector for
+    a text that it can't read.
+    """
+
+    def __init__(self, embed: Callable[[list[str]], list[list[float]]] | None = None) -> None:
+        self._embed = embed
+        self._lock = Lock()
+        self._pending: dict[str, Document] = {}
+        self._documents: dict[str, Document] = {}
+        self._terms: dict[str, tuple[str, ...]] = {}
+        self._postings: dict[str, dict[str, float]] = {}
+        self._vectors: dict[str, list[float]] = {}
+
+    def __len__(self) -> int:
+        return len(self._documents.keys() | self._pending.keys())
+
+    def add(self, doc: Document) -> None:
+        """Put a document in, replacing one of the same name; it is read at the next search."""
+        with self._lock:
+            self._drop(doc.name)
+            self._pending[doc.name] = doc
+
+    def remove(self, name: str) -> None:
+        """Take a document out, if it is there."""
+        with self._lock:
+            self._drop(name)
+
+    def search(self, query: str, *, limit: int = 5) -> list[Hit]:
+        """The documents that fit the need best, best first.
+
+        `select:a,b` gives exactly those names in that order, as many of them as exist.
+        """
+        prefix, _, names = query.strip().partition(":")
+        if prefix.lower() == "select" and names:
+            return self._selected(names)
+        if limit < 1 or not query.strip():
+            return []
+        with self._lock:
+            self._settle()
+            ranked = self._rank(query, max(limit, _FUSED if self._embed else 0))
+        if self._embed is not None:
+            ranked = self._fused(query, ranked)
+        return [Hit(name, score) for name, score in ranked[:limit]]
+
+    def nearest(self, name: str, limit: int = 3) -> list[str]:
+        """Names that look like this one, most alike first."""
+        from hermes.runtime.tool_search.tokens import by_trigrams, joined
+
+        with self._lock:
+            names = {n.lower(): n for n in (*self._documents, *self._pending)}
+        close = by_trigrams(name.strip().lower(), joined(list(names)))
+        return [names[found] for found, _ in close[: max(limit, 0)]]
+
+    def _selected(self, names: str) -> list[Hit]:
+        wanted = dict.fromkeys(name.strip() for name in names.split(","))
+        with self._lock:
+            return [Hit(n, 1.0) for n in wanted if n in self._documents or n in self._pending]
+
+    def _drop(self, name: str) -> None:
+        self._pending.pop(name, None)
+        if self._documents.pop(name, None) is None:
+            return
+        for term in self._terms.pop(name):
+            postings = self._postings[term]
+            del postings[name]
+            if not postings:
+                del self._postings[term]
+        self._vectors.pop(name, None)
+
+    def _settle(self) -> None:
+        """Read the documents that were added since the last search."""
+        from hermes.runtime.tool_search.query import document_terms
+
+        for name, doc in self._pending.items():
+            weights = document_terms(_fields(doc))
+            length = sum(weight for term, weight in weights.items() if term[0] != "#")
+            norm = _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE * length / _USUAL_LENGTH)
+            for term, weight in weights.items():
+                worth = weight * (_SATURATION + 1) / (weight + norm)
+                self._postings.setdefault(term, {})[name] = worth
+            self._documents[name] = doc
+            self._terms[name] = tuple(weights)
+        self._pending = {}
+
+    def _rank(self, query: str, limit: int) -> list[tuple[str, float]]:
+        from heapq import nlargest
+        from math import log
+
+        from hermes.runtime.tool_search.query import need_terms
+
+        total = len(self._documents)
+        terms: list[tuple[float, dict[str, float]]] = []
+        for term, weight in need_terms(query, knows=self._postings.__contains__).items():
+            postings = self._postings.get(term)
+            if postings:
+                count = len(postings)
+                rarity = log(1 + (total - count + 0.5) / (count + 0.5))
+                terms.append((weight * rarity, postings))
+        terms.sort(key=lambda pair: len(pair[1]))
+        scores: dict[str, float] = {}
+        read = 0
+        for place, (weight, postings) in enumerate(terms):
+            read += len(postings)
+            if read > _POSTINGS_READ and scores:
+                best = nlargest(max(limit, _RERANKED), scores, key=scores.__getitem__)
+                scores = {name: scores[name] for name in best}
+                _rerank(scores, terms[place:])
+                break
+            for name, worth in postings.items():
+                scores[name] = scores.get(name, 0.0) + weight * worth
+        best = nlargest(limit * 2, scores, key=scores.__getitem__)
+        best.sort(key=lambda name: (-scores[name], name))
+        return [(name, scores[name]) for name in best[:limit]]
+
+    def _fused(self, query: str, ranked: list[tuple[str, float]]) -> list[tuple[str, float]]:
+
+        assert self._embed is not None
+        with self._lock:
+            # Those found by words first: they are what there is to choose from.
+            names = dict.fromkeys([*(name for name, _ in ranked), *self._documents])
+            missing = [
+                self._documents[name]
+                for name in names
+                if name in self._documents and name not in self._vectors
+            ][:_EMBEDDED]
+        # The model is asked outside the lock: it may be slow, and searches need not wait for it.
+        vectors = unit_vectors(self._embed, [query, *map(_text, missing)])
+        if len(vectors) != len(missing) + 1:
+            return ranked
+        with self._lock:
+            for doc, vector in zip(missing, vectors[1:], strict=True):
+                if self._documents.get(doc.name) is doc:
+                    self._vectors[doc.name] = vector
+            similar = closest(vectors[0], self._vectors, limit=_FUSED)
+            return fuse(ranked, similar, total=len(self._documents))
+
+
+def _rerank(scores: dict[str, float], terms: list[tuple[float, dict[str, float]]]) -> None:
+    for weight, postings in terms:
+        for name in scores:
+            worth = postings.get(name)
+            if worth:
+                scores[name] += weight * worth
+
+
+def _fields(doc: Document) -> Iterable[tuple[str, float]]:
+    first, _, rest = doc.description.partition(". ")
+    yield doc.name, _NAME
+    yield doc.toolset, _TOOLSET
+    yield first, _FIRST_SENTENCE
+    yield rest, _DESCRIPTION
+    for tag in doc.tags:
+        yield tag, _TAG
+    yield " . ".join(doc.parameters), _PARAMETER
+
+
+def _text(doc: Document) -> str:
+    return f"{doc.name}: {doc.description} {', '.join(doc.tags)}"

@@ -1,0 +1,323 @@
+"""Waits of a call: the handler, an approval or a hook, each with a sync and an async
+implementation, timeout
+and cancellation.
+
+A sync handler without timeout runs in the caller's thread, one with timeout in a worker thread; an
+async handler
+runs in the caller's task, or through the bridge when the caller is sync.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hermes.core.cancellation import Cancellation, CancelledError
+from hermes.core.invoke import is_coroutine_function
+from hermes.runtime import bridge
+from hermes.runtime.workers import stopped_error
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Coroutine, Generator
+    from typing import Any, Protocol
+
+    from hermes.core.approval import ApprovalRequest, Approver
+    from hermes.core.context import ToolContext
+    from hermes.core.entry import ToolEntry
+    from hermes.runtime.pipeline import Runtime
+
+
+# Coroutines that refused even to be closed; letting go of them would ask them again.
+_undead: list[Any] = []
+
+
+class Drive:
+    """Await it for the coroutine's result; raises `CancelledError` or `StoppedLateError`.
+
+    A cancellation of the awaiting task itself reaches the coroutine and is passed on.
+    """
+
+    __slots__ = (
+        "_active",
+        "_base",
+        "_cancellation",
+        "_coroutine",
+        "_grace",
+        "_late",
+        "_loop",
+        "_over",
+        "_seconds",
+        "_sent",
+        "_task",
+        "_timers",
+    )
+
+    def __init__(
+        self,
+        coroutine: Coroutine[Any, Any, Any],
+        *,
+        seconds: float | None,
+        cancellation: Cancellation,
+        grace: float,
+    ) -> None:
+        self._coroutine = coroutine
+        self._seconds = seconds
+        self._cancellation = cancellation
+        self._grace = grace
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        try:
+            wanted = self._coroutine.send(None)
+        except StopIteration as done:
+            # Most have nothing to wait for, and need nothing of what follows.
+            return done.value
+        except (Exception, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001 - none of these may end the task that awaits
+            raise ended(error) from None
+        import asyncio
+
+        self._loop = asyncio.get_running_loop()
+        task = asyncio.current_task()
+        assert task is not None
+        self._task = task
+        self._base = task.cancelling()
+        self._active = True
+        self._late = self._over = False
+        # How often we have cancelled the task that awaits us, to be taken back at the end.
+        self._sent = 0
+        self._timers: list[asyncio.TimerHandle] = []
+        forget = self._cancellation.on_cancel(self._told)
+        if self._seconds is not None:
+            self._timers.append(self._loop.call_later(self._seconds, self._expire))
+        try:
+            while True:
+                try:
+                    yield wanted
+                except GeneratorExit:
+                    raise
+                except BaseException as error:
+                    cancelled = isinstance(error, asyncio.CancelledError)
+                    if cancelled and self._over:
+                        raise
+                    wanted = self._coroutine.throw(error)
+                    # A timeout or task group of the handler's own cancels the same task, and takes
+                    # that back; what is left after it had its turn came from outside.
+                    if cancelled and self._from_outside():
+                        self._give_grace()
+                else:
+                    wanted = self._coroutine.send(None)
+        except StopIteration as done:
+            if self._late:
+                raise self._stopped() from None
+            return done.value
+        except asyncio.CancelledError:
+            if self._from_outside():
+                self._cancellation.cancel("cancelled")
+                raise
+            if self._sent:
+                raise self._stopped() from None
+            # Nobody meant this call.
+            raise CancelledError("something that it waited for was cancelled") from None
+        except SystemExit as error:
+            raise ended(error) from None
+        except Exception as error:
+            if self._sent and not self._from_outside():
+                raise self._stopped() from error
+            raise
+        finally:
+            self._active = False
+            forget()
+            for timer in self._timers:
+                timer.cancel()
+            for _ in range(self._sent):
+                task.uncancel()
+            self._bury()
+
+    def _from_outside(self) -> bool:
+        return self._task.cancelling() > self._base + self._sent
+
+    def _stopped(self) -> Exception:
+        reason = self._cancellation.reason or "cancelled"
+        return stopped_error(not self._late, self._seconds, stuck=self._over, reason=reason)
+
+    def _told(self) -> None:
+        """In whichever thread the stop is asked for."""
+        try:
+            self._loop.call_soon_threadsafe(self._stop)
+        except RuntimeError:
+            # The loop is closed, and the coroutine with it.
+            return
+
+    def _expire(self) -> None:
+        if self._active and not self._sent:
+            self._late = True
+            self._stop()
+            self._cancellation.cancel("timed out")
+
+    def _stop(self) -> None:
+        # Later than the end, this would cancel something else that the task has gone on to.
+        if self._active and not self._sent:
+            self._cancel()
+            self._give_grace()
+
+    def _give_grace(self) -> None:
+        self._timers.append(self._loop.call_later(self._grace, self._give_up))
+
+    def _give_up(self) -> None:
+        if self._active and (self._sent or self._from_outside()):
+            self._over = True
+            self._cancel()
+
+    def _cancel(self) -> None:
+        self._sent += 1
+        self._task.cancel()
+
+    def _bury(self) -> None:
+        try:
+            self._coroutine.close()
+        except RuntimeError:
+            # It goes on even now; nobody will run it any more.
+            _undead.append(self._coroutine)
+        except Exception:  # noqa: BLE001 - what it raises while ending is nobody's answer
+            return
+
+
+def ended(error: BaseException) -> RuntimeError:
+    """A handler's own exit or cancellation, which is not that of whoever awaits it."""
+    return RuntimeError(f"it ended with {type(error).__name__}: {error}")
+
+
+if TYPE_CHECKING:
+
+    class Need(Protocol):
+        """Something a stage can't do itself."""
+
+        def sync(self, runtime: Runtime) -> Any: ...
+        async def wait(self, runtime: Runtime) -> Any: ...
+
+
+class Run(msgspec.Struct, eq=False):
+    """The handler's turn."""
+
+    entry: ToolEntry
+    arguments: dict[str, Any]
+    context: ToolContext
+    cancellation: Cancellation
+
+    def sync(self, runtime: Runtime) -> Any:
+        """The handler's answer, for a caller that can't await."""
+        entry = self.entry
+        assert entry.invoke is not None
+        if entry.is_async:
+            return bridge.run(self.wait(runtime))
+        if entry.timeout_seconds is None:
+            try:
+                value = entry.invoke(self.arguments, self.context)
+            except (Exception, KeyboardInterrupt):
+                raise
+            except BaseException as error:  # noqa: BLE001 - it may end its own work, not the program
+                raise ended(error) from None
+            return bridge.run(settle(value)) if hasattr(value, "__await__") else value
+        return runtime.workers.run(
+            self._work,
+            seconds=entry.timeout_seconds,
+            cancellation=self.cancellation,
+            grace=runtime.grace_seconds,
+        )
+
+    async def wait(self, runtime: Runtime) -> Any:
+        """The handler's answer, inside a loop."""
+        entry = self.entry
+        if not entry.is_async:
+            return await runtime.workers.run_async(
+                self._work,
+                seconds=entry.timeout_seconds,
+                cancellation=self.cancellation,
+                grace=runtime.grace_seconds,
+            )
+        assert entry.invoke is not None
+        value = entry.invoke(self.arguments, self.context)
+        if not hasattr(value, "__await__"):
+            return value
+        return await Drive(
+            value if hasattr(value, "send") else settle(value),
+            seconds=entry.timeout_seconds,
+            cancellation=self.cancellation,
+            grace=runtime.grace_seconds,
+        )
+
+    def _work(self) -> Any:
+        assert self.entry.invoke is not None
+        return _settled(self.entry.invoke(self.arguments, self.context))
+
+
+class Ask(msgspec.Struct, eq=False):
+    """A human's turn, until the call is cancelled."""
+
+    approver: Approver
+    request: ApprovalRequest
+    cancellation: Cancellation
+
+    def sync(self, runtime: Runtime) -> Any:
+        """What the human said, for a caller that can't await."""
+        if is_coroutine_function(self.approver):
+            return bridge.run(self.wait(runtime))
+        return _settled(self.approver(self.request))
+
+    async def wait(self, runtime: Runtime) -> Any:
+        """What the human said; a prompt that blocks does so in a thread."""
+        if is_coroutine_function(self.approver):
+            return await Drive(
+                self.approver(self.request), seconds=None, cancellation=self.cancellation, grace=0
+            )
+        return await runtime.workers.run_async(
+            lambda: _settled(self.approver(self.request)),
+            seconds=None,
+            cancellation=self.cancellation,
+            grace=0,
+        )
+
+
+class Hook(msgspec.Struct, eq=False):
+    """A plugin's turn, within its limit."""
+
+    hook: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+    def sync(self, runtime: Runtime) -> Any:
+        """What the hook said, for a caller that can't await."""
+        if is_coroutine_function(self.hook):
+            return bridge.run(self.wait(runtime))
+        return runtime.workers.run(
+            self._work,
+            seconds=runtime.hooks.limit_seconds,
+            cancellation=Cancellation(),
+            grace=0,
+        )
+
+    async def wait(self, runtime: Runtime) -> Any:
+        """What the hook said, inside a loop."""
+        limit = runtime.hooks.limit_seconds
+        if is_coroutine_function(self.hook):
+            return await Drive(
+                self.hook(*self.arguments), seconds=limit, cancellation=Cancellation(), grace=0
+            )
+        return await runtime.workers.run_async(
+            self._work, seconds=limit, cancellation=Cancellation(), grace=0
+        )
+
+    def _work(self) -> Any:
+        return _settled(self.hook(*self.arguments))
+
+
+def _settled(value: Any) -> Any:
+    """`value`, or what it stands for when plain code gave something to await."""
+    return bridge.run(settle(value)) if hasattr(value, "__await__") else value
+
+
+async def settle(awaitable: Any) -> Any:
+    """Any awaitable as a coroutine."""
+    return await awaitable

@@ -1,0 +1,262 @@
+"""Entry of the analyser: the state and limits of one analysis, and `detect_dangerous_command`.
+
+Each text that a shell would read goes through `Judge.run_text`, each command that it starts through
+`run_command.run_simple`. Limits on depth and work are counted here, so that hostile nesting ends
+with a
+question instead of a hang. The text is analysed as written and as Unicode normalisation would
+change it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import hermes.safety.shell.tree_text as tree_text
+from hermes.safety.shell.lexing import is_tangled
+from hermes.safety.shell.normalise import is_plain, normalise
+from hermes.safety.shell.parse import run
+from hermes.safety.shell.path_classes import is_null
+from hermes.safety.shell.rules import RULES
+from hermes.safety.shell.run_command import run_command
+from hermes.safety.shell.scope import HOLE, UNKNOWN_CHARS, UNSET, Origin, Scope
+from hermes.safety.shell.script_files import Reading
+from hermes.safety.shell.stream import ANYTHING, NOTHING, Stream
+from hermes.safety.shell.verdict import ASK, REFUSE, Finding, Verdict
+
+if TYPE_CHECKING:
+    from hermes.safety.shell.command import Command
+
+
+_DEEPEST = 24
+_LONG = 512
+_MOST_FAILURES = 6
+_MOST_STEPS = 15_000
+_STEPS_OF_A_TEXT = 3
+_MOST_FINDINGS = 200
+_STAND_INS = re.compile(f"([{UNKNOWN_CHARS}])")
+
+
+class Judge:
+    """Collects findings while a command text is read the way a shell would."""
+
+    def __init__(self, size: int) -> None:
+        self.findings: list[Finding] = []
+        self.commands: list[list[str]] = []
+        # The same of the scripts that it runs.
+        self.inside: list[list[str]] = []
+        self.reading = Reading()
+        # Every place on this machine that is written to, with the first command that does.
+        self.writes: dict[str, str] = {}
+        self.depth = 0
+        # False from the first thing on that may change something.
+        self.reads_only = True
+        # How many texts and commands were started by others, and judged.
+        self.opened = 0
+        self._seen: set[tuple[str, int, int]] = set()
+        # Nested texts are parsed again; this bounds the total, whatever the nesting.
+        self._budget = 2 * size + 60_000
+        self._most_steps = _MOST_STEPS
+        self._steps = 0
+        self._failures = 0
+
+    def report(self, key: str, origin: Origin, command: str, *, scope: Scope | None = None) -> None:
+        """Note that a rule was met."""
+        spot = (key, origin.start, origin.end)
+        if spot in self._seen or len(self.findings) >= _MOST_FINDINGS:
+            return
+        self._seen.add(spot)
+        rule = RULES[key]
+        severity = rule.severity
+        if severity == REFUSE and scope is not None and scope.container:
+            # Inside a container it is the container's root that is lost, not this machine's.
+            severity = ASK
+        self.findings.append(
+            Finding(
+                key,
+                severity,
+                (origin.start, origin.end),
+                command.replace(HOLE, "…").replace(UNSET, "…"),
+                rule.description,
+                human_only=rule.human_only,
+            )
+        )
+
+    def blame(self, key: str, command: Command) -> None:
+        """Note that a simple command meets a rule."""
+        self.report(key, command.origin, command.text, scope=command.scope)
+
+    def apart(self, size: int) -> Judge:
+        """A judge for a script of its own, with limits of its own but for what it may read."""
+        other = Judge(size)
+        other.reading = self.reading
+        other._most_steps *= 2
+        other.depth = min(self.depth, _DEEPEST // 2)
+        return other
+
+    def wrote(self, path: str, command: str, scope: Scope) -> None:
+        """Note a place that is written to; what can't be told where it is can't be noted."""
+        if path.startswith("/") and not scope.elsewhere and not is_null(path):
+            self.writes.setdefault(path, command)
+
+    def run_text(
+        self, text: str, origin: Origin, scope: Scope, stdin: Stream | None = None
+    ) -> Stream:
+        """Judge a shell text and say what it would print."""
+        self._budget -= len(text)
+        self._steps += _STEPS_OF_A_TEXT
+        self.opened += 1
+        if self.depth >= _DEEPEST or self._budget < 0 or (len(text) > _LONG and is_tangled(text)):
+            self.report("text.too-complex", origin, text[:80])
+            return ANYTHING
+        self.depth += 1
+        try:
+            if self.depth > 1 and not is_plain(text):
+                self._as_shown(text, origin, scope.copy(), stdin)
+            return run(text, origin, scope, stdin, self)
+        finally:
+            self.depth -= 1
+
+    def _as_shown(self, text: str, origin: Origin, scope: Scope, stdin: Stream | None) -> None:
+        """Judge an inner text as a normaliser reads it, where that is not as it is written."""
+        pieces = _STAND_INS.split(text)
+        if all(map(is_plain, pieces)):
+            return
+        shown = "".join(
+            piece if piece in UNKNOWN_CHARS else normalise(piece)[0] for piece in pieces
+        )
+        if shown != text and self.step(_STEPS_OF_A_TEXT):
+            own = self.apart(len(shown))
+            own.depth = self.depth
+            run(shown, origin.vague(), scope, stdin, own)
+            for finding in own.findings:
+                if not finding.rule.startswith("text."):
+                    self.report(finding.rule, origin, finding.command, scope=scope)
+
+    def substitute(self, text: str, origin: Origin, scope: Scope, *, feeds: bool) -> Stream:
+        """Judge an inner command and say what it would print."""
+        stripped = text.strip()
+        if not stripped:
+            return NOTHING
+        if stripped.startswith("<") and not stripped.startswith(("<<", "<(")):
+            return tree_text.read_file(stripped[1:].strip(), origin, scope, self)
+        inner = scope.copy()
+        inner.follows = []
+        inner.captured = True
+        return self.run_text(text, origin, inner, ANYTHING if feeds else None)
+
+    def scan(self, text: str, origin: Origin, scope: Scope) -> None:
+        """Judge the substitutions inside text that is no command itself."""
+        if "$" in text or "`" in text or "(" in text:
+            tree_text.expand_inside(text, origin, scope, self)
+
+    def too_large(self) -> None:
+        """Note that something was not looked at to its end."""
+        self.report("text.too-complex", Origin(0, 0), "")
+
+    def may_fail(self) -> bool:
+        """Count one more text with errors, which are slow to parse; False after too many."""
+        self._failures += 1
+        return self._failures <= _MOST_FAILURES
+
+    def step(self, weight: int = 1) -> bool:
+        """Count one more thing to look at; False when there were too many to go on."""
+        self._steps += weight
+        if self._steps > self._most_steps:
+            self.too_large()
+            return False
+        return True
+
+    def run_command(self, command: Command) -> Stream:
+        """Judge a program with its words."""
+        return run_command(command, self)
+
+
+_LONGEST = 500_000
+
+
+def detect_dangerous_command(
+    command: str, *, cwd: str | None = None, home: str | None = None, workspace: str | None = None
+) -> Verdict:
+    """Say whether a shell command may run: `.action` is "allow", "ask" or "refuse".
+
+    Args:
+        command: The text that a shell would be given.
+        cwd: Directory it would start in; a project somewhere in home when left out.
+        home: Home directory of the user; the one of this process when left out.
+        workspace: Folder whose scripts are read when the command runs them; `cwd` when left out,
+            and without that none are.
+    """
+    base, start, root = _places(cwd, _home() if home is None else home, workspace or cwd)
+    judge = Judge(len(command))
+    if len(command) > _LONGEST:
+        judge.report("text.too-complex", Origin(0, len(command)), command[:80])
+        return Verdict(judge.findings, judge.commands)
+    if is_plain(command):
+        judge.run_text(command, Origin(0, len(command)), Scope(start, base, root=root))
+        return _verdict(judge)
+    if "\0" in command:
+        judge.report("text.hidden-characters", Origin(0, len(command)), command[:200])
+    shown, where = normalise(command)
+    given = _as_given(command)
+    judge.run_text(given, Origin(0, len(command)), Scope(start, base, root=root))
+    if shown != given:
+        second = Judge(len(shown))
+        second.run_text(shown, Origin(0, len(shown)), Scope(start, base, root=root))
+        _merge(judge.findings, second.findings, where, len(command))
+        judge.commands += second.commands
+        judge.inside += second.inside
+        judge.reading.paths.update(second.reading.paths)
+        judge.writes = {**second.writes, **judge.writes}
+        judge.reads_only = judge.reads_only and second.reads_only
+    return _verdict(judge)
+
+
+@lru_cache(maxsize=16)
+def _places(cwd: str | None, home: str, workspace: str | None) -> tuple[str, str, str]:
+    """Home, the directory to start in and the folder whose scripts are read, without detours."""
+    base = posixpath.normpath(home)
+    start = posixpath.normpath(cwd) if cwd else posixpath.join(base, "projects", "workspace")
+    return base, start, posixpath.normpath(workspace) if workspace else ""
+
+
+def _verdict(judge: Judge) -> Verdict:
+    # What was found to be dangerous is not known to be harmless; reading a secret changes nothing.
+    harmless = all(finding.rule.startswith("secrets.") for finding in judge.findings)
+    return Verdict(
+        judge.findings,
+        judge.commands,
+        inside=judge.inside,
+        scripts=list(judge.reading.paths),
+        reads_only=judge.reads_only and harmless,
+        writes=judge.writes,
+    )
+
+
+def _home() -> str:
+    import os
+
+    return os.path.expanduser("~")
+
+
+def _as_given(command: str) -> str:
+    """The text without what stands for unknown parts inside the judge, and without NUL."""
+    return "".join(
+        "?" if "\ue000" <= char <= "\ue0ff" else char for char in command if char != "\0"
+    )
+
+
+def _merge(findings: list[Finding], more: list[Finding], where: list[int], size: int) -> None:
+    """Add what only the normalised text shows, with its spans in the given text."""
+    known = {finding.rule for finding in findings}
+    for finding in more:
+        # Look-alikes of brackets in ordinary prose break the syntax; that alone is no reason.
+        if finding.rule in known or finding.rule in ("text.unreadable", "text.unknown-program"):
+            continue
+        start, end = finding.span
+        first = where[start] if start < len(where) else size
+        last = where[end - 1] + 1 if 0 < end <= len(where) else size
+        finding.span = (first, last)
+        findings.append(finding)

@@ -1,0 +1,402 @@
+"""Taint: untrusted text in a conversation, and the calls it may not trigger unasked (persistence,
+sending).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from hermes.core.home import hermes_home, home_path
+from hermes.core.json_text import to_json
+from hermes.safety.approvals import call_grant
+from hermes.safety.call_effects import acts_of
+from hermes.safety.paths import PathRefusedError
+from hermes.safety.policy import Ruling
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from hermes.core.context import ToolContext
+    from hermes.core.entry import ToolEntry
+
+
+_RIGHTS = ("network:", "web:", "browser:", "mcp:", "email:read", "message:read")
+# What came with the system or was put there by its administrator.
+_SYSTEM = ("/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/proc", "/sys", "/dev",
+           "/opt", "/nix/store", "/System", "/Library")  # fmt: skip
+_FETCHERS = frozenset((
+    "curl", "wget", "http", "https", "httpie", "xh", "aria2c", "axel", "lynx", "w3m", "links",
+    "elinks", "nc", "ncat", "netcat", "socat", "telnet", "ftp", "lftp", "tftp", "sftp", "scp",
+    "ssh", "gh", "glab", "svn", "yt-dlp", "youtube-dl", "rclone", "wscat", "websocat", "grpcurl",
+))  # fmt: skip
+_INTERPRETERS = re.compile(r"(?:python|pypy|node|deno|bun|perl|ruby|php|lua|Rscript)[\d.]*\Z")
+_URL = re.compile(r"\b(?:https?|ftp|wss?)://([^\s/'\"`)\]>]+)", re.I)
+_LOOPBACK = re.compile(r"(?:[^@]*@)?(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?\Z", re.I)
+_DOWNLOADS = "downloads"
+# In the home folder: what came in past the gate and was reviewed. Large results are not that.
+_OURS = ("memories", "skills", "config.yaml")
+# So many are named; that there are more changes nothing.
+_MOST = 20
+
+
+class Heard:
+    """Where the untrusted words of each conversation came from."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sources: dict[str, list[str]] = {}
+        self._keepers: dict[str, Callable[[str], object]] = {}
+
+    def keep(self, session: str, known: Iterable[str], on_new: Callable[[str], object]) -> None:
+        """Go on with what a conversation had heard before, and have what is new told."""
+        for source in known:
+            self.note(session, source)
+        self._keepers[session] = on_new
+
+    def note(self, session: str, source: str) -> None:
+        """A conversation reads something of that source."""
+        with self._lock:
+            sources = self._sources.setdefault(session, [])
+            if source in sources or len(sources) >= _MOST:
+                return
+            sources.append(source)
+        keeper = self._keepers.get(session)
+        if keeper is not None:
+            keeper(source)
+
+    def sources(self, context: ToolContext) -> tuple[str, ...]:
+        """What the conversation of a call has read."""
+        if not self._sources:
+            return ()
+        return tuple(self._sources.get(conversation_of(context), ()))
+
+    def end(self, session: str) -> None:
+        """Forget a conversation that has ended."""
+        with self._lock:
+            self._sources.pop(session, None)
+            self._keepers.pop(session, None)
+
+
+def conversation_of(context: ToolContext) -> str:
+    """What a call's words are heard by: its session, or its task where there is none."""
+    return context.session_id or context.task_id
+
+
+def source_of(
+    entry: ToolEntry,
+    arguments: Mapping[str, Any],
+    places: Mapping[tuple[str, str], str] | None,
+    context: ToolContext,
+) -> str:
+    """Where the words come from that a call brings in; empty when they are nobody else's."""
+    acts = entry.acts
+    if acts and (callable(acts) or not {"fetch", "execute"}.isdisjoint(acts.values())):
+        for source in _of_acts(entry, arguments, context):
+            return source
+    if said := declared_source(entry):
+        return said
+    if not places:
+        return ""
+    for (kind, _), place in places.items():
+        if kind == "read" and is_foreign(place, context.workspace):
+            return place
+    return ""
+
+
+@lru_cache(maxsize=512)
+def declared_source(entry: ToolEntry) -> str:
+    """The same, of whatever a tool brings in; empty when that depends on the call."""
+    if entry.origin == "mcp":
+        return f"{entry.owner or entry.toolset}, an MCP server"
+    strangers = entry.untrusted or entry.effect == "network"
+    if strangers or any(right.startswith(_RIGHTS) for right in entry.permissions):
+        return entry.name
+    return ""
+
+
+def is_foreign(place: str, workspace: str) -> bool:
+    """Whether a file may be anybody's: outside of the workspace, or downloaded."""
+    # A place has no links in it: a folder that it is below has none either.
+    base = workspace if _below(place, workspace) else os.path.realpath(workspace)
+    inside = _below(place, base)
+    parts = place[len(base) :] if inside else place
+    if _DOWNLOADS in parts.casefold().split("/")[:-1]:
+        return True
+    return not (
+        inside
+        or any(_below(place, os.path.realpath(home_path(name))) for name in _OURS)
+        or any(_below(place, folder) for folder in _SYSTEM)
+    )
+
+
+def _of_acts(entry: ToolEntry, arguments: Mapping[str, Any], context: ToolContext) -> Iterator[str]:
+    from hermes.safety.call_effects import acts_of
+
+    for act in acts_of(entry, arguments, context):
+        if act.kind == "fetch":
+            yield _shortened(act.value)
+        elif act.kind == "execute":
+            from hermes.safety.shell.verdict_cache import verdict_on
+
+            where = act.cwd or context.cwd
+            for words in verdict_on(act.value, cwd=where).commands:
+                yield from _of_command(words, where, context.workspace)
+
+
+def _of_command(words: Sequence[str], cwd: str, workspace: str) -> Iterator[str]:
+    if not words:
+        return
+    program = os.path.basename(words[0])
+    line = " ".join(words)
+    hosts = _URL.findall(line)
+    away = [host for host in hosts if not _LOOPBACK.match(host)]
+    if (
+        (program in _FETCHERS and (away or not hosts))
+        or (program == "git" and "clone" in words[1:4])
+        or (away and _INTERPRETERS.match(program))
+    ):
+        yield _shortened(line)
+    for word in words[1:]:
+        path = os.path.join(cwd, os.path.expanduser(word))
+        # A word without a slash may be a link that leads out.
+        if os.path.exists(path) and is_foreign(os.path.realpath(path), workspace):
+            yield os.path.realpath(path)
+
+
+def _below(place: str, folder: str) -> bool:
+    return place == folder or place.startswith(os.path.join(folder, ""))
+
+
+def _shortened(text: str) -> str:
+    shown = "".join(c if c.isprintable() else " " for c in text)
+    return shown if len(shown) <= 160 else f"{shown[:159]}…"
+
+
+# Characters behind the host of an address, or of a name below a domain, that can hold a message.
+_LONG, _LONG_HOST = 120, 60
+_OUTBOUND_URL = re.compile(
+    r"\b(?:https?|ftp|wss?)://(?P<host>[^\s/?#'\"`)\]>]+)(?P<rest>[^\s'\"`>]*)", re.I
+)
+_WITH_DATA = re.compile(
+    r"-(?:d|F|T)|--(?:data(?:-\w+)?|json|form(?:-string)?|upload-file|post-(?:data|file)|"
+    r"body-(?:data|file)|method=(?!GET|HEAD)\w+|request=(?!GET|HEAD)\w+)(?:=.*)?",
+    re.S,
+)
+_METHOD = re.compile(r"(?:POST|PUT|PATCH|DELETE)\Z", re.I)
+_HTTP = frozenset(("curl", "wget", "http", "https", "httpie", "xh", "aria2c"))
+_SENDERS = frozenset((
+    "mail", "mailx", "mutt", "sendmail", "msmtp", "swaks", "nc", "ncat", "netcat", "socat",
+    "telnet", "ftp", "lftp", "tftp", "wscat", "websocat", "nslookup", "dig",
+))  # fmt: skip
+_REMOTE = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!\\|//)|rsync://|s3://|gs://")
+_COPIERS = frozenset(("scp", "rsync", "sftp", "rclone"))
+# The words after the program that send something, at any place among the first few.
+_SENDING = {
+    "git": ("push", "send-email", "request-pull"),
+    "hg": ("push",),
+    "svn": ("commit", "ci"),
+    "gh": ("create", "comment", "edit", "upload", "api", "merge", "close", "review", "set"),
+    "glab": ("create", "note", "update", "upload", "api", "merge"),
+    "npm": ("publish",),
+    "pnpm": ("publish",),
+    "yarn": ("publish",),
+    "cargo": ("publish",),
+    "twine": ("upload",),
+    "docker": ("push",),
+    "podman": ("push",),
+    "aws": ("cp", "sync", "mv", "publish", "send-message", "put-object"),
+    "gsutil": ("cp", "rsync", "mv"),
+    "az": ("upload",),
+}
+
+
+def carried_away(
+    entry: ToolEntry, arguments: Mapping[str, Any], context: ToolContext
+) -> Iterator[str]:
+    """Each way in which a call would carry words away, as the end of a sentence."""
+    from hermes.safety.call_effects import acts_of
+
+    for act in acts_of(entry, arguments, context):
+        if act.kind == "fetch":
+            yield from _of_address(act.value)
+        elif act.kind == "execute":
+            from hermes.safety.shell.verdict_cache import verdict_on
+
+            verdict = verdict_on(act.value, cwd=act.cwd or context.cwd)
+            for words in (*verdict.commands, *verdict.inside):
+                yield from _outbound_of_command(words)
+
+
+def _of_address(text: str) -> Iterator[str]:
+    for found in _OUTBOUND_URL.finditer(text):
+        host = found["host"]
+        if not _LOOPBACK.match(host) and (len(found["rest"]) > _LONG or len(host) > _LONG_HOST):
+            yield f"it calls an address of {host[-_LONG_HOST:]} that can hold a message"
+
+
+def _outbound_of_command(words: Sequence[str]) -> Iterator[str]:
+    if not words:
+        return
+    program, rest = os.path.basename(words[0]), words[1:]
+    here = [word for word in rest if _OUTBOUND_URL.match(word)]
+    if here and all(_LOOPBACK.match(_OUTBOUND_URL.match(word)["host"]) for word in here):  # type: ignore[index]
+        return
+    yield from _of_address(" ".join(words))
+    if program in _HTTP and any(_WITH_DATA.match(w) or _METHOD.match(w) for w in rest):
+        yield f"{program} sends data"
+    elif program in _SENDERS and rest:
+        yield f"{program} sends what it is given"
+    elif program in _COPIERS and any(_REMOTE.match(word) for word in rest):
+        yield f"{program} copies to another machine"
+    elif any(word in _SENDING.get(program, ()) for word in rest[:4]):
+        yield f"{program} sends to a server"
+
+
+# Folders of the home, and of a project's own `.hermes`.
+_FOLDERS = {
+    "memories": "memory",
+    "skills": "skills",
+    "cron": "cron",
+    "plugins": "plugins",
+    "hooks": "hooks",
+    "yaml_tools": "tools",
+    "tools": "tools",
+    "agents": "rules",
+    "commands": "rules",
+    "rules": "rules",
+}
+# Words to agents that stand in projects and homes, ours and those of other programs.
+_FILES = frozenset((
+    ".hermes.md", "hermes.md", "agents.md", "agents.override.md", "claude.md", "claude.local.md",
+    "gemini.md", "qwen.md", "soul.md", ".cursorrules", ".windsurfrules", ".clinerules",
+    ".goosehints", "copilot-instructions.md",
+))  # fmt: skip
+_RULES = frozenset((".cursor", ".claude", ".codex", ".gemini", ".windsurf", ".clinerules", ".roo"))
+
+
+class Lasting(NamedTuple):
+    """What a call would write for later: the kind, where, and whether the call can wait."""
+
+    kind: str
+    place: str = ""
+    waits: bool = True
+
+
+def lasting(
+    entry: ToolEntry,
+    arguments: Mapping[str, Any],
+    places: Mapping[tuple[str, str], str] | None,
+    context: ToolContext,
+) -> Lasting | None:
+    """What a call would write that is loaded by itself later; None when it is nothing such."""
+    if entry.effect_of(arguments) == "read":
+        return None
+    if entry.keeps:
+        return Lasting(entry.keeps)
+    for (kind, _), place in (places or {}).items():
+        if kind in ("write", "delete") and (found := kind_of(place)):
+            return Lasting(found, place)
+    for act in acts_of(entry, arguments, context):
+        if act.kind == "execute":
+            from hermes.safety.shell.verdict_cache import verdict_on
+
+            verdict = verdict_on(act.value, cwd=act.cwd or context.cwd)
+            for place in verdict.writes:
+                if found := kind_of(os.path.realpath(place)):
+                    # What a command does depends on when it runs.
+                    return Lasting(found, place, waits=False)
+    return None
+
+
+def kind_of(place: str) -> str:
+    """What a place is to conversations to come: `memory`, `skills`, `rules`, …; or nothing."""
+    parts = [part.casefold() for part in place.split("/")]
+    name = parts[-1]
+    home = os.path.realpath(hermes_home())
+    if place.startswith(os.path.join(home, "")):
+        first = os.path.relpath(place, home).split("/")[0].casefold()
+        return _FOLDERS.get(first, "")
+    if ".hermes" in parts[:-1] and (found := _FOLDERS.get(parts[parts.index(".hermes") + 1])):
+        return found
+    if name == "skill.md":
+        return "skills"
+    if name in _FILES or not _RULES.isdisjoint(parts):
+        return "rules"
+    return ""
+
+
+def check_unasked(path: str, place: str) -> None:
+    """Refuse a write that a call comes upon while it runs, where a person had to be asked."""
+    kind = kind_of(place)
+    if kind:
+        raise PathRefusedError(
+            path,
+            f"later conversations load it by themselves ({kind}), and this one has read what "
+            "others wrote",
+        )
+
+
+def reviewed(
+    ruling: Ruling,
+    entry: ToolEntry,
+    arguments: Mapping[str, Any],
+    context: ToolContext,
+    sources: Sequence[str],
+) -> Ruling:
+    """The ruling on a call of a conversation that has read what strangers wrote."""
+    if ruling.action == "refuse":
+        return ruling
+    found = lasting(entry, arguments, ruling.places, context)
+    if found is None:
+        return _sending(ruling, entry, arguments, context, sources)
+    rule = f"review:{found.kind}"
+    where = f" ({found.place})" if found.place else ""
+    reason = (
+        f"it writes {found.kind}{where}, which later conversations load by themselves, after this "
+        f"one has read what others wrote: {', '.join(sources[:3])}"
+    )
+    if ruling.action == "ask":
+        reason = f"{ruling.reason}; {reason}"
+    grant = call_grant(rule, entry, to_json(arguments), acts=(), workspace=context.workspace)
+    return Ruling(
+        "ask",
+        reason=reason,
+        rule=rule,
+        grants=(*ruling.grants, grant),
+        targets=ruling.targets,
+        places=ruling.places,
+        human_only=True,
+        keeps=found.kind if found.waits else "",
+    )
+
+
+def _sending(
+    ruling: Ruling,
+    entry: ToolEntry,
+    arguments: Mapping[str, Any],
+    context: ToolContext,
+    sources: Sequence[str],
+) -> Ruling:
+    """The ruling on a call that may carry away what the conversation knows."""
+    if ruling.action != "allow":
+        return ruling
+
+    for why in carried_away(entry, arguments, context):
+        rule = "review:outbound"
+        grant = call_grant(rule, entry, to_json(arguments), acts=(), workspace=context.workspace)
+        return Ruling(
+            "ask",
+            reason=f"{why}, after this conversation has read what others wrote: "
+            f"{', '.join(sources[:3])}",
+            rule=rule,
+            grants=(*ruling.grants, grant),
+            targets=ruling.targets,
+            places=ruling.places,
+            human_only=True,
+        )
+    return ruling

@@ -1,0 +1,230 @@
+"""State of a path: digest, mode, times, owner, extended attributes; comparison of states."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from hermes.environments.disk import DiskError
+from hermes.stores.checkpoints.packs import CHUNK
+from hermes.stores.checkpoints.types import ABSENT, BY_STATUS, CheckpointError, State
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+    from hermes.environments.disk import Disk, Status
+    from hermes.stores.checkpoints.blobs import Draft
+
+
+# What the system itself keeps up to date, or would not let anybody set.
+_NOT_OURS = ("security.ima", "security.evm", "trusted.overlay.", "system.nfs4", "system.cifs")
+
+
+class Traits(NamedTuple):
+    """When a file was modified, whose it is, its extended attributes in order of their names."""
+
+    mtime_ns: int
+    uid: int
+    gid: int
+    attributes: tuple[tuple[str, bytes], ...] = ()
+
+    @property
+    def text(self) -> str:
+        """As it is kept; `read_traits` reads it."""
+        text = f"{self.mtime_ns} {self.uid} {self.gid}"
+        for name, value in self.attributes:
+            text += f" {os.fsencode(name).hex()}={value.hex()}"
+        return text
+
+
+def read_traits(text: str) -> Traits | None:
+    """What was kept; None where nothing is known."""
+    if not text:
+        return None
+    mtime, uid, gid, *said = text.split(" ")
+    pairs = (one.partition("=") for one in said)
+    attributes = ((os.fsdecode(bytes.fromhex(name)), bytes.fromhex(at)) for name, _, at in pairs)
+    return Traits(int(mtime), int(uid), int(gid), tuple(attributes))
+
+
+def traits_of(disk: Disk, file: BinaryIO) -> Traits | None:
+    """The traits of an open file; None on a disk that has none."""
+    return traits_at(file.fileno()) if disk.label == "local" else None
+
+
+def traits_at(handle: int, *, timeless: bool = False) -> Traits:
+    """The traits of a file of this machine; `timeless` leaves the time out."""
+    found = os.fstat(handle)
+    time = 0 if timeless else found.st_mtime_ns
+    return Traits(time, found.st_uid, found.st_gid, _attributes(handle))
+
+
+def alike(one: Traits | None, other: Traits | None) -> bool:
+    """Whether two files are the same in owner and attributes, as far as both are known."""
+    return one is None or other is None or one[1:] == other[1:]
+
+
+def merged(before: Traits, left: Traits | None, now: Traits, *, replaced: bool) -> Traits:
+    """The traits to give back: what the agent changed as before, what others changed as it is.
+
+    Args:
+        before: What it was.
+        left: What was last known of it; None when nothing was.
+        now: What it is.
+        replaced: Whether a new file took its place since, which has lost what it lacks.
+    """
+    was, found = dict(before.attributes), dict(now.attributes)
+    known = {} if left is None else dict(left.attributes)
+    kept = {}
+    for name in was.keys() | found.keys():
+        ours = found.get(name) == known.get(name) or (replaced and name not in found)
+        value = was.get(name) if ours else found.get(name)
+        if value is not None:
+            kept[name] = value
+    owner = before if left is None or now[1:3] == left[1:3] else now
+    return Traits(before.mtime_ns, owner.uid, owner.gid, tuple(sorted(kept.items())))
+
+
+def dress(file: BinaryIO, wanted: Traits) -> list[str]:
+    """Give a file of this machine its traits; what the system did not let us give."""
+    handle = file.fileno()
+    found = traits_at(handle)
+    mode = stat.S_IMODE(os.fstat(handle).st_mode)
+    refused = []
+    if (found.uid, found.gid) != (wanted.uid, wanted.gid) and hasattr(os, "fchown"):
+        try:
+            os.fchown(handle, wanted.uid, wanted.gid)
+        except OSError:
+            # Only the superuser gives files away; the group alone may work.
+            with suppress(OSError):
+                os.fchown(handle, -1, wanted.gid)
+            refused.append("owner")
+    refused += _set_attributes(handle, dict(found.attributes), dict(wanted.attributes))
+    if stat.S_IMODE(os.fstat(handle).st_mode) != mode:
+        # Giving a file away takes some bits off it, and so does an access list.
+        os.fchmod(handle, mode)
+    # Last, for it stays only while nothing else is done.
+    status = os.fstat(handle)
+    if status.st_mtime_ns != wanted.mtime_ns and os.name != "nt":
+        try:
+            os.utime(handle, ns=(status.st_atime_ns, wanted.mtime_ns))
+        except OSError:
+            refused.append("modification time")
+    return refused
+
+
+def _attributes(handle: int) -> tuple[tuple[str, bytes], ...]:
+    try:
+        names = os.listxattr(handle)
+    except (OSError, AttributeError):
+        # Not every file system has them, nor every system.
+        return ()
+    found = []
+    for name in names:
+        if not name.startswith(_NOT_OURS):
+            with suppress(OSError):
+                found.append((name, os.getxattr(handle, name)))
+    return tuple(sorted(found))
+
+
+def _set_attributes(handle: int, found: dict[str, bytes], wanted: dict[str, bytes]) -> list[str]:
+    refused = []
+    for name in sorted(found.keys() | wanted.keys()):
+        if found.get(name) == wanted.get(name):
+            continue
+        try:
+            if name in wanted:
+                os.setxattr(handle, name, wanted[name])
+            else:
+                os.removexattr(handle, name)
+        except OSError:
+            refused.append(name)
+    return refused
+
+
+MAX_FILE_BYTES = 256 << 20
+
+
+def kept_state(disk: Disk, place: str, draft: Draft, *, limit: int) -> State:
+    """What is at a place, its bytes kept; raises `CheckpointError` where they can't be."""
+    found = disk.status(place)
+    if found is None or found.kind != "file":
+        return _other(disk, place, found)
+    if found.size > limit:
+        raise CheckpointError(
+            f"{place} has {found.size} bytes, more than a checkpoint keeps ({limit})",
+            hint="Nothing was changed. Move it out of the way, or change it without Hermes.",
+        )
+    try:
+        with disk.open(place) as file:
+            digest, size = draft.add_file(file, found.size)
+            kept = traits_of(disk, file)
+    except OSError as error:
+        raise CheckpointError(
+            f"{place} can't be read, so its content can't be kept: {error.strerror}",
+            hint="Nothing was changed.",
+        ) from None
+    return State("file", digest, found.mode, size, traits=kept)
+
+
+def present_state(disk: Disk, place: str, *, like: State) -> State:
+    """What is at a place, its digest taken the way that of `like` was."""
+    found = status_of(disk, place)
+    if found is None or found.kind != "file":
+        return _other(disk, place, found)
+    if like.digest.startswith(BY_STATUS):
+        digest = by_status(found.size, found.mtime_ns, found.inode)
+        return State("file", digest, found.mode, found.size)
+    hashed = hashlib.sha256()
+    with disk.open(place) as file:
+        while piece := file.read(CHUNK):
+            hashed.update(piece)
+        traits = traits_of(disk, file)
+    return State("file", hashed.hexdigest(), found.mode, found.size, traits=traits)
+
+
+def status_of(disk: Disk, place: str) -> Status | None:
+    """What is at a place; nothing where a link or a file is in the place of a folder above."""
+    try:
+        return disk.status(place)
+    except DiskError:
+        above = os.path.dirname(place)
+        found = None if above == place else status_of(disk, above)
+        if found is not None and found.kind == "folder":
+            raise
+        return None
+
+
+def by_status(size: int, mtime_ns: int, inode: int) -> str:
+    """The digest of a file that is not read."""
+    return f"{BY_STATUS}{size}:{mtime_ns}:{inode}"
+
+
+def unchanged(one: State, other: State) -> bool:
+    """Whether two states are the same in owner and attributes, too."""
+    return same(one, other) and alike(one.traits, other.traits)
+
+
+def same_content(one: State, other: State) -> bool:
+    """Whether two states differ at most in mode and traits."""
+    return (one.kind, one.digest, one.target) == (other.kind, other.digest, other.target)
+
+
+def same(one: State, other: State) -> bool:
+    """Whether two states are the same in content and mode, as far as both say."""
+    if not same_content(one, other):
+        return False
+    return one.kind == "link" or one.mode == other.mode or None in (one.mode, other.mode)
+
+
+def _other(disk: Disk, place: str, found: Status | None) -> State:
+    if found is None:
+        return ABSENT
+    if found.kind == "link":
+        return State("link", target=disk.link_target(place))
+    if found.kind == "folder":
+        return State("folder", mode=found.mode)
+    return State("special", mode=found.mode)

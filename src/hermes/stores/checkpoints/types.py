@@ -1,0 +1,211 @@
+"""Data types of the checkpoint store: authors, path states, changes, reports, errors."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from hermes.core.errors import ToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hermes.stores.checkpoints.path_state import Traits
+    from hermes.stores.checkpoints.tree_walk import Folders
+
+    Kind = Literal["absent", "file", "link", "folder", "special"]
+    # Called with a line for people and how far the work is; `ToolContext.progress` fits.
+    Progress = Callable[..., None]
+
+# The digest of a file that was too large to read: what the system says of it.
+BY_STATUS = "status:"
+
+
+class CheckpointError(ToolError):
+    """The store could not keep or give back what it should."""
+
+
+class Author(NamedTuple):
+    """Whose change it is."""
+
+    session: str = ""
+    turn: str = ""
+    call: str = ""
+    tool: str = ""
+    agent: str = ""
+    front_door: str = ""
+
+    @property
+    def described(self) -> str:
+        """For people: the tool, and where it was called."""
+        # Outside a conversation a call is a turn of its own.
+        turn = "" if self.turn == self.call else self.turn
+        named = (("call", self.call), ("turn", turn), ("session", self.session))
+        where = ", ".join(f"{word} {value}" for word, value in named if value)
+        who = f"{self.tool or 'something'}{f' of {self.agent}' if self.agent else ''}"
+        return f"{who} ({where})" if where else who
+
+
+class State(NamedTuple):
+    """What is at a place. `mode` and `traits` are None where nobody cares or knows."""
+
+    kind: Kind
+    digest: str = ""
+    mode: int | None = None
+    size: int = 0
+    target: str = ""
+    traits: Traits | None = None
+
+    @property
+    def readable(self) -> bool:
+        """Whether the digest is of the bytes, so that the store has or can have them."""
+        return self.kind == "file" and not self.digest.startswith(BY_STATUS)
+
+    @property
+    def described(self) -> str:
+        """For people."""
+        if self.kind == "absent":
+            return "nothing"
+        if self.kind == "link":
+            return f"a link to {self.target}"
+        if self.kind == "file":
+            return f"a file of {self.size} bytes"
+        return {"folder": "a folder", "special": "a pipe, socket or device"}[self.kind]
+
+
+ABSENT = State("absent")
+
+
+def digest_of(data: bytes) -> str:
+    """The digest by which bytes are known here: SHA-256 in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def file_state(data: bytes, mode: int | None = None) -> State:
+    """A file that holds `data`; without a mode, the one it has or the system gives."""
+    return State("file", digest_of(data), mode, len(data))
+
+
+def link_state(target: str) -> State:
+    """A symbolic link."""
+    return State("link", target=target)
+
+
+def folder_state(mode: int | None = None) -> State:
+    """A folder."""
+    return State("folder", mode=mode)
+
+
+class Planned(NamedTuple):
+    """What a tool is about to put at a place."""
+
+    place: str
+    after: State
+
+
+class Change(NamedTuple):
+    """One recorded change of one place."""
+
+    id: int
+    at: float
+    author: Author
+    disk: str
+    place: str
+    before: State
+    after: State
+    # False for what was found after a command was cut off: others may have done it.
+    certain: bool = True
+
+
+class Turn(NamedTuple):
+    """What changed together: a turn of a conversation, a lone call, an undo."""
+
+    id: int
+    session: str
+    name: str
+    at: float
+    tools: tuple[str, ...]
+    places: int
+    example: str
+    undoes: str = ""
+
+
+class Restored(NamedTuple):
+    """A place that undo changed, or would change."""
+
+    place: str
+    was: State
+    now: State
+    disk: str = "local"
+
+
+class Left(NamedTuple):
+    """A place that undo did not touch, and why; `difference` is what restoring would change.
+
+    It is `forcible` when undoing by force would restore it all the same.
+    """
+
+    place: str
+    reason: str
+    difference: str = ""
+    disk: str = "local"
+    forcible: bool = False
+
+
+class UndoReport(NamedTuple):
+    """What an undo did. `undo_turn` names it, so that it can be undone itself."""
+
+    session: str
+    turn: str
+    call: str
+    restored: list[Restored]
+    left: list[Left]
+    already: int
+    notes: list[str]
+    undo_turn: str = ""
+    dry_run: bool = False
+    resumed: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing was left alone."""
+        return not self.left
+
+
+class PruneReport(NamedTuple):
+    """What was dropped to keep within the limits, oldest first."""
+
+    turns: list[Turn]
+    folders: list[str]
+    freed: int
+    kept: int
+    notes: list[str]
+
+
+class Usage(NamedTuple):
+    """How much the store holds."""
+
+    bytes: int
+    max_bytes: int
+    turns: int
+    changes: int
+    contents: int
+    oldest: float | None
+
+
+class Snapshot:
+    """A folder as it was before a command; `notes` say what is not protected."""
+
+    __slots__ = ("author", "files", "folders", "id", "lock", "notes", "root", "stored", "watermark")
+
+    def __init__(self, root: str, author: Author, folders: Folders, notes: list[str]) -> None:
+        self.root = root
+        self.author = author
+        self.folders = folders
+        self.notes = notes
+        self.files = sum(map(len, folders.values()))
+        self.stored = 0
+        self.id = 0
+        self.watermark = 0
+        # An open file that says by its lock that the command is still under way.
+        self.lock: int | None = None

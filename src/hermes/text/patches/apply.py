@@ -1,0 +1,243 @@
+"""apply_hunks: the text after all hunks of one file, or an error and no change; applied hunks are
+recognised.
+"""
+
+from __future__ import annotations
+
+from hermes.core.errors import EditError
+from hermes.text.already_applied import TELLING, removed_is_gone
+from hermes.text.patches.locate import Site, assigned, core, label, line_count, lines_at, settle
+from hermes.text.patches.model import ADDED, CONTEXT, REMOVED, Applied
+from hermes.text.replace import AlreadyAppliedError
+from hermes.text.replace.engine import refusal, refuse_elisions
+from hermes.text.replace.match import nearest
+from hermes.text.replace.needle_variants import name
+from hermes.text.replace.reindent import transferred
+from hermes.text.replace.source_lines import ShiftError, Source, is_word
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hermes.text.patches.model import Hunk
+
+
+def result_lines(source: Source, sites: Sequence[Site]) -> dict[int, int]:
+    """By their number, the line where the result of each hunk is; their old lines are nowhere.
+
+    Raises:
+        EditError: One is nowhere either; the hint has the place that was probably meant.
+    """
+    places = [
+        site.allowed(source, lines_at(source, site.hunk.new), len(site.hunk.new)) for site in sites
+    ]
+    first, last = assigned([core(site.hunk, len(site.hunk.new)) for site in sites], places)
+    result: dict[int, int] = {}
+    for index, site in enumerate(sites):
+        # Equal results in several places are told apart by the order of the hunks.
+        known = first[index] if first and first[index] == last[index] else None
+        line = _in_context(source, site.hunk, places[index], known)
+        result[site.number] = _otherwise(source, site) if line is None else line
+    return result
+
+
+def _otherwise(source: Source, site: Site) -> int:
+    hunk = site.hunk
+    if site.lines:
+        raise site.outside()
+    if not hunk.old:
+        if hunk.new and source.contents[: line_count(source)] == hunk.new:
+            return 0
+        raise EditError(
+            f"{label(site)} has no line of the file, so its place is not known; "
+            "nothing was changed",
+            hint="Add the lines above and below the place to the hunk.",
+        )
+    error = refusal(source, "\n".join(hunk.old), "\n".join(hunk.new))
+    if isinstance(error, AlreadyAppliedError):
+        return error.line - 1
+    raise EditError(f"{label(site)}: {error}", hint=error.hint)
+
+
+def repeated_line(source: Source, site: Site, line: int) -> int | None:
+    """The line where the result of a hunk is, although its old lines are there; None if not."""
+    hunk = site.hunk
+    old, new = hunk.old, hunk.new
+    if len("".join(new).strip()) < TELLING:
+        return None
+    stated = (hunk.new_start or 0) - 1
+    if 0 <= stated != line and stated in lines_at(source, new) and line != _start(hunk):
+        return stated  # what is left elsewhere is another place
+    for offset in range(len(new) - len(old) + 1):
+        start = line - offset
+        added = "".join(new[:offset] + new[offset + len(old) :])
+        # A closing bracket more may be what is wanted; a word that is there already is not.
+        if start < 0 or new[offset : offset + len(old)] != old or not any(map(is_word, added)):
+            continue
+        if line == _start(hunk) and start != stated:
+            continue  # the file is as the numbers say it is before, not after
+        there = source.contents[start : min(start + len(new), line_count(source))]
+        bridged = site.strategy != "exact" and [*map(str.strip, there)] == [*map(str.strip, new)]
+        if there == new or bridged:
+            return start
+    return None
+
+
+def _start(hunk: Hunk) -> int:
+    return (hunk.start or 0) - 1
+
+
+def _in_context(source: Source, hunk: Hunk, places: Sequence[int], known: int | None) -> int | None:
+    """Where the result stands between its context, if that can only be this hunk's."""
+    stated = (hunk.new_start or 0) - 1
+    line = stated if stated in places else known
+    if line is None or not hunk.old or not (line == stated or _tells(source, hunk)):
+        return None
+    if not removed_is_gone(source, hunk.old, hunk.new, line, line + len(hunk.new)):
+        return None
+    start = nearest(source, hunk.old)
+    # Where something else resembles the old lines more, that is what was meant.
+    meant = start is None or start - len(hunk.new) <= line <= start + len(hunk.old)
+    return line if meant or hunk.headings or hunk.at_end else None
+
+
+def _tells(source: Source, hunk: Hunk) -> bool:
+    """Whether the result of a hunk is no coincidence: something new in a place that is named."""
+    context = "".join([text for mark, text in hunk.lines if mark == CONTEXT] + hunk.headings)
+    added = "".join(text for mark, text in hunk.lines if mark == ADDED)
+    if any(map(is_word, added)):
+        return hunk.at_end or any(map(is_word, context))
+    if len("".join(context.split())) >= TELLING and any(map(is_word, context)):
+        return True
+    # Lines were taken from between two others, and are nowhere else.
+    removed = {text.strip() for mark, text in hunk.lines if mark == REMOVED}
+    between = all(
+        mark == CONTEXT and any(map(is_word, text))
+        for mark, text in (hunk.lines[0], hunk.lines[-1])
+    )
+    return between and removed.isdisjoint(line.strip() for line in source.contents)
+
+
+def apply_hunks(text: str, hunks: Sequence[Hunk]) -> Applied:
+    """The text with all hunks applied; `already` when it has every one of them in place.
+
+    Line endings, byte order mark and a missing final line end stay as the text has them.
+
+    Raises:
+        EditError: A hunk has no place or several, or the hunks are out of order. The message
+            names the hunk, the hint has what is needed to send it again.
+    """
+    try:
+        return _applied(text, hunks)
+    except EditError as error:
+        name(error, "the old part of the hunk", "the new part")
+        raise
+
+
+def _applied(text: str, hunks: Sequence[Hunk]) -> Applied:
+    source = Source(text)
+    sites = [Site(number, hunk, source) for number, hunk in enumerate(hunks, 1)]
+    places = {site.number: site.allowed(source, site.lines, site.size) for site in sites}
+    done = result_lines(source, [site for site in sites if not places[site.number]])
+    todo = [site for site in sites if site.number not in done]
+    for site in todo:
+        site.lines = places[site.number]
+    lines = settle(source, todo) if todo else []
+    for site, line in zip(todo, lines, strict=True):
+        repeated = repeated_line(source, site, line)
+        if repeated is not None:
+            done[site.number] = repeated
+    if sites and len(done) == len(sites):
+        return Applied(text, ["already-applied"] * len(sites), already=True)
+    for site in sites:
+        if site.number in done:
+            raise EditError(
+                f"{label(site)} is already applied at line {done[site.number] + 1}, others are "
+                "not; nothing was changed",
+                hint="Send the patch again without that hunk.",
+            )
+    edits = [_edit(source, site, line) for site, line in zip(sites, lines, strict=True)]
+    result = _spliced(source, edits, bare=_ends_bare(source, sites, lines))
+    if sites and result == text:
+        # White space and typography that were to change are as the patch wants them; a line that
+        # is removed and added unchanged asks for nothing.
+        if all(hunk.old == hunk.new and hunk.old_bare == hunk.new_bare for hunk in hunks):
+            raise EditError(
+                "the patch removes and adds the same lines: nothing to change",
+                hint="Line endings stay as they are; to change them, write the whole file.",
+            )
+        return Applied(text, ["already-applied"] * len(sites), already=True)
+    return Applied(result, [site.strategy for site in sites])
+
+
+def _edit(source: Source, site: Site, place: int) -> tuple[int, int, list[tuple[str, str]]]:
+    """The lines that a hunk replaces, and (content, ending) of those that take their place."""
+    old, new = site.hunk.old, site.hunk.new
+    match = site.match(source, place)
+    try:
+        refuse_elisions(source, match, "\n".join(old), new)
+        lines = transferred(match, old, new, _stretches(site.hunk))
+    except ShiftError as error:
+        raise EditError(
+            f"{label(site)} is at line {place + 1} with another indentation, and its new lines "
+            f"can't be moved there: {error}; nothing was changed",
+            hint="Send the hunk with the indentation of the file.",
+        ) from None
+    except EditError as error:
+        raise EditError(f"{label(site)}: {error}", hint=error.hint) from None
+    head, end = core(site.hunk, site.size)
+    ending = source.ending_at(min(place + head, len(source.contents) - 1)) or "\n"
+    pairs: list[tuple[str, str]] = []
+    for content, origin in lines[head : len(lines) - len(old) + end]:
+        if origin is not None:
+            ending = source.endings[place + origin] or ending
+        pairs.append((content, ending))
+    return place + head, place + end, pairs
+
+
+def _stretches(hunk: Hunk) -> Iterator[tuple[str, int, int, int, int]]:
+    """What becomes of the old lines of a hunk, as its marks say."""
+    first = last = start = end = 0
+    before = ""
+    for mark, _ in [*hunk.lines, ("", "")]:
+        kept = mark == CONTEXT
+        if before and (kept != (before == CONTEXT) or not mark):
+            yield "equal" if before == CONTEXT else "replace", first, last, start, end
+            first, start = last, end
+        last += mark in (CONTEXT, REMOVED)
+        end += mark in (CONTEXT, ADDED)
+        before = mark
+
+
+def _ends_bare(source: Source, sites: Sequence[Site], lines: Sequence[int]) -> bool:
+    """Whether the result has no line end at its end: as before, unless a hunk says otherwise."""
+    if sites:
+        hunk = sites[-1].hunk
+        reaches = lines[-1] + sites[-1].size >= line_count(source)
+        if reaches and (hunk.old_bare != hunk.new_bare or not line_count(source)):
+            return hunk.new_bare
+    return bool(source.contents[-1])
+
+
+def _spliced(
+    source: Source, edits: Sequence[tuple[int, int, list[tuple[str, str]]]], *, bare: bool
+) -> str:
+    text, starts = source.text, source.starts
+    endings = ("\n", "\r") if source.returns else ("\n",)
+    near = source.ending_at(0) or "\n"
+    pieces: list[str] = []
+    reached = 0
+    for first, last, pairs in edits:
+        kept = text[reached : starts[first]]
+        if pairs and len(kept) > starts[0] and not kept.endswith(endings):
+            kept += near  # the last line of the file had no end so far
+        pieces += [kept, *(content + ending for content, ending in pairs)]
+        reached = starts[last]
+    result = "".join([*pieces, text[reached:]])
+    ended = result.endswith(endings)
+    if bare and ended:
+        return result[: -2 if result.endswith("\r\n") else -1]
+    if not bare and not ended and len(result) > starts[0]:
+        return result + near
+    return result

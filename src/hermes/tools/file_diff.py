@@ -1,0 +1,157 @@
+"""`file_diff`: differences between files, texts, folders and earlier versions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from hermes.core import ToolContext, ToolError, tool
+from hermes.core.schema import Field
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from hermes.environments.disk import Disk
+    from hermes.files.compare import Side
+
+_EVERY = 4 * 1024 * 1024
+
+
+@tool(
+    toolset="file",
+    permissions=["file:read"],
+    effect="read",
+    acts={"path": "read", "other": "read"},
+    emoji="🔀",
+    aliases=["diff", "compare_files", "diff_files"],
+    max_result_size_chars=100_000,
+    tags=[
+        "compare", "difference", "what changed", "unified diff", "side by side", "versions",
+        "git head", "before and after", "same content", "changes since", "two directories",
+    ],
+)  # fmt: skip
+def file_diff(
+    ctx: ToolContext,
+    path: str,
+    other: str | None = None,
+    text: str | None = None,
+    against: Literal["checkpoint", "head"] | None = None,
+    format: Literal["unified", "summary", "side_by_side"] = "unified",  # noqa: A002
+    context: Annotated[int, Field(ge=0, le=100)] = 3,
+    exclude: list[str] | None = None,
+) -> dict[str, Any]:
+    """Compare a file with another file, a text or an earlier version of itself; or two folders.
+
+    Args:
+        path: File or folder; the old side of `other` and `text`, the new side of `against`.
+        other: File or folder to compare with.
+        text: Text to compare with.
+        against: `head` is the last git commit, `checkpoint` before the turn that last changed it.
+        format: How changed lines are shown.
+        context: Unchanged lines around a change.
+        exclude: Patterns to leave out of folders.
+    """
+    from hermes.environments import disk_of
+    from hermes.files.compare import Side, compare_contents, compare_folders
+    from hermes.files.seen_files import hide_keys_at
+
+    given = [name for name in (other, text, against) if name is not None]
+    if len(given) != 1:
+        raise ToolError(
+            f"file_diff needs one thing to compare {path} with, not {len(given)}",
+            hint='Give one of other="…", text="…", against="head" or against="checkpoint".',
+        )
+    disk = disk_of(ctx)
+    place = ctx.place(path, "read")
+    hide_keys_at(ctx, disk, place)
+    found = disk.status(place)
+    if found is None and against is None:
+        raise ToolError(f"{path} is not there")
+    if other is not None:
+        place_of_other = ctx.place(other, "read")
+        hide_keys_at(ctx, disk, place_of_other)
+        match = disk.status(place_of_other)
+        if match is None:
+            raise ToolError(f"{other} is not there")
+        kinds = {found.kind if found else "", match.kind}
+        if kinds == {"folder"}:
+            return compare_folders(
+                disk,
+                place,
+                place_of_other,
+                exclude=exclude or (),
+                permit=lambda one: ctx.place(one, "read"),
+                check=lambda done: _checked(ctx, done),
+            )
+        if kinds != {"file"}:
+            raise ToolError(
+                f"{path} is a {found.kind if found else ''} and {other} a {match.kind}",
+                hint="Compare two files or two folders.",
+            )
+        sides = Side.of_file(path, disk, place), Side.of_file(other, disk, place_of_other)
+    elif found is not None and found.kind != "file":
+        raise ToolError(f"{path} is not a file but a {found.kind}")
+    elif text is not None:
+        sides = (
+            Side.of_file(path, disk, place),
+            Side.of_bytes("text", text.encode("utf-8", "surrogatepass")),
+        )
+    else:
+        sides = _versions(ctx, disk, path, place, str(against))
+    return compare_contents(
+        *sides, form=format, context=context, check=_metered(ctx, sides[0].size + sides[1].size)
+    )
+
+
+def previous(ctx: ToolContext, place: str) -> bytes | None:
+    """The bytes that a file had before the last turn that changed it; None when it had none."""
+    from hermes.stores.checkpoints.checkpoint_store import checkpoints
+
+    store = checkpoints(ctx)
+    history = store.history(place)
+    if not history:
+        raise ToolError(f"no change of {place} is recorded", hint='Use against="head".')
+    turn = history[-1].author[:2]
+    first = history[-1]
+    for change in reversed(history):
+        if change.author[:2] != turn:
+            break
+        first = change
+    return store.content(first.before) if first.before.kind == "file" else None
+
+
+def _versions(
+    ctx: ToolContext, disk: Disk, path: str, place: str, against: str
+) -> tuple[Side, Side]:
+    """What a file was, and what it is; nothing on the side where it is not there."""
+    from hermes.files.compare import Side, committed
+
+    if against == "checkpoint":
+        before = previous(ctx, place)
+    else:
+        before = committed(place, ctx.check_cancelled, getattr(disk, "run", None))
+    now = disk.status(place)
+    if before is None and now is None:
+        raise ToolError(f"{path} is not there, and was not in the {against} either")
+    old = Side.of_bytes(f"{path} ({against})" if before is not None else "/dev/null", before or b"")
+    new = Side.of_bytes("/dev/null", b"") if now is None else Side.of_file(path, disk, place)
+    return old, new
+
+
+def _checked(ctx: ToolContext, done: str) -> None:
+    ctx.check_cancelled()
+    ctx.progress(done)
+
+
+def _metered(ctx: ToolContext, total: int) -> Callable[[int], None]:
+    """Counts bytes that were read: cancellation is noticed, and long work shows how far it is."""
+    read = 0
+
+    def check(size: int) -> None:
+        nonlocal read
+        ctx.check_cancelled()
+        if read // _EVERY != (read + size) // _EVERY:
+            ctx.progress(f"{read + size} bytes compared", fraction=min(1.0, read / total))
+        read += size
+
+    return check

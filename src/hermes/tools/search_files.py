@@ -1,0 +1,213 @@
+"""`search_files` and `directory_list`: search by content or name, list folders."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from hermes.core import ToolContext, ToolError, tool
+from hermes.core.schema import Field
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from hermes.environments.disk import Disk, Status
+    from hermes.files.search import Found
+
+
+@tool(
+    toolset="file",
+    permissions=["file:read"],
+    effect="read",
+    acts={"path": "read"},
+    emoji="🔍",
+    aliases=["search", "file_search"],
+    max_result_size_chars=60_000,
+    tags=[
+        "grep", "ripgrep", "rg", "find in files", "where is it defined", "usages", "occurrences",
+        "look for text", "regex", "locate file", "glob", "fuzzy file name", "find a file",
+    ],
+)  # fmt: skip
+def search_files(
+    ctx: ToolContext,
+    pattern: str,
+    target: Literal["content", "files"] = "content",
+    path: str = ".",
+    glob: str | None = None,
+    context: Annotated[int, Field(ge=0, le=20)] = 0,
+    limit: Annotated[int, Field(ge=0, le=1000)] = 50,
+    offset: Annotated[int, Field(ge=0)] = 0,
+    output: Literal["content", "files", "count"] = "content",
+    literal: bool = False,
+    ignore_case: bool = False,
+    hidden: bool = False,
+    ignored: bool = False,
+    binary: bool = False,
+    timeout: Annotated[float, Field(gt=0, le=600)] = 30,
+) -> dict[str, Any]:
+    """Search file contents (by line) or file and folder names.
+
+    Args:
+        pattern: Regular expression; with target=files a glob or part of a name, typos allowed.
+        target: Search in contents, or for names.
+        path: Folder or file to search.
+        glob: Only these files: `*.py`, `src/**`, `!*.min.js`; several with commas.
+        context: Lines to show around each match.
+        limit: Matches to show.
+        offset: Matches to skip.
+        output: Matching lines, names of files that match, or counts per file.
+        literal: Take the pattern as plain text.
+        ignore_case: Upper and lower case are the same.
+        hidden: Names that begin with a dot, too.
+        ignored: What .gitignore leaves out, too.
+        binary: Binary files, too.
+        timeout: Seconds until a partial answer.
+    """
+    from hermes.environments import disk_of
+    from hermes.files import search
+    from hermes.files.search import report
+    from hermes.files.seen_files import hide_keys_at
+
+    disk = disk_of(ctx)
+    root = ctx.place(path, "read")
+    hide_keys_at(ctx, disk, root)
+    watch = search.Watch(timeout, cancellation=ctx.cancellation, progress=ctx.progress)
+    choice = search.Choice(hidden=hidden, ignored=ignored, binary=binary)
+    chosen = search.chooser(glob) if glob else None
+    readable = _readable(ctx, disk)
+    status = _existing(disk, root, path)
+    lead = _lead(path, folder=status.kind == "folder")
+    if target == "files":
+        names = search.search_names(
+            disk,
+            root,
+            pattern,
+            choice=choice,
+            chosen=chosen,
+            readable=readable,
+            offset=offset,
+            limit=limit,
+            watch=watch,
+        )
+        return report.names_report(names, lead, offset=offset, limit=limit, watch=watch)
+    found = search.search_content(
+        disk,
+        root,
+        search.read_pattern(pattern, literal=literal, ignore_case=ignore_case),
+        choice=choice,
+        chosen=chosen,
+        readable=readable,
+        context=context,
+        offset=offset,
+        limit=limit,
+        by_file=output != "content",
+        watch=watch,
+    )
+    if status.kind == "file":
+        _rename(found, os.path.basename(path.rstrip("/")))
+    notes = report.nothing_found(found, pattern, glob, literal=literal)
+    return report.content_report(
+        found, output, lead, offset=offset, limit=limit, watch=watch, notes=notes
+    )
+
+
+@tool(
+    toolset="file",
+    permissions=["file:read"],
+    effect="read",
+    acts={"path": "read"},
+    emoji="📂",
+    aliases=["list_directory", "list_files", "ls"],
+    max_result_size_chars=60_000,
+    tags=[
+        "ls", "dir", "tree", "folder contents", "what files are there", "project structure",
+        "file sizes", "browse", "show folder",
+    ],
+)  # fmt: skip
+def directory_list(
+    ctx: ToolContext,
+    path: str = ".",
+    depth: Annotated[int, Field(ge=1, le=20)] = 2,
+    limit: Annotated[int, Field(ge=0, le=2000)] = 200,
+    offset: Annotated[int, Field(ge=0)] = 0,
+    hidden: bool = False,
+    ignored: bool = False,
+    sizes: bool = True,
+    timeout: Annotated[float, Field(gt=0, le=600)] = 30,
+) -> dict[str, Any]:
+    """List a folder as a tree: folders first with their counts, files with sizes.
+
+    Args:
+        path: Folder to list.
+        depth: How many levels to show.
+        limit: Lines to show.
+        offset: Lines to skip.
+        hidden: Show names that begin with a dot, too.
+        ignored: Show what .gitignore and .ignore leave out, too.
+        sizes: Show the sizes of files.
+        timeout: Seconds after which a partial answer comes.
+    """
+    from hermes.environments import disk_of
+    from hermes.files.listing import list_folder, listing_report
+    from hermes.files.search import Choice, Watch
+
+    disk = disk_of(ctx)
+    root = ctx.place(path, "read")
+    _existing(disk, root, path)
+    watch = Watch(timeout, cancellation=ctx.cancellation, progress=ctx.progress)
+    listing = list_folder(
+        disk,
+        root,
+        depth=depth,
+        offset=offset,
+        limit=limit,
+        choice=Choice(hidden=hidden, ignored=ignored),
+        sizes=sizes,
+        readable=_readable(ctx, disk),
+        watch=watch,
+    )
+    return listing_report(listing, offset=offset, limit=limit, watch=watch)
+
+
+def _existing(disk: Disk, root: str, path: str) -> Status:
+    """What is at a place; says how to go on when nothing is."""
+    status = disk.status(root)
+    if status is None:
+        raise ToolError(
+            f"{path}: no such file or folder",
+            hint="Use search_files with target=files to find it by a part of its name.",
+        )
+    return status
+
+
+def _readable(ctx: ToolContext, disk: Disk) -> Callable[[str], bool]:
+    from hermes.files.seen_files import hide_keys_at
+
+    def readable(place: str) -> bool:
+        try:
+            ctx.place(place, "read")
+        except ToolError:
+            return False
+        if place.endswith((".pem", ".key", ".p8", ".ppk")):
+            hide_keys_at(ctx, disk, place)
+        return True
+
+    return readable
+
+
+def _rename(found: Found, name: str) -> None:
+    """Call the one file that was searched by the name that it was asked for by, be it a link's."""
+    found.counts = dict(zip([name], found.counts.values(), strict=False))
+    found.lines = dict(zip([name], found.lines.values(), strict=False))
+
+
+def _lead(path: str, *, folder: bool) -> str:
+    """What the paths of an answer begin with, so that they can be used in the next call."""
+    bare = path.rstrip("/")
+    if not folder:
+        above = bare.rpartition("/")[0]
+        return f"{above}/" if above or bare.startswith("/") else ""
+    if bare in ("", "."):
+        return "/" if path.startswith("/") else ""
+    return f"{bare.removeprefix('./')}/"
