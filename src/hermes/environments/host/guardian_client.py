@@ -176,7 +176,7 @@ class Guardian:
         try:
             self.pid = os.posix_spawn(
                 sys.executable,
-                [sys.executable, "-I", "-S", "-c", _BEGIN, FOLDER, str(os.getpid())],
+                self._words(),
                 # Nothing of ours: what it starts gets its variables from us, one by one.
                 {},
                 file_actions=[(os.POSIX_SPAWN_DUP2, theirs.fileno(), 0)],
@@ -196,6 +196,9 @@ class Guardian:
         reaper.daemon = True
         reaper.start()
         return ours
+
+    def _words(self) -> list[str]:
+        return [sys.executable, "-I", "-S", "-c", _BEGIN, FOLDER, str(os.getpid())]
 
     def _reap(self, pid: int, marks: int) -> None:
         # Somebody else may wait for every child of this program.

@@ -108,8 +108,10 @@ class Place(Protocol):
 class ThisMachine:
     """Commands run here as we do."""
 
-    def __init__(self) -> None:
-        self.owner = guardian
+    @property
+    def owner(self) -> Guardian:
+        """The guardian of this program."""
+        return guardian
 
     def shell(self) -> tuple[bytes, bool]:
         """The shell of this machine."""
@@ -305,8 +307,10 @@ class LocalEnvironment(HostedEnvironment):
 
     label = "this machine"
 
-    def __init__(self, cwd: str = "", *, shared: Shared | None = None) -> None:
-        super().__init__(os.path.abspath(cwd or os.getcwd()), ThisMachine(), shared)
+    def __init__(
+        self, cwd: str = "", *, shared: Shared | None = None, place: Place | None = None
+    ) -> None:
+        super().__init__(os.path.abspath(cwd or os.getcwd()), place or ThisMachine(), shared)
         self._files = LocalDisk()
 
     def info(self) -> Isolation:

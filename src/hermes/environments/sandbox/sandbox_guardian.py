@@ -27,54 +27,28 @@ if TYPE_CHECKING:
     from hermes.environments.sandbox.bwrap import Bind
     from hermes.environments.sandbox.cgroups import Limits
 
-_INFO = 10
+INFO_FILE = 10
 _PYTHON = os.path.realpath(sys.executable)
 # A terminal is handed over as an open file, since its name means nothing inside.
 _ON_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
     "os.execv(sys.argv[1], sys.argv[1:])"
 )
-_owners: weakref.WeakSet[SandboxOwner] = weakref.WeakSet()
+_owners: weakref.WeakSet[NamespaceGuardian] = weakref.WeakSet()
 
 
-class SandboxOwner(Guardian):
-    """A guardian behind walls, with everything that it starts."""
+class NamespaceGuardian(Guardian):
+    """A guardian in namespaces that bubblewrap makes, with everything that it starts."""
 
-    def __init__(
-        self,
-        workspace: str,
-        *,
-        task: str,
-        network: bool,
-        binds: Sequence[Bind],
-        memory: int,
-        pids: int,
-        tmp_bytes: int,
-        start_seconds: float,
-    ) -> None:
+    def __init__(self, *, task: str, start_seconds: float) -> None:
         super().__init__()
-        self.workspace = workspace
         self.limits: Limits | None = None
         # The first process inside, by its number out here.
         self.first = 0
         self._task = f"sandbox of {task}/{os.urandom(4).hex()}"
-        self._network = network
-        self._binds = binds
-        self._memory = memory
-        self._pids = pids
-        self._tmp_bytes = tmp_bytes
         self._start_seconds = start_seconds
         self._process: Process | None = None
         _owners.add(self)
-
-    @property
-    def user(self) -> tuple[int, int] | None:
-        """Whom the program inside has to become; None when it stays who we are, without rights."""
-        if os.getuid():
-            return None
-        found = os.stat(self.workspace)
-        # What belongs to root can be written by nobody else: root without rights, then.
-        return (found.st_uid, found.st_gid) if found.st_uid else None
 
     def run(
         self,
@@ -146,30 +120,7 @@ class SandboxOwner(Guardian):
                 "the sandbox needs bubblewrap, which is not installed",
                 hint="Run apt-get install bubblewrap, or choose another terminal.env_type.",
             )
-        limiting.prune()
-        user = self.user
-        self.limits = limiting.set_up(
-            self._memory, self._pids, as_root=os.getuid() == 0 and user is None
-        )
-        inner = walls(
-            self.workspace,
-            network=self._network,
-            binds=self._binds,
-            tmp_bytes=self._tmp_bytes,
-            same_user=user is None,
-        )
-        begin = (
-            f"import sys; sys.path[:0] = [sys.argv[1], {f'{OURS}/sandbox'!r}]; "
-            "import inside, guardian; "
-            f"inside.prepare({self.limits.rlimits!r}, {user!r}); guardian.main()"
-        )
-        # Into the cgroups first, so that nothing is ever outside of them.
-        enter = 'for g in $1; do echo $$ > "$g/cgroup.procs" || exit 1; done; shift; exec "$@"'
-        argv = [
-            "/bin/sh", "-c", enter, "sh", " ".join(self.limits.folders),
-            bwrap, *inner, "--info-fd", str(_INFO), "--",
-            _PYTHON, "-I", "-S", "-c", begin, f"{OURS}/host", "0",
-        ]  # fmt: skip
+        argv = self._command(bwrap)
         ours, theirs = socket.socketpair()
         told, info = os.pipe()
         self._process = process = Process(lambda *_: None)
@@ -179,7 +130,7 @@ class SandboxOwner(Guardian):
                 task=self._task,
                 env={b"PATH": b"/usr/sbin:/usr/bin:/sbin:/bin"},
                 cwd="/",
-                given={0: theirs.fileno(), _INFO: info},
+                given={0: theirs.fileno(), INFO_FILE: info},
             )
             # The other ends are theirs alone now, so that their end is seen here.
             os.close(info)
@@ -197,6 +148,10 @@ class SandboxOwner(Guardian):
                 os.close(info)
         self._socket = ours
         return ours
+
+    def _command(self, bwrap: str) -> list[str]:
+        """The words that start bubblewrap with a guardian inside."""
+        raise NotImplementedError
 
     def _first_inside(self, told: int) -> int:
         """What bubblewrap says of the process that it started."""
@@ -251,6 +206,66 @@ class SandboxOwner(Guardian):
         self.first = 0
         self._process = None
         self.limits = None
+
+
+class SandboxOwner(NamespaceGuardian):
+    """A guardian behind walls, with everything that it starts."""
+
+    def __init__(
+        self,
+        workspace: str,
+        *,
+        task: str,
+        network: bool,
+        binds: Sequence[Bind],
+        memory: int,
+        pids: int,
+        tmp_bytes: int,
+        start_seconds: float,
+    ) -> None:
+        super().__init__(task=task, start_seconds=start_seconds)
+        self.workspace = workspace
+        self._network = network
+        self._binds = binds
+        self._memory = memory
+        self._pids = pids
+        self._tmp_bytes = tmp_bytes
+
+    @property
+    def user(self) -> tuple[int, int] | None:
+        """Whom the program inside has to become; None when it stays who we are, without rights."""
+        if os.getuid():
+            return None
+        found = os.stat(self.workspace)
+        # What belongs to root can be written by nobody else: root without rights, then.
+        return (found.st_uid, found.st_gid) if found.st_uid else None
+
+    def _command(self, bwrap: str) -> list[str]:
+        """The words that start bubblewrap with a guardian inside."""
+        limiting.prune()
+        user = self.user
+        self.limits = limiting.set_up(
+            self._memory, self._pids, as_root=os.getuid() == 0 and user is None
+        )
+        inner = walls(
+            self.workspace,
+            network=self._network,
+            binds=self._binds,
+            tmp_bytes=self._tmp_bytes,
+            same_user=user is None,
+        )
+        begin = (
+            f"import sys; sys.path[:0] = [sys.argv[1], {f'{OURS}/sandbox'!r}]; "
+            "import inside, guardian; "
+            f"inside.prepare({self.limits.rlimits!r}, {user!r}); guardian.main()"
+        )
+        # Into the cgroups first, so that nothing is ever outside of them.
+        enter = 'for g in $1; do echo $$ > "$g/cgroup.procs" || exit 1; done; shift; exec "$@"'
+        return [
+            "/bin/sh", "-c", enter, "sh", " ".join(self.limits.folders),
+            bwrap, *inner, "--info-fd", str(INFO_FILE), "--",
+            _PYTHON, "-I", "-S", "-c", begin, f"{OURS}/host", "0",
+        ]  # fmt: skip
 
 
 def _ping(channel: socket.socket, seconds: float) -> None:

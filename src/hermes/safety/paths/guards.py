@@ -142,6 +142,8 @@ cores
 """
 
 
+# Made by the kernel for each reader; confinement mounts its own.
+_VIRTUAL = ("proc/", "sys/", "dev/")
 _GIT = "a git hook or git's configuration"
 
 
@@ -223,6 +225,21 @@ def guard_against(parts: Sequence[str], mode: str, *, home: str) -> str | None:
     if found is None:
         found = _moved(folded, mode, home)
     return found.name if found else None
+
+
+def existing_secrets(homes: Sequence[str]) -> list[str]:
+    """Files and folders of this machine that no guard lets be read; names with `**` two deep."""
+    from glob import glob
+
+    found: list[str] = []
+    for base, table in [("/", _SECRETS), *((home, _CREDENTIALS) for home in homes)]:
+        for line in table.split():
+            for pattern in expand_braces(line):
+                if pattern.startswith(_VIRTUAL):
+                    continue
+                for deep in ("*", "*/*") if "**" in pattern else ("",):
+                    found += glob(os.path.join(base, pattern.replace("**", deep)))
+    return found
 
 
 def _is_git_setting(folded: list[str]) -> bool:

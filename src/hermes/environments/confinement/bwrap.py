@@ -1,0 +1,78 @@
+"""Bubblewrap arguments for a confinement plan: the same paths as outside, with fewer rights."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from hermes.environments.confinement.tables import ACCELERATORS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hermes.environments.confinement.policy import Plan
+
+# As root the files of every user can be worked on, as outside; nothing else of root's rights stays.
+_ROOT_KEEPS = ("CAP_DAC_OVERRIDE", "CAP_CHOWN", "CAP_FOWNER", "CAP_FSETID", "CAP_SETUID",
+               "CAP_SETGID", "CAP_KILL", "CAP_NET_BIND_SERVICE")  # fmt: skip
+# Folders where programs leave sockets; only those of the plan are put back.
+_SOCKET_FOLDERS = ("/run", "/var/run")
+
+
+def arguments(plan: Plan, empty: str) -> list[str]:
+    """Arguments of bubblewrap up to the program; `empty` is an empty file without any right."""
+    argv = ["--unshare-pid", "--unshare-ipc", "--die-with-parent", "--cap-drop", "ALL"]
+    if os.getuid():
+        argv += ["--unshare-user", "--uid", str(os.getuid()), "--gid", str(os.getgid())]
+    else:
+        for capability in _ROOT_KEEPS:
+            argv += ["--cap-add", capability]
+    if plan.network != "open":
+        argv.append("--unshare-net")
+    argv += ["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
+    for path in _devices():
+        argv += ["--dev-bind-try", path, path]
+    for folder in _SOCKET_FOLDERS:
+        if os.path.isdir(folder) and not os.path.islink(folder):
+            argv += ["--perms", "0755", "--tmpfs", folder]
+    for path in plan.sockets:
+        if path.startswith(_SOCKET_FOLDERS):
+            argv += ["--ro-bind", os.path.realpath(path), path]
+    resolver = os.path.realpath("/etc/resolv.conf")
+    if resolver.startswith(_SOCKET_FOLDERS):
+        argv += ["--ro-bind-try", resolver, resolver]
+    argv += ["--bind", plan.temporary, "/tmp", "--bind", plan.temporary, "/var/tmp"]
+    argv += _mounts(plan, empty)
+    for folder in _SOCKET_FOLDERS:
+        if os.path.isdir(folder) and not os.path.islink(folder):
+            argv += ["--remount-ro", folder]
+    return argv
+
+
+def _mounts(plan: Plan, empty: str) -> list[str]:
+    """Writable, read-only and hidden paths, outer ones first, so that an inner one wins."""
+    rows: list[tuple[str, int, list[str]]] = []
+    rows += [(path, 0, ["--bind", path, path]) for path in plan.write]
+    rows += [(path, 1, ["--ro-bind", path, path]) for path in plan.protected]
+    rows += [(path, 2, _hide(path, empty)) for path in plan.hidden]
+    rows += [(path, 3, ["--ro-bind", copy, path]) for path, copy in plan.masked]
+    rows += [(path, 3, ["--ro-bind", path, path]) for path in plan.visible]
+    rows += [(path, 3, ["--bind", path, path]) for path in plan.write if _inside(path, plan.hidden)]
+    rows.sort(key=lambda row: (row[0].count("/"), row[1]))
+    return [word for _, _, words in rows for word in words]
+
+
+def _hide(path: str, empty: str) -> list[str]:
+    if os.path.isdir(path):
+        return ["--perms", "0000", "--size", "4096", "--tmpfs", path]
+    return ["--ro-bind", empty, path]
+
+
+def _inside(path: str, folders: Iterable[str]) -> bool:
+    return any(path.startswith(f"{folder}/") for folder in folders)
+
+
+def _devices() -> list[str]:
+    from glob import glob
+
+    return [match for name in ACCELERATORS for match in glob(f"/dev/{name}")]

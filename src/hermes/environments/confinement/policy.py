@@ -1,0 +1,273 @@
+"""Confinement policy: which paths a confined command may write, and which it can't see.
+
+`plan` reads the settings and the machine once, when the environment of a task is made; bubblewrap,
+Landlock and Seatbelt each put the same `Plan` into force.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hermes.core.errors import ConfigError
+from hermes.core.home import hermes_home
+from hermes.environments.confinement.tables import (
+    ALLOWANCES,
+    CACHES,
+    HISTORIES,
+    MIXED,
+    OPEN_SOCKETS,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Literal
+
+    Network = Literal["open", "hosts", "off"]
+
+_MODES = ("auto", "on", "off")
+_NETWORKS = ("open", "hosts", "off")
+# Larger settings files are hidden instead of copied.
+_LARGEST_COPY = 256_000
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """`terminal.confine` and the settings below it."""
+
+    mode: str = "auto"
+    network: str = "open"
+    allow: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
+
+    def checked(self) -> Settings:
+        """The same; raises `ConfigError` for a value that does not exist."""
+        for name, value, values in (
+            ("mode", self.mode, _MODES),
+            ("network", self.network, _NETWORKS),
+        ):
+            if value not in values:
+                raise ConfigError(
+                    f"terminal.confine.{name} can't be {value!r}",
+                    hint=f"Use one of {', '.join(values)}.",
+                )
+        for name in self.allow:
+            if name not in ALLOWANCES:
+                raise ConfigError(
+                    f"terminal.confine.allow does not know {name!r}",
+                    hint=f"Use some of {', '.join(ALLOWANCES)}.",
+                )
+        return self
+
+
+class Plan(msgspec.Struct):
+    """What a confined command may reach, as absolute real paths."""
+
+    workspace: str
+    # Seen as /tmp inside, and named by TMPDIR.
+    temporary: str
+    write: list[str]
+    # Read-only parts of what is writable.
+    protected: list[str]
+    # Not visible: secrets and our own home.
+    hidden: list[str]
+    # Visible although a hidden folder holds it.
+    visible: list[str]
+    # Files that are replaced by a copy with masked secrets: (path, copy).
+    masked: list[tuple[str, str]]
+    # Local sockets, and folders of them, that stay reachable.
+    sockets: list[str]
+    # Variables of our own that commands get besides the allow-list.
+    variables: list[str]
+    network: str = "open"
+
+
+def plan(workspace: str, temporary: str, settings: Settings) -> Plan:
+    """The policy for commands that work in `workspace`; makes missing caches of installed tools."""
+    workspace = os.path.realpath(workspace)
+    home = os.path.realpath(os.path.expanduser("~"))
+    repositories = git_folders(workspace)
+    allowed = [ALLOWANCES[name] for name in settings.allow]
+    visible = [path for row in allowed for path in _below(home, row.paths)]
+    visible += [path for row in allowed for path in _below(home, row.sockets)]
+    sockets = [*OPEN_SOCKETS, *(path for row in allowed for path in _below(home, row.sockets))]
+    for row in allowed:
+        for name in row.variables:
+            path = os.environ.get(name, "").removeprefix("unix://")
+            if path.startswith("/") and os.path.exists(path):
+                sockets.append(path)
+                visible.append(path)
+    extra = [os.path.realpath(os.path.expanduser(path)) for path in settings.write]
+    write = _outermost([workspace, *repositories, *_caches(home), *filter(os.path.exists, extra)])
+    hidden = [path for path in _secrets(home) if path not in visible]
+    hidden = [path for path in hidden if not _is_above(path, workspace)]
+    masked = _masked(home, temporary, visible)
+    copies = {path for path, _ in masked}
+    return Plan(
+        workspace=workspace,
+        temporary=temporary,
+        write=write,
+        protected=protected_paths([workspace, *repositories]),
+        hidden=_outermost(path for path in hidden if path not in copies),
+        visible=visible,
+        masked=masked,
+        sockets=[path for path in dict.fromkeys(sockets) if os.path.exists(path)],
+        variables=[name for row in allowed for name in row.variables],
+        network=settings.network,
+    )
+
+
+def git_folders(workspace: str) -> list[str]:
+    """Git folders outside of the workspace that its repository writes to.
+
+    A linked worktree and a submodule have a `.git` file that names their own folder; that of a
+    worktree names the folder that it shares with the main one.
+    """
+    pointer = os.path.join(workspace, ".git")
+    above = workspace
+    while not os.path.lexists(pointer) and os.path.dirname(above) != above:
+        above = os.path.dirname(above)
+        pointer = os.path.join(above, ".git")
+    if not os.path.lexists(pointer):
+        return []
+    if os.path.isdir(pointer):
+        return [] if above == workspace else [os.path.realpath(pointer)]
+    own = _pointed(pointer, "gitdir:", above)
+    if not own or not _is_git_folder(own):
+        return []
+    # The folder must point back: else a `.git` file that a command wrote could name any repository.
+    shared = _pointed(os.path.join(own, "commondir"), "", own)
+    if shared:
+        back = _pointed(os.path.join(own, "gitdir"), "", own)
+        is_worktree = os.path.dirname(own) == os.path.join(shared, "worktrees")
+        return [shared] if is_worktree and back == os.path.realpath(pointer) else []
+    modules = [os.path.join(folder, ".git", "modules") for folder in _parents(above)]
+    return [own] if any(_is_above(folder, own) for folder in modules) else []
+
+
+def protected_paths(roots: Iterable[str]) -> list[str]:
+    """Files below writable folders that a person's own programs would run or obey later."""
+    found = []
+    for root in roots:
+        git = root if _is_git_folder(root) else os.path.join(root, ".git")
+        if os.path.isdir(git):
+            found.append(os.path.join(git, "hooks"))
+        found += [os.path.join(root, name) for name in (".hermes", ".agents")]
+    return [path for path in found if os.path.lexists(path)]
+
+
+def _is_git_folder(path: str) -> bool:
+    return os.path.isfile(os.path.join(path, "HEAD")) and (
+        os.path.isdir(os.path.join(path, "objects"))
+        or os.path.isfile(os.path.join(path, "commondir"))
+    )
+
+
+def _parents(path: str) -> list[str]:
+    found = []
+    while os.path.dirname(path) != path:
+        path = os.path.dirname(path)
+        found.append(path)
+    return found
+
+
+def _pointed(file: str, word: str, base: str) -> str:
+    try:
+        with open(file, encoding="utf-8") as opened:
+            text = opened.read(4096).strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    if not text.startswith(word):
+        return ""
+    return os.path.realpath(os.path.join(base, text.removeprefix(word).strip()))
+
+
+def _caches(home: str) -> list[str]:
+    found = []
+    for row in CACHES:
+        moved = os.environ.get(row.variable, "") if row.variable else ""
+        path = os.path.join(moved, row.below) if moved else os.path.join(home, row.path)
+        path = os.path.realpath(path)
+        if not _is_above(home, path) and not moved:
+            continue  # a link out of the home folder
+        if not os.path.exists(path) and any(map(shutil.which, row.programs)):
+            with suppress(OSError):
+                os.makedirs(os.path.dirname(path) if row.file else path, exist_ok=True)
+                if row.file:
+                    with open(path, "ab"):
+                        pass
+        if os.path.exists(path) and path not in ("/", home):
+            found.append(path)
+    return found
+
+
+def _secrets(home: str) -> list[str]:
+    from hermes.safety.paths.guards import existing_secrets
+
+    homes = [home, *(entry.path for root in ("/home", "/Users") for entry in _folders(root))]
+    if os.getuid() == 0 or os.access("/root", os.R_OK):
+        homes.append("/root")
+    found = list(existing_secrets(list(dict.fromkeys(homes))))
+    for one in dict.fromkeys(homes):
+        found += [os.path.join(one, name) for name in HISTORIES]
+    found += [hermes_home(), os.path.join(home, ".hermes")]
+    return [os.path.realpath(path) for path in dict.fromkeys(found) if os.path.lexists(path)]
+
+
+def _folders(root: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(root) as entries:
+            return [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def _masked(home: str, temporary: str, visible: Sequence[str]) -> list[tuple[str, str]]:
+    """Copies of settings files with their secrets masked, kept beside the temporary folder."""
+    from hermes.safety.redaction import redact
+
+    found = []
+    folder = f"{temporary}.masked"
+    for name in MIXED:
+        path = os.path.join(home, name)
+        if path in visible or not os.path.isfile(path) or os.path.getsize(path) > _LARGEST_COPY:
+            continue
+        try:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+        except (OSError, UnicodeDecodeError):
+            continue
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        copy = os.path.join(folder, name.replace("/", "_"))
+        with open(copy, "w", encoding="utf-8") as file:
+            file.write(redact(text))
+        found.append((os.path.realpath(path), copy))
+    return found
+
+
+def _below(home: str, names: Sequence[str]) -> list[str]:
+    from glob import glob
+
+    found = []
+    for name in names:
+        path = os.path.join(home, name.replace("{uid}", str(os.getuid())))
+        found += [os.path.realpath(match) for match in glob(path)]
+    return found
+
+
+def _is_above(folder: str, path: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _outermost(paths: Iterable[str]) -> list[str]:
+    """Paths without those that lie below another one of them."""
+    kept: list[str] = []
+    for path in sorted(dict.fromkeys(paths)):
+        if not kept or not _is_above(kept[-1], path):
+            kept.append(path)
+    return kept
