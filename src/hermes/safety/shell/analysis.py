@@ -18,16 +18,27 @@ import hermes.safety.shell.tree_text as tree_text
 from hermes.safety.shell.lexing import is_tangled
 from hermes.safety.shell.normalise import is_plain, normalise
 from hermes.safety.shell.parse import run
-from hermes.safety.shell.path_classes import is_null
+from hermes.safety.shell.path_classes import is_null, lies_outside
 from hermes.safety.shell.rules import RULES
 from hermes.safety.shell.run_command import run_command
 from hermes.safety.shell.scope import HOLE, UNKNOWN_CHARS, UNSET, Origin, Scope
 from hermes.safety.shell.script_files import Reading
 from hermes.safety.shell.stream import ANYTHING, NOTHING, Stream
-from hermes.safety.shell.verdict import ASK, REFUSE, Finding, Verdict
+from hermes.safety.shell.verdict import (
+    ALWAYS,
+    ASK,
+    INSIDE,
+    KIND_RANK,
+    OUTSIDE,
+    REFUSE,
+    REMOTE,
+    Finding,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
+    from hermes.safety.shell.word_builder import Word
 
 
 _DEEPEST = 24
@@ -55,38 +66,56 @@ class Judge:
         self.reads_only = True
         # How many texts and commands were started by others, and judged.
         self.opened = 0
-        self._seen: set[tuple[str, int, int]] = set()
+        self._seen: dict[tuple[str, int, int], Finding] = {}
         # Nested texts are parsed again; this bounds the total, whatever the nesting.
         self._budget = 2 * size + 60_000
         self._most_steps = _MOST_STEPS
         self._steps = 0
         self._failures = 0
 
-    def report(self, key: str, origin: Origin, command: str, *, scope: Scope | None = None) -> None:
-        """Note that a rule was met."""
-        spot = (key, origin.start, origin.end)
-        if spot in self._seen or len(self.findings) >= _MOST_FINDINGS:
-            return
-        self._seen.add(spot)
+    def report(
+        self,
+        key: str,
+        origin: Origin,
+        command: str,
+        *,
+        scope: Scope | None = None,
+        kind: str | None = None,
+    ) -> None:
+        """Add a finding; `kind` where it is not the rule's own."""
         rule = RULES[key]
+        kind = kind or rule.kind
         severity = rule.severity
+        if scope is not None and scope.elsewhere and kind != ALWAYS:
+            kind = REMOTE
+        spot = (key, origin.start, origin.end)
+        known = self._seen.get(spot)
+        if known is not None:
+            known.kind = max(known.kind, kind, key=KIND_RANK.__getitem__)
+            return
+        if len(self.findings) >= _MOST_FINDINGS:
+            return
         if severity == REFUSE and scope is not None and scope.container:
             # Inside a container it is the container's root that is lost, not this machine's.
-            severity = ASK
-        self.findings.append(
-            Finding(
-                key,
-                severity,
-                (origin.start, origin.end),
-                command.replace(HOLE, "…").replace(UNSET, "…"),
-                rule.description,
-                human_only=rule.human_only,
-            )
+            severity, kind = ASK, REMOTE
+        finding = Finding(
+            key,
+            severity,
+            (origin.start, origin.end),
+            command.replace(HOLE, "…").replace(UNSET, "…"),
+            rule.description,
+            kind=kind,
+            human_only=rule.human_only,
         )
+        self._seen[spot] = finding
+        self.findings.append(finding)
 
-    def blame(self, key: str, command: Command) -> None:
-        """Note that a simple command meets a rule."""
-        self.report(key, command.origin, command.text, scope=command.scope)
+    def blame(self, key: str, command: Command, kind: str | None = None) -> None:
+        """Add a finding about a simple command."""
+        scope = command.scope
+        if kind is None and RULES[key].kind == INSIDE and _is_outside(command.operands, scope):
+            kind = OUTSIDE
+        self.report(key, command.origin, command.text, scope=scope, kind=kind)
 
     def apart(self, size: int) -> Judge:
         """A judge for a script of its own, with limits of its own but for what it may read."""
@@ -133,7 +162,9 @@ class Judge:
             run(shown, origin.vague(), scope, stdin, own)
             for finding in own.findings:
                 if not finding.rule.startswith("text."):
-                    self.report(finding.rule, origin, finding.command, scope=scope)
+                    self.report(
+                        finding.rule, origin, finding.command, scope=scope, kind=finding.kind
+                    )
 
     def substitute(self, text: str, origin: Origin, scope: Scope, *, feeds: bool) -> Stream:
         """Judge an inner command and say what it would print."""
@@ -212,6 +243,11 @@ def detect_dangerous_command(
         judge.writes = {**second.writes, **judge.writes}
         judge.reads_only = judge.reads_only and second.reads_only
     return _verdict(judge)
+
+
+def _is_outside(words: list[Word], scope: Scope) -> bool:
+    """Whether every operand of a command is a path outside the workspace."""
+    return bool(words) and all(lies_outside(word, scope) for word in words)
 
 
 @lru_cache(maxsize=16)

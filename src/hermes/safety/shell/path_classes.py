@@ -245,6 +245,14 @@ def in_workspace(path: str, scope: Scope) -> bool:
     return _is_inside(path, workspace)
 
 
+def lies_outside(word: Word, scope: Scope) -> bool:
+    """Whether an operand is certain to be a path outside the workspace."""
+    if not word.known:
+        return False
+    path = absolute(word.text, scope)
+    return not in_workspace(path, scope) and not (scope.root and _is_inside(path, scope.root))
+
+
 def is_temporary(path: str) -> bool:
     """Whether a path lies below a directory for temporary files."""
     return path.startswith(_TEMPORARY)

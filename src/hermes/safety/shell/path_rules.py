@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import hermes.safety.shell.path_classes as path_classes
@@ -14,6 +15,7 @@ from hermes.safety.shell.read_only import writes_nowhere
 from hermes.safety.shell.read_only_programs import PLAIN
 from hermes.safety.shell.scope import HOLE, names
 from hermes.safety.shell.stream import SECRET_FILES
+from hermes.safety.shell.verdict import OUTSIDE
 
 if TYPE_CHECKING:
     from hermes.safety.shell.analysis import Judge
@@ -133,7 +135,8 @@ def judge_redirects(
                 and not _goes_nowhere(target, scope)
                 and (target.known or not scope.script)
             ):
-                judge.report("delete.emptied", redirect.origin, text, scope=scope)
+                kind = OUTSIDE if path_classes.lies_outside(target, scope) else None
+                judge.report("delete.emptied", redirect.origin, text, scope=scope, kind=kind)
             elif (
                 command is not None
                 and redirect.operator in (">", ">|", ">>", "&>", ">&", "&>>")
@@ -233,7 +236,27 @@ def judge_reads(words: list[Word], command: Command, judge: Judge) -> None:
         for path in path_classes.targets(word, scope):
             if path_classes.is_credential(path, scope) and not names_only(command, path):
                 judge.blame("secrets.read", command)
+                if _leaves(command):
+                    judge.blame("secrets.sent", command)
                 return
+
+
+# Programs that send the files among their operands to another machine.
+_UPLOADERS = names(
+    "curl wget http https xh httpie curlie scp sftp rclone nc ncat netcat aws gsutil gcloud az "
+    "azcopy s3cmd s5cmd mc b2 mail mutt sendmail ftp tftp smbclient croc wormhole"
+)
+_LOCAL = re.compile(
+    r"(?:https?://)?(?:[^/@]*@)?(?:localhost|127\.|\[::1\]|0\.0\.0\.0|host\.docker\.internal)"
+)
+
+
+def _leaves(command: Command) -> bool:
+    """Whether a program that reads a credential sends it to another machine."""
+    operands = [word.text for word in command.operands]
+    if command.name == "rsync":
+        return any(":" in text.partition("/")[0] for text in operands[-1:])
+    return command.name in _UPLOADERS and not any(_LOCAL.match(text) for text in operands)
 
 
 def judge_shown(words: list[Word], command: Command, judge: Judge) -> None:

@@ -53,7 +53,7 @@ def judge_mounted(inner: list[Word], command: Command, judge: Judge) -> None:
     run_words(words, command, own, scope=scope)
     for finding in own.findings:
         if finding.rule.startswith(_COUNTS):
-            judge.report(finding.rule, command.origin, finding.command)
+            judge.report(finding.rule, command.origin, finding.command, kind=finding.kind)
 
 
 def _after(command: Command, *options: str) -> list[Word]:

@@ -137,7 +137,7 @@ def _merge(known: _Known, path: str, command: Command, judge: Judge) -> None:
     for finding in findings:
         line = finding.command
         shown = line if path in line else f"{path}: {line}"
-        judge.report(finding.rule, command.origin, shown, scope=command.scope)
+        judge.report(finding.rule, command.origin, shown, scope=command.scope, kind=finding.kind)
     judge.inside += commands
     for place, line in writes.items():
         judge.wrote(place, line if path in line else f"{path}: {line}", command.scope)

@@ -7,11 +7,23 @@ ASK = "ask"
 REFUSE = "refuse"
 _RANK = {ALLOW: 0, ASK: 1, REFUSE: 2}
 
+# Kinds of effects, by who can hold them back. Confined by the operating system a command needs no
+# question for OUTSIDE: the write, read or signal fails. INSIDE is content of the workspace, which
+# undo covers; REMOTE reaches other people's machines; ALWAYS are refusals and Hermes' own settings.
+INSIDE = "inside"
+OUTSIDE = "outside"
+REMOTE = "remote"
+ALWAYS = "always"
+KIND_RANK = {OUTSIDE: 0, INSIDE: 1, REMOTE: 2, ALWAYS: 3}
+
 
 class Finding:
-    """One reason to stop: which rule, where in the text, and why in one sentence."""
+    """One reason to stop: the rule, its span in the text, the reason in one sentence.
 
-    __slots__ = ("command", "description", "human_only", "rule", "severity", "span")
+    `kind` is "inside", "outside", "remote" or "always": see the constants above.
+    """
+
+    __slots__ = ("command", "description", "human_only", "kind", "rule", "severity", "span")
 
     def __init__(
         self,
@@ -21,9 +33,11 @@ class Finding:
         command: str,
         description: str,
         *,
+        kind: str = OUTSIDE,
         human_only: bool = False,
     ) -> None:
         self.rule = rule
+        self.kind = kind
         self.severity = severity
         self.span = span
         self.command = command

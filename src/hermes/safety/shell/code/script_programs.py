@@ -145,7 +145,13 @@ def judge_strings(code: str, command: Command, judge: Judge) -> None:
         own.run_text(text.replace('\\"', '"'), command.origin.vague(), command.scope.copy())
         for finding in own.findings:
             if not finding.rule.startswith("text."):
-                judge.report(finding.rule, command.origin, finding.command, scope=command.scope)
+                judge.report(
+                    finding.rule,
+                    command.origin,
+                    finding.command,
+                    scope=command.scope,
+                    kind=finding.kind,
+                )
 
 
 STRINGS: dict[str, Callable[[Command, Judge], Stream | None]] = dict.fromkeys(

@@ -6,10 +6,12 @@ import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.inner_command import literal
+from hermes.safety.shell.path_classes import lies_outside
 from hermes.safety.shell.path_rules import judge_write
 from hermes.safety.shell.scope import names
 from hermes.safety.shell.script_files import source_of
 from hermes.safety.shell.stream import ANYTHING, NETWORK, Stream
+from hermes.safety.shell.verdict import INSIDE, OUTSIDE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +37,10 @@ _DROPPED = names(
 )
 
 
+# The database is a file, which undo covers in the workspace.
+_FILE_DATABASES = names("sqlite3 sqlite litecli duckdb")
+
+
 def judge_statements(text: str, command: Command, judge: Judge) -> None:
     """Report statements that drop, empty or rewrite whole tables, or leave the database."""
     for found in _META.finditer(text):
@@ -43,10 +49,14 @@ def judge_statements(text: str, command: Command, judge: Judge) -> None:
             or found.group().lstrip()[:1] in "\\."
         ):
             judge.run_text(found.group(1), command.origin.vague(), command.scope.copy())
+    kind = None
+    if command.name in _FILE_DATABASES:
+        outside = any(lies_outside(word, command.scope) for word in command.operands[:1])
+        kind = OUTSIDE if outside else INSIDE
     for statement in _statements(text):
         rule = kind_of_statement(statement)
         if rule:
-            judge.blame(rule, command)
+            judge.blame(rule, command, kind)
         _judge_escapes(statement, command, judge)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.shell.path_classes import in_workspace, is_system, is_temporary, targets
 from hermes.safety.shell.rules.model import Rule
+from hermes.safety.shell.verdict import INSIDE, OUTSIDE
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
@@ -58,6 +59,7 @@ def _listing(name: str) -> tuple[str, ...]:
 RULES = (
     Rule(
         "permissions.recursive",
+        INSIDE,
         "It changes permissions or owners of everything below a directory.",
         programs="chmod chown chgrp setfacl chattr xattr",
         flags="-R --recursive",
@@ -66,6 +68,7 @@ RULES = (
     ),
     Rule(
         "permissions.many",
+        INSIDE,
         "It changes permissions or owners of many files at once.",
         programs="chmod chown chgrp",
         when=_several,
@@ -74,6 +77,7 @@ RULES = (
     ),
     Rule(
         "permissions.set-uid",
+        OUTSIDE,
         "It lets a program run with its owner's rights.",
         programs="chmod",
         when=_sets_id,
@@ -82,6 +86,7 @@ RULES = (
     ),
     Rule(
         "permissions.capabilities",
+        OUTSIDE,
         "It gives a program rights that belong to root.",
         programs="setcap",
         when=lambda command: not command.has("-v", "-h") and bool(command.operands),
@@ -90,6 +95,7 @@ RULES = (
     ),
     Rule(
         "permissions.world-writable",
+        INSIDE,
         "It lets everyone on the machine write there.",
         programs="chmod",
         when=_opens_to_all,
@@ -98,6 +104,7 @@ RULES = (
     ),
     Rule(
         "permissions.system",
+        OUTSIDE,
         "It changes permissions or owners of system files.",
         programs="chmod chown chgrp chattr",
         when=_on_system,
@@ -110,6 +117,7 @@ RULES = (
     ),
     Rule(
         "accounts.changed",
+        OUTSIDE,
         "It adds, removes or changes user accounts, groups or who may become root.",
         programs=(
             "useradd adduser userdel deluser usermod groupadd groupdel groupmod addgroup delgroup "
@@ -146,6 +154,7 @@ RULES = (
     ),
     Rule(
         "accounts.root-shell",
+        OUTSIDE,
         "It opens a shell with all rights, in which nothing is checked any more.",
         human_only=True,
         matches=("sudo -i", "sudo su -", "sudo bash", "su root"),

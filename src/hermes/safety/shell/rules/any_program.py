@@ -11,7 +11,7 @@ from hermes.safety.shell.read_only_programs import PLAIN
 from hermes.safety.shell.rules.model import Rule
 from hermes.safety.shell.rules.verbs import destroys
 from hermes.safety.shell.scope import names
-from hermes.safety.shell.verdict import REFUSE
+from hermes.safety.shell.verdict import ALWAYS, OUTSIDE, REFUSE, REMOTE
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
@@ -190,6 +190,7 @@ def _writes_disk(command: Command) -> bool:
 RULES = (
     Rule(
         "disk.written",
+        ALWAYS,
         "It writes to a disk device, over whatever is on it.",
         when=_writes_disk,
         severity=REFUSE,
@@ -207,6 +208,7 @@ RULES = (
     ),
     Rule(
         "service.destroyed",
+        REMOTE,
         "It tells a program that manages something to delete, empty or reset it.",
         when=destroys,
         matches=(
@@ -230,6 +232,7 @@ RULES = (
     ),
     Rule(
         "service.deleted-by-request",
+        REMOTE,
         "It asks a remote service to delete or overwrite something.",
         when=deletes_by_request,
         matches=(
@@ -249,6 +252,7 @@ RULES = (
     ),
     Rule(
         "network.open-address",
+        REMOTE,
         "It listens on every address of this machine, open to others.",
         when=_opens_to_all,
         matches=(
@@ -275,6 +279,7 @@ RULES = (
     ),
     Rule(
         "permissions.set-uid-made",
+        OUTSIDE,
         "It makes a program that runs with its owner's rights.",
         programs="install ginstall mkdir rsync cp",
         when=_sets_id,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hermes.safety.shell.rules.model import Rule
 from hermes.safety.shell.rules.verbs import takes_name
 from hermes.safety.shell.scope import names
+from hermes.safety.shell.verdict import REMOTE
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
@@ -203,6 +204,7 @@ def _registry(command: Command) -> bool:
 RULES = (
     Rule(
         "cloud.resource-destroyed",
+        REMOTE,
         "It deletes something that a service keeps: stored objects, queues, machines, backups.",
         programs=(
             "ibmcloud velero multipass virsh vboxmanage qm pct lxc incus s3cmd s5cmd mc b2 swift "
@@ -230,6 +232,7 @@ RULES = (
     ),
     Rule(
         "cloud.destroyed",
+        REMOTE,
         "It deletes or stops cloud resources, or changes who may use them.",
         programs="aws gcloud az gsutil bq",
         when=_destroys_cloud,
@@ -250,6 +253,7 @@ RULES = (
     ),
     Rule(
         "infrastructure.changed",
+        REMOTE,
         "It changes or destroys the infrastructure that a plan describes.",
         programs=(
             "terraform tofu terragrunt pulumi cdk sls serverless sam copilot eb eksctl kops "
@@ -275,6 +279,7 @@ RULES = (
     ),
     Rule(
         "registry.removed",
+        REMOTE,
         "It removes published packages, repositories, deployments or the access to them.",
         programs=(
             "npm yarn pnpm cargo gem gh hub glab crane regctl skopeo oras heroku fly flyctl vercel "

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.rules.model import Rule
+from hermes.safety.shell.verdict import REMOTE
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
@@ -115,6 +116,7 @@ def _removes_release(command: Command) -> bool:
 RULES = (
     Rule(
         "containers.destroyed",
+        REMOTE,
         "It removes containers, volumes, images or networks with what they hold.",
         programs=_CONTAINER,
         when=_destroys_containers,
@@ -136,6 +138,7 @@ RULES = (
     ),
     Rule(
         "containers.escape",
+        REMOTE,
         "It gives a container the rights or the files of this machine.",
         programs=_CONTAINER,
         when=_escapes_container,
@@ -152,6 +155,7 @@ RULES = (
     ),
     Rule(
         "kubernetes.destroyed",
+        REMOTE,
         "It deletes, drains or restarts what runs in a cluster.",
         programs="kubectl oc k kubecolor",
         when=_destroys_cluster,
@@ -170,6 +174,7 @@ RULES = (
     ),
     Rule(
         "kubernetes.release-removed",
+        REMOTE,
         "It removes or rolls back a release in a cluster.",
         programs="helm helmfile flux argocd",
         when=lambda command: (

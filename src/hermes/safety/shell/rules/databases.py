@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.rules.model import Rule
+from hermes.safety.shell.verdict import REMOTE
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
@@ -80,6 +81,7 @@ def _framework(command: Command) -> bool:
 RULES = (
     Rule(
         "database.drop",
+        REMOTE,
         "It drops tables, databases or other stored definitions.",
         programs=(
             "dropdb dropuser mysqladmin pg_restore mongorestore etcdctl influx pg_ctl "
@@ -103,6 +105,7 @@ RULES = (
     ),
     Rule(
         "database.empty",
+        REMOTE,
         "It deletes every row of a table.",
         matches=(
             "psql -c 'DELETE FROM users'",
@@ -117,6 +120,7 @@ RULES = (
     ),
     Rule(
         "database.rewrite",
+        REMOTE,
         "It changes every row of a table.",
         matches=(
             "psql -c 'UPDATE t SET a = 1'",
@@ -131,6 +135,7 @@ RULES = (
     ),
     Rule(
         "database.reset",
+        REMOTE,
         "It drops or resets a whole application database.",
         programs=(
             "rails rake python manage manage.py django-admin prisma alembic php artisan sail "

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.shell.delete_targets import covers_everything, kind_of_delete
 from hermes.safety.shell.rules.model import Rule
-from hermes.safety.shell.verdict import REFUSE
+from hermes.safety.shell.verdict import ALWAYS, INSIDE, OUTSIDE, REFUSE, REMOTE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,6 +80,7 @@ _DELETERS = "rm unlink srm grm rimraf del-cli"
 RULES = (
     Rule(
         "delete.root-or-home",
+        ALWAYS,
         "It deletes the root directory or a whole home directory.",
         programs=_DELETERS,
         when=_deletes("delete.root-or-home"),
@@ -105,6 +106,7 @@ RULES = (
     ),
     Rule(
         "delete.recursive",
+        INSIDE,
         "It deletes a directory with everything in it.",
         programs=_DELETERS,
         when=_deletes("delete.recursive"),
@@ -113,6 +115,7 @@ RULES = (
     ),
     Rule(
         "delete.glob",
+        INSIDE,
         "It deletes every file that fits a pattern.",
         programs=_DELETERS,
         when=_deletes("delete.glob"),
@@ -121,6 +124,7 @@ RULES = (
     ),
     Rule(
         "delete.several",
+        INSIDE,
         "It deletes more than one file.",
         programs=_DELETERS,
         when=_deletes("delete.several"),
@@ -129,6 +133,7 @@ RULES = (
     ),
     Rule(
         "delete.each",
+        INSIDE,
         "It deletes whatever a search, a list or a loop turns up.",
         programs=_DELETERS,
         when=_deletes("delete.each"),
@@ -147,6 +152,7 @@ RULES = (
     ),
     Rule(
         "delete.unknown",
+        INSIDE,
         "What it deletes is decided only when it runs.",
         programs=_DELETERS,
         when=_deletes("delete.unknown"),
@@ -155,6 +161,7 @@ RULES = (
     ),
     Rule(
         "delete.outside",
+        OUTSIDE,
         "It deletes a file outside the working directory.",
         programs=_DELETERS,
         when=_deletes("delete.outside"),
@@ -163,12 +170,14 @@ RULES = (
     ),
     Rule(
         "delete.moved-home",
+        OUTSIDE,
         "It moves a whole home directory or the root away.",
         matches=("mv ~ /tmp/old", 'mv "$HOME" /backup', "mv ~/* /tmp/"),
         passes=("mv a b", "mv ~/a.txt ~/b.txt", "mv src/* lib/"),
     ),
     Rule(
         "delete.emptied",
+        INSIDE,
         "It empties a file.",
         matches=(
             ": > app.log",
@@ -187,6 +196,7 @@ RULES = (
     ),
     Rule(
         "delete.truncated",
+        INSIDE,
         "It cuts a file to a size and loses the rest.",
         programs="truncate gtruncate",
         when=_shrinks,
@@ -195,6 +205,7 @@ RULES = (
     ),
     Rule(
         "delete.overwritten",
+        INSIDE,
         "It overwrites a file with nothing.",
         programs="cp install",
         when=_copies_nothing,
@@ -203,6 +214,7 @@ RULES = (
     ),
     Rule(
         "delete.linked-away",
+        INSIDE,
         "It replaces a file by a link to nothing.",
         programs="ln gln",
         when=_links_to_nothing,
@@ -211,6 +223,7 @@ RULES = (
     ),
     Rule(
         "delete.emptied-by-tee",
+        INSIDE,
         "It empties a file.",
         programs="tee sponge",
         when=_is_fed_nothing,
@@ -224,6 +237,7 @@ RULES = (
     ),
     Rule(
         "delete.overwritten-by-dd",
+        INSIDE,
         "It overwrites a file with nothing.",
         programs="dd",
         when=_reads_null,
@@ -232,6 +246,7 @@ RULES = (
     ),
     Rule(
         "delete.shredded",
+        INSIDE,
         "It destroys the contents of files beyond recovery.",
         programs="shred wipe srm scrub bleachbit",
         matches=("shred -u key.txt", "wipe -rf dir", "srm a.txt"),
@@ -239,6 +254,7 @@ RULES = (
     ),
     Rule(
         "delete.mirrored",
+        INSIDE,
         "It deletes at the target whatever the source does not have.",
         programs="rsync rclone",
         flags="--delete --delete-before --delete-after --delete-during --delete-excluded --del "
@@ -252,7 +268,25 @@ RULES = (
         passes=("rsync -av a/ b/", "rsync -avn --delete a/ b/", "rsync --dry-run --delete a/ b/"),
     ),
     Rule(
+        "delete.mirrored-remote",
+        REMOTE,
+        "It deletes at a remote target whatever the source does not have.",
+        programs="rsync",
+        flags="--delete --delete-before --delete-after --delete-during --delete-excluded --del",
+        unless="-n --dry-run",
+        when=lambda command: any(
+            ":" in word.text.partition("/")[0] for word in command.operands[-1:]
+        ),
+        matches=(
+            "rsync -a --delete a/ host:/srv/",
+            "rsync -av --del ./ me@host:site",
+            "rsync -r --delete a/ backup::module/x",
+        ),
+        passes=("rsync -a --delete a/ b/", "rsync -a a/ host:/srv/", "rsync -n --delete a h:/b"),
+    ),
+    Rule(
         "delete.mirrored-home",
+        ALWAYS,
         "It would empty the root or a home directory by mirroring something else onto it.",
         programs="rsync",
         flags="--delete --delete-before --delete-after --delete-during --delete-excluded --del",
@@ -269,6 +303,7 @@ RULES = (
     ),
     Rule(
         "delete.remote-sync",
+        REMOTE,
         "It deletes at the target whatever the source does not have.",
         programs="rclone",
         sub=("sync", "purge", "delete", "deletefile", "rmdirs", "move", "cleanup"),
@@ -278,6 +313,7 @@ RULES = (
     ),
     Rule(
         "delete.archived",
+        INSIDE,
         "It deletes the files that it has packed.",
         programs="tar bsdtar gtar zip 7z",
         when=lambda command: _takes_what_it_packs(command),
@@ -286,6 +322,7 @@ RULES = (
     ),
     Rule(
         "delete.archived-home",
+        ALWAYS,
         "It deletes a whole home directory or the root after packing it.",
         programs="tar bsdtar gtar zip 7z",
         when=lambda command: (
@@ -303,6 +340,7 @@ RULES = (
     ),
     Rule(
         "delete.trash",
+        OUTSIDE,
         "It empties the trash.",
         programs="trash-empty gio",
         when=lambda command: command.name == "trash-empty" or command.has("--empty"),

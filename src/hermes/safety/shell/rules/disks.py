@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hermes.safety.shell.path_classes import absolute, is_disk
 from hermes.safety.shell.rules.model import Rule
 from hermes.safety.shell.scope import names
-from hermes.safety.shell.verdict import REFUSE
+from hermes.safety.shell.verdict import ALWAYS, OUTSIDE, REFUSE
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
@@ -27,6 +27,7 @@ def _erases(command: Command) -> bool:
 RULES = (
     Rule(
         "disk.overwrite",
+        ALWAYS,
         "It writes straight onto a disk device and destroys what is on it.",
         programs="shred wipe scrub badblocks nwipe sg_format sg_sanitize",
         when=lambda command: _erases(command),
@@ -44,6 +45,7 @@ RULES = (
     ),
     Rule(
         "disk.format",
+        ALWAYS,
         "It makes a new file system or partition table on a disk device.",
         programs=(
             "mkfs mke2fs mkswap mkdosfs wipefs sfdisk sgdisk blkdiscard hdparm cryptsetup "
@@ -63,6 +65,7 @@ RULES = (
     ),
     Rule(
         "disk.partitions",
+        OUTSIDE,
         "It changes partitions, volumes or arrays.",
         programs=(
             "fdisk parted gdisk cfdisk lvremove vgremove pvremove lvresize mdadm zpool zfs btrfs "
@@ -81,6 +84,7 @@ RULES = (
     ),
     Rule(
         "disk.mount",
+        OUTSIDE,
         "It changes which file systems are attached, or how.",
         programs="mount umount swapoff swapon losetup",
         when=lambda command: _mounts(command),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.shell.path_classes import is_home, is_root
 from hermes.safety.shell.rules.model import Rule
-from hermes.safety.shell.verdict import REFUSE
+from hermes.safety.shell.verdict import ALWAYS, INSIDE, OUTSIDE, REFUSE, REMOTE
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
@@ -224,6 +224,7 @@ def _plants(command: Command) -> bool:
 RULES = (
     Rule(
         "git.discards-work",
+        INSIDE,
         "It throws away uncommitted or unreferenced work.",
         programs="git",
         when=_discards,
@@ -247,6 +248,7 @@ RULES = (
     ),
     Rule(
         "delete.home-cleaned",
+        ALWAYS,
         "It deletes everything in a home directory or the root that git does not track.",
         programs="git",
         when=_cleans_home,
@@ -257,6 +259,7 @@ RULES = (
     ),
     Rule(
         "git.rewrites-remote",
+        REMOTE,
         "It rewrites or deletes what others have on the server.",
         programs="git",
         when=_rewrites_remote,
@@ -287,6 +290,7 @@ RULES = (
     ),
     Rule(
         "git.hooks",
+        OUTSIDE,
         "It makes git run a program of someone's choice from now on.",
         programs="git",
         when=_plants,
@@ -304,6 +308,7 @@ RULES = (
     ),
     Rule(
         "git.command-transport",
+        OUTSIDE,
         "It fetches through a command that the address itself names.",
         programs="git",
         when=lambda command: (
@@ -319,25 +324,34 @@ RULES = (
     ),
     Rule(
         "git.other-systems",
+        INSIDE,
         "It throws away work in another version control system.",
         programs="svn hg jj fossil bzr",
         when=lambda command: (
             _texts(command)[:1]
             in (["revert"], ["strip"], ["purge"], ["rollback"], ["abandon"], ["cleanup"])
             or (_texts(command)[:1] in (["update"], ["up"]) and command.has("-C", "--clean"))
-            or (_texts(command)[:1] == ["push"] and command.has("-f", "--force", "--deleted"))
+        ),
+        matches=("svn revert -R .", "hg update -C", "jj abandon"),
+        passes=("svn status", "hg update", "jj log"),
+    ),
+    Rule(
+        "git.other-remote",
+        REMOTE,
+        "It rewrites or deletes the shared history of another version control system.",
+        programs="svn hg jj fossil bzr",
+        when=lambda command: (
+            (_texts(command)[:1] == ["push"] and command.has("-f", "--force", "--deleted"))
             or (
                 _texts(command)[:1] in (["delete"], ["del"], ["rm"], ["remove"])
                 and any("://" in text for text in _texts(command))
             )
         ),
         matches=(
-            "svn revert -R .",
-            "hg update -C",
             "hg push --force",
             "svn delete https://svn.example.com/trunk -m x",
-            "jj abandon",
+            "jj push --deleted",
         ),
-        passes=("svn status", "hg update", "jj log", "svn commit -m x"),
+        passes=("hg push", "svn delete old.c", "svn commit -m x"),
     ),
 )

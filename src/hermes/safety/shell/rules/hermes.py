@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.rules.model import Rule
-from hermes.safety.shell.verdict import REFUSE
+from hermes.safety.shell.verdict import ALWAYS, REFUSE
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
@@ -104,6 +104,7 @@ def _agent_unguarded(command: Command) -> bool:
 RULES = (
     Rule(
         "hermes.policy",
+        ALWAYS,
         "It changes what Hermes itself may do: its permissions, approvals or trust.",
         programs="hermes",
         when=_changes_gate,
@@ -132,6 +133,7 @@ RULES = (
     ),
     Rule(
         "hermes.configuration",
+        ALWAYS,
         "It changes Hermes' configuration.",
         programs="hermes",
         when=_changes_config,
@@ -145,6 +147,7 @@ RULES = (
     ),
     Rule(
         "hermes.files",
+        ALWAYS,
         "It changes files that Hermes keeps for itself.",
         matches=(
             "echo x >> ~/.hermes/.env",
@@ -161,6 +164,7 @@ RULES = (
     ),
     Rule(
         "hermes.environment",
+        ALWAYS,
         "It points Hermes at other settings than its own.",
         human_only=True,
         matches=(
@@ -172,6 +176,7 @@ RULES = (
     ),
     Rule(
         "hermes.unguarded",
+        ALWAYS,
         "It starts Hermes with approvals answered in advance.",
         programs="hermes",
         when=_without_approvals,
@@ -185,6 +190,7 @@ RULES = (
     ),
     Rule(
         "agent.unguarded",
+        ALWAYS,
         "It starts an agent with its approvals off.",
         programs=(
             "claude codex gemini qwen aider goose opencode cursor-agent copilot amp droid crush "

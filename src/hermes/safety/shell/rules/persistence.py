@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.rules.model import Rule
+from hermes.safety.shell.verdict import OUTSIDE, REMOTE
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
@@ -56,6 +57,7 @@ def _adds_key(command: Command) -> bool:
 RULES = (
     Rule(
         "persist.startup-file",
+        OUTSIDE,
         "It changes a file that runs at every login, shell start, commit or boot.",
         matches=(
             "echo x >> ~/.bashrc",
@@ -76,6 +78,7 @@ RULES = (
     ),
     Rule(
         "persist.schedule",
+        OUTSIDE,
         "It schedules commands to run later, or removes scheduled ones.",
         programs=(
             "crontab at batch atrm schtasks register-scheduledtask new-scheduledtask "
@@ -93,6 +96,7 @@ RULES = (
     ),
     Rule(
         "persist.trusted-code",
+        OUTSIDE,
         "It lets an editor run code of a file from now on.",
         programs="code codium cursor windsurf",
         when=lambda command: any(arg.endswith(".vsix") for arg in command.args),
@@ -105,6 +109,7 @@ RULES = (
     ),
     Rule(
         "persist.package-source",
+        OUTSIDE,
         "It changes where a package manager gets code from, or what it runs.",
         programs="npm pnpm yarn pip",
         when=lambda command: _changes_source(command),
@@ -117,6 +122,7 @@ RULES = (
     ),
     Rule(
         "persist.login-key",
+        REMOTE,
         "It gives a key access to a machine or account.",
         programs="ssh-copy-id gh",
         when=_adds_key,
@@ -125,6 +131,7 @@ RULES = (
     ),
     Rule(
         "persist.lingering",
+        OUTSIDE,
         "It lets a user's services run without a login.",
         programs="loginctl",
         sub=("enable-linger",),

@@ -11,6 +11,7 @@ from hermes.safety.shell.key_names import keeps_fields
 from hermes.safety.shell.path_classes import is_credential, targets
 from hermes.safety.shell.rules.model import Rule
 from hermes.safety.shell.stream import ARCHIVE, ENVIRONMENT, PRIVATE, SECRET
+from hermes.safety.shell.verdict import OUTSIDE, REMOTE
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
@@ -254,6 +255,7 @@ def _prints_keys(command: Command) -> bool:
 RULES = (
     Rule(
         "secrets.read",
+        OUTSIDE,
         "It reads a private key or a store of credentials.",
         matches=(
             "cat ~/.ssh/id_ed25519",
@@ -273,6 +275,7 @@ RULES = (
     ),
     Rule(
         "secrets.sent",
+        REMOTE,
         "It sends credentials or the environment to another machine.",
         programs="curl wget http https xh httpie curlie",
         when=_sends_secret,
@@ -291,6 +294,7 @@ RULES = (
     ),
     Rule(
         "secrets.sent-by-name",
+        REMOTE,
         "It carries the output of a command away inside a name lookup or ping.",
         programs="nslookup dig host drill ping ping6 getent resolvectl whois",
         when=_looks_up_output,
@@ -303,6 +307,7 @@ RULES = (
     ),
     Rule(
         "secrets.sent-on",
+        REMOTE,
         "It hands credentials to a program that sends them on.",
         programs=(
             "mail mutt sendmail ssh scp sftp rclone xclip pbcopy gh glab slack nc ncat netcat "
@@ -318,6 +323,7 @@ RULES = (
     ),
     Rule(
         "secrets.printed",
+        OUTSIDE,
         "It prints a secret out of a credential store.",
         programs=(
             "gpg security git gh gcloud az aws kubectl oc vault op pass secret-tool cmdkey "

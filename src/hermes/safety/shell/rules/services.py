@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.shell.rules.model import Rule
 from hermes.safety.shell.scope import names
+from hermes.safety.shell.verdict import OUTSIDE
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
@@ -111,6 +112,7 @@ def _kills_many(command: Command) -> bool:
 RULES = (
     Rule(
         "services.changed",
+        OUTSIDE,
         "It starts, stops or reconfigures a system service or a kernel setting.",
         programs=(
             "systemctl service rc-service launchctl brew supervisorctl pm2 rc-update update-rc.d "
@@ -135,6 +137,7 @@ RULES = (
     ),
     Rule(
         "services.by-bus",
+        OUTSIDE,
         "It asks a manager of the system to stop, change or shut down something.",
         matches=(
             (
@@ -161,6 +164,7 @@ RULES = (
     ),
     Rule(
         "services.kernel",
+        OUTSIDE,
         "It loads or removes kernel modules or changes how the machine boots.",
         programs=(
             "modprobe insmod rmmod depmod update-grub grub-install grub-mkconfig efibootmgr kexec "
@@ -176,6 +180,7 @@ RULES = (
     ),
     Rule(
         "services.logs-cleared",
+        OUTSIDE,
         "It deletes system logs.",
         programs="journalctl logrotate wevtutil auditctl",
         when=lambda command: (
@@ -194,6 +199,7 @@ RULES = (
     ),
     Rule(
         "power.off",
+        OUTSIDE,
         "It shuts the machine down, restarts it or sends it to sleep.",
         programs=(
             "shutdown reboot halt poweroff init telinit pm-suspend pm-hibernate restart-computer "
@@ -226,6 +232,7 @@ RULES = (
     ),
     Rule(
         "process.kill-by-name",
+        OUTSIDE,
         "It kills every process that fits a name.",
         programs="killall pkill killall5 skill slay taskkill xkill fkill kill-port killport",
         when=_kills_many,
@@ -239,6 +246,7 @@ RULES = (
     ),
     Rule(
         "process.kill-all",
+        OUTSIDE,
         "It kills processes that nobody named one by one.",
         programs="kill fuser",
         when=lambda command: (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hermes.safety.shell.rules.model import Rule
 from hermes.safety.shell.scope import names
+from hermes.safety.shell.verdict import OUTSIDE
 
 # Looking at the machine as root is what these are for.
 USUAL_AS_ROOT = names(
@@ -17,6 +18,7 @@ USUAL_AS_ROOT = names(
 RULES = (
     Rule(
         "system.write",
+        OUTSIDE,
         "It changes files that belong to the operating system.",
         matches=(
             "echo x > /etc/hosts",
@@ -36,12 +38,14 @@ RULES = (
     ),
     Rule(
         "system.elevated-write",
+        OUTSIDE,
         "It writes outside the project and home with another user's rights.",
         matches=("sudo cp a /opt/app/", "echo x | sudo tee /srv/x.conf", "sudo touch /opt/x"),
         passes=("sudo cp a b", "cp a /opt/app/", "sudo touch /tmp/x"),
     ),
     Rule(
         "system.elevated-script",
+        OUTSIDE,
         "It runs a script or build with another user's rights.",
         matches=(
             "sudo bash install.sh",

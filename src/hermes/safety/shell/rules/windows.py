@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hermes.safety.shell.delete_targets import covers_everything, kind_of_delete
 from hermes.safety.shell.rules.model import Rule
 from hermes.safety.shell.scope import HOLE
-from hermes.safety.shell.verdict import REFUSE
+from hermes.safety.shell.verdict import ALWAYS, INSIDE, OUTSIDE, REFUSE
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
@@ -90,6 +90,7 @@ def _many(command: Command) -> bool:
 RULES = (
     Rule(
         "windows.delete-everything",
+        ALWAYS,
         "It deletes a whole drive or home directory.",
         programs="remove-item ri rd rmdir del erase rm",
         when=_everything,
@@ -109,6 +110,7 @@ RULES = (
     ),
     Rule(
         "windows.delete-tree",
+        INSIDE,
         "It deletes a directory with everything in it.",
         programs="remove-item ri rd rmdir del erase rm",
         when=_tree,
@@ -122,6 +124,7 @@ RULES = (
     ),
     Rule(
         "windows.delete-many",
+        INSIDE,
         "It deletes more than one file, or a file that is not named.",
         programs="remove-item ri del erase",
         when=_many,
@@ -134,6 +137,7 @@ RULES = (
     ),
     Rule(
         "windows.delete-each",
+        INSIDE,
         "It deletes each of the files that a command before it lists.",
         programs="% foreach-object foreach",
         when=lambda command: any(
@@ -154,6 +158,7 @@ RULES = (
     ),
     Rule(
         "windows.mirrored",
+        INSIDE,
         "It deletes at the target whatever the source does not have.",
         programs="robocopy",
         when=lambda command: (
@@ -165,6 +170,7 @@ RULES = (
     ),
     Rule(
         "windows.disk",
+        ALWAYS,
         "It formats or wipes a disk.",
         programs="format-volume clear-disk initialize-disk remove-partition format cipher",
         when=lambda command: (
@@ -183,6 +189,7 @@ RULES = (
     ),
     Rule(
         "windows.distribution-removed",
+        OUTSIDE,
         "It deletes a Linux distribution of this machine with everything in it.",
         programs="wsl",
         flags="--unregister --uninstall",
@@ -195,6 +202,7 @@ RULES = (
     ),
     Rule(
         "windows.registry",
+        OUTSIDE,
         "It changes the Windows registry.",
         programs="reg set-itemproperty remove-itemproperty new-itemproperty regedit",
         when=lambda command: (
@@ -210,6 +218,7 @@ RULES = (
     ),
     Rule(
         "windows.security",
+        OUTSIDE,
         "It weakens protection or changes services, accounts or the firewall.",
         programs=(
             "set-mppreference add-mppreference set-executionpolicy stop-service set-service "
@@ -258,6 +267,7 @@ RULES = (
     ),
     Rule(
         "windows.startup-file",
+        OUTSIDE,
         "It changes the file that every PowerShell runs when it starts.",
         programs=(
             "add-content set-content out-file new-item copy-item move-item tee-object ac sc ni cpi "
@@ -277,6 +287,7 @@ RULES = (
     ),
     Rule(
         "windows.emptied",
+        INSIDE,
         "It empties a file.",
         programs="clear-content clc set-content sc",
         when=lambda command: (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.rules.model import Rule
+from hermes.safety.shell.verdict import OUTSIDE
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
@@ -29,6 +30,7 @@ def _fetches(command: Command) -> bool:
 RULES = (
     Rule(
         "remote-code.windows",
+        OUTSIDE,
         "It lets a program of the system fetch, decode or run code from elsewhere.",
         programs=(
             "mshta regsvr32 rundll32 certutil bitsadmin msiexec cscript wscript installutil "
