@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -292,6 +294,56 @@ def test_a_backup_is_complete_and_searchable(
         assert len(copy.search("last word").hits) == 1
     with pytest.raises(SessionsError, match="exists already"):
         store.backup(tmp_path / "copy.db")
+
+
+_DELETER = """
+import sys
+from hermes.core.messages import Message
+from hermes.stores.sessions import Sessions
+
+store = Sessions(sys.argv[1])
+while True:
+    session = store.begin(workspace="/w", model="m", front_door="test")
+    session.append(Message("user", "gone soon"))
+    store.search("gone")
+    store.delete(session.id)
+    print(flush=True)
+"""
+
+
+def test_a_backup_taken_while_sessions_are_deleted_has_the_same_messages_in_both_files(
+    store: Sessions, tmp_path: Path
+) -> None:
+    copies = [tmp_path / f"copy{number}.db" for number in range(25)]
+    with subprocess.Popen(
+        [sys.executable, "-c", _DELETER, store.path], stdout=subprocess.PIPE
+    ) as deleter:
+        try:
+            assert deleter.stdout is not None
+            assert deleter.stdout.readline()
+            for copy in copies:
+                store.backup(copy)
+        finally:
+            deleter.kill()
+
+    for copy in copies:
+        with Sessions(copy) as opened:
+            assert opened.doctor(repair=False).ok
+
+
+def test_a_damaged_index_is_left_out_of_a_backup(
+    store: Sessions, filled: Session, tmp_path: Path
+) -> None:
+    store.search("apple")
+    store.close()
+    _settle(f"{store.path}.search-1")
+    Path(f"{store.path}.search-1").write_bytes(b"no database at all" * 100)
+
+    store.backup(tmp_path / "copy.db")
+
+    with Sessions(tmp_path / "copy.db") as copy:
+        assert copy.doctor(repair=False).ok
+        assert len(copy.search("apple", limit=500).hits) == 400
 
 
 def test_room_is_made_without_deleting_a_session(store: Sessions, filled: Session) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -98,36 +99,63 @@ def sizes(database: Database) -> dict[str, int]:
 
 
 def backup(database: Database, target: str) -> None:
-    """Copy journal and index as they are at this moment; nobody has to stop writing."""
+    """Copy journal and index, both as of one moment; other processes may keep writing."""
     if os.path.exists(target):
         raise SessionsError(f"{target} exists already", hint="Choose another name.")
     if not os.path.exists(database.path):
         raise SessionsError("there is nothing to back up yet")
     generation = database.mark("index")
-    index = path_of(database, generation)
-    # The index first: it may be behind the journal, never ahead of it.
-    if os.path.exists(index):
-        _copy(index, f"{target}.search-{generation}")
-    _copy(database.path, target)
-
-
-def _copy(source: str, target: str) -> None:
-    draft = f"{target}.{os.urandom(4).hex()}.part"
     try:
-        origin = connect(source, read_only=True)
-        try:
-            made = connect(draft)
-            try:
-                # In one step: a copy in several would begin anew with each write of others.
-                origin.backup(made, pages=-1)
-                made.execute("PRAGMA journal_mode = DELETE")
-            finally:
-                made.close()
-        finally:
-            origin.close()
-        os.replace(draft, target)
+        with ExitStack() as sources:
+            journal, index = _snapshots(database, generation, sources)
+            if index is not None:
+                _copy(index, f"{target}.search-{generation}")
+            _copy(journal, target)
     except sqlite3.Error as error:
         raise explained(error, target, what="the backup could not be made") from error
+
+
+def _snapshots(
+    database: Database, generation: int, sources: ExitStack
+) -> tuple[Connection, Connection | None]:
+    """Read transactions on journal and index that see the same messages.
+
+    Deleting a session changes both files, in two commits under the index's write lock. So both
+    transactions begin under that lock; it is released before the copies are made.
+    """
+    if os.path.exists(path_of(database, generation)):
+        try:
+            lock = sources.enter_context(Index(database))
+            with lock.writing():
+                index = _snapshot(lock.path, sources)
+                return _snapshot(database.path, sources), index
+        except sqlite3.Error as error:
+            if not at_fault(error):
+                raise
+            # A damaged index is left out: the copy builds its own from the journal.
+    return _snapshot(database.path, sources), None
+
+
+def _snapshot(path: str, sources: ExitStack) -> Connection:
+    connection = connect(path, read_only=True)
+    sources.callback(connection.close)
+    connection.execute("BEGIN")
+    # The snapshot is taken by the first read.
+    connection.execute("SELECT count(*) FROM marks").fetchone()
+    return connection
+
+
+def _copy(source: Connection, target: str) -> None:
+    draft = f"{target}.{os.urandom(4).hex()}.part"
+    try:
+        copy = connect(draft)
+        try:
+            # In one step: a copy in several would begin anew with each write of others.
+            source.backup(copy, pages=-1)
+            copy.execute("PRAGMA journal_mode = DELETE")
+        finally:
+            copy.close()
+        os.replace(draft, target)
     finally:
         if os.path.exists(draft):
             os.unlink(draft)
