@@ -257,7 +257,7 @@ def _history(app: CliApp, options: Namespace) -> int:
         app.out(
             f"{version.number:>5}  {when(version.at)}  {version.action:<8} {version.by}".rstrip()
         )
-        for mark, style, said in (("-", "red", version.went), ("+", "green", version.came)):
+        for mark, style, said in (("-", "red", version.removed), ("+", "green", version.added)):
             for text in said:
                 app.out(app.styled(f"       {mark} {_visible(text)}", style))
     for one in settled:

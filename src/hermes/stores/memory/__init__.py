@@ -1,14 +1,11 @@
-"""Memory: two small Markdown files that are remembered from one conversation to the next.
+"""Memory: two small Markdown files that are part of every system prompt.
 
-    store.py      `Memory`: add, replace, remove, restore; one for each file
-    blocks.py     how a file is cut into entries, and put together again to the byte
-    place.py      the file itself: one writer at a time, swapped as a whole
-    versions.py   what the file held before each change, and who changed it
-    merging.py    what to make of a file that somebody else has written
-    room.py       which entries could go when the file is full
-    showing.py    `snapshot`: what a conversation begins with
+    memory_store    `Memory`: add, replace, remove, restore; merge of concurrent edits; size limit
+    blocks          Markdown blocks of a file; edits keep all other bytes
+    versioned_file  the file on disk: lock, atomic exchange, earlier versions and their authors
+    memory_prompt   `snapshot`: both files as prompt text
 
-People may edit the files while they are in use. Start with `store.py`.
+People may edit the files while they are in use. Start with `memory_store`.
 """
 
 from __future__ import annotations
@@ -18,19 +15,19 @@ from hermes.core.lazy import names_from
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hermes.stores.memory.memory_prompt import snapshot
-    from hermes.stores.memory.memory_store import LIMITS, Change, FullError, Memory, OrdersError
+    from hermes.stores.memory.memory_store import LIMITS, Change, FullError, InjectionError, Memory
 
-__all__ = ["LIMITS", "Change", "FullError", "Memory", "OrdersError", "snapshot"]
+__all__ = ["LIMITS", "Change", "FullError", "InjectionError", "Memory", "snapshot"]
 
-# Every conversation asks for a snapshot; where nothing is remembered, it needs no store.
+# Every conversation needs a snapshot; without memory files it does not import the store.
 __getattr__ = names_from(
     __name__,
     {
         "LIMITS": "memory_store",
         "Change": "memory_store",
         "FullError": "memory_store",
+        "InjectionError": "memory_store",
         "Memory": "memory_store",
-        "OrdersError": "memory_store",
         "snapshot": "memory_prompt",
     },
 )

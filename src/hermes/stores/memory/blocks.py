@@ -1,4 +1,4 @@
-"""Markdown blocks of a memory file: list items, paragraphs, headings."""
+"""Markdown blocks of a memory file: list items, paragraphs, headings; edits keep other bytes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _BULLET = re.compile(r"[-*+][ \t]+(?=\S)")
 _HEADING = re.compile(r"#{1,6}(?:[ \t]|$)")
 _INDENT = re.compile(r" {1,2}|\t")
-_MARK = "\ufeff"  # some editors begin a file with it
-_RULE = "§"  # stands between entries in files of other programs
+_BOM = "\ufeff"
+_SEPARATOR = "§"  # between entries in files of other programs
 
 
 class Block(NamedTuple):
-    """One piece of a file: where it is, and what it says without its bullet and indentation."""
+    """A block: its span in the file, and its text without bullet and indentation."""
 
     start: int
     end: int
@@ -26,25 +26,25 @@ class Block(NamedTuple):
 
     @property
     def chars(self) -> int:
-        """The room it takes in the file."""
+        """Its size in the file."""
         return self.end - self.start
 
 
 def entries(text: str) -> list[Block]:
-    """What a file remembers, in order: every block but headings."""
+    """The entries of a file: every block but headings, in order."""
     return [block for block in blocks(text) if not block.heading]
 
 
 def blocks(text: str) -> Iterator[Block]:
     """Every block of a file, in order."""
-    start = end = place = 0
+    start = end = position = 0
     kind = ""
     gap = False
     for match in _LINE.finditer(text):
-        line = match[0].removeprefix(_MARK) if not match.start() else match[0]
-        place = match.start() + len(match[0]) - len(line)
+        line = match[0].removeprefix(_BOM) if not match.start() else match[0]
+        position = match.start() + len(match[0]) - len(line)
         bare = line.rstrip()
-        if not bare or bare == _RULE:
+        if not bare or bare == _SEPARATOR:
             gap = True
             if bare and kind:
                 yield _block(text, start, end, kind)
@@ -57,7 +57,7 @@ def blocks(text: str) -> Iterator[Block]:
         if not goes_on:
             if kind:
                 yield _block(text, start, end, kind)
-            start, kind = place, _begins(line) or "paragraph"
+            start, kind = position, _begins(line) or "paragraph"
         end, gap = match.end(), False
         if kind == "heading":
             yield _block(text, start, end, kind)
@@ -67,7 +67,7 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def rendered(content: str, newline: str = "\n") -> str:
-    """An entry as it is written into a file."""
+    """An entry as Markdown list item."""
     first, *more = content.split("\n")
     lines = [f"- {first}", *(f"  {line}" if line else "" for line in more)]
     return "".join(f"{line}{newline}" for line in lines)
@@ -76,7 +76,7 @@ def rendered(content: str, newline: str = "\n") -> str:
 def with_entry(text: str, content: str) -> str:
     """The file with one more entry at its end."""
     newline = newline_of(text)
-    if text and text != _MARK and not text.endswith("\n"):
+    if text and text != _BOM and not text.endswith("\n"):
         text += newline
     return text + rendered(content, newline)
 
@@ -89,14 +89,14 @@ def without(text: str, gone: list[Block]) -> str:
 
 
 def with_replaced(text: str, old: list[Block], content: str) -> str:
-    """The file with one entry in the place of the first of several blocks, the others gone."""
+    """The file with an entry instead of the first of these blocks, and without the others."""
     first, *others = sorted(old)
     text = without(text, others)
     return text[: first.start] + rendered(content, newline_of(text)) + text[first.end :]
 
 
 def newline_of(text: str) -> str:
-    """How most lines of a file end."""
+    """The line ending that most lines of a file have."""
     return "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
 
 
@@ -111,5 +111,5 @@ def _block(text: str, start: int, end: int, kind: str) -> Block:
     if kind == "item":
         lines[0] = _BULLET.sub("", lines[0], count=1)
         lines[1:] = [_INDENT.sub("", line, count=1) for line in lines[1:]]
-    said = "\n".join(line.rstrip() for line in lines).strip()
-    return Block(start, end, said, kind == "heading")
+    content = "\n".join(line.rstrip() for line in lines).strip()
+    return Block(start, end, content, kind == "heading")

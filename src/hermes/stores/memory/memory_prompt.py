@@ -1,4 +1,4 @@
-"""Memory snapshot: both files as text for the start of a conversation."""
+"""Memory prompt: both memory files as text for the system prompt."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import os
 
 from hermes.core.home import home_path
 
-_ABOUT = {"MEMORY.md": "Your notes", "USER.md": "About the person"}
+_TITLES = {"MEMORY.md": "Your notes", "USER.md": "About the person"}
 
 
 def snapshot() -> str:
-    """What is remembered, for the system text; empty when nothing is.
+    """Both memory files as prompt text; empty when there are no entries.
 
-    Entries that give orders, which somebody else must have written, are left out and counted.
+    Entries that look like prompt injections are left out and counted.
     """
     parts = []
-    for file, title in _ABOUT.items():
+    for file, title in _TITLES.items():
         if os.path.exists(home_path("memories", file)):
             parts += _part(file, title)
     return "\n\n".join(parts)
@@ -27,7 +27,7 @@ def _part(file: str, title: str) -> list[str]:
     from hermes.safety.sanitise import clean_text, sanitise_error
     from hermes.stores.memory.blocks import entries, rendered
     from hermes.stores.memory.memory_store import Memory
-    from hermes.stores.memory.versioned_file import shown
+    from hermes.stores.memory.versioned_file import printable
 
     memory = Memory("user" if file == "USER.md" else "memory")
     try:
@@ -35,21 +35,21 @@ def _part(file: str, title: str) -> list[str]:
     except (OSError, ToolError) as error:
         return [f"{title} ({memory.file}): can't be read: {error}"]
     lines: list[str] = []
-    room, held, cut = memory.limit, 0, 0
+    room, injections, too_long = memory.limit, 0, 0
     for block in entries(text):
-        said = clean_text(shown(block.text))
-        if next(find_orders(said), None) is not None:
-            held += 1
+        entry = clean_text(printable(block.text))
+        if next(find_orders(entry), None) is not None:
+            injections += 1
             continue
-        # Neither framing that could end the system text, nor secrets.
-        line = rendered(sanitise_error(said, limit=len(text)))
+        # Without framing that could end the system prompt, and without secrets.
+        line = rendered(sanitise_error(entry, limit=len(text)))
         if len(line) > room:
-            cut += 1
+            too_long += 1
             continue
         room -= len(line)
         lines.append(line)
-    if held:
-        lines.append(f"({held} left out: written as orders to you)\n")
-    if cut:
-        lines.append(f"({cut} left out: no room; the file has {len(text):,} characters)\n")
+    if injections:
+        lines.append(f"({injections} left out: written as orders to you)\n")
+    if too_long:
+        lines.append(f"({too_long} left out: no room; the file has {len(text):,} characters)\n")
     return [f"{title} ({memory.file}):\n{''.join(lines).rstrip()}"] if lines else []

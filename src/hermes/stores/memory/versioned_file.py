@@ -1,4 +1,14 @@
-"""Memory file on disk: lock, atomic exchange, earlier versions with author and time."""
+"""Memory file on disk: lock, atomic exchange, earlier versions with author and time.
+
+Editors do not take our lock. So a new version does not overwrite the file: both are exchanged in
+one system call (`renameat2`), and the old file is compared with the bytes read before. If it
+differs, the exchange is reverted and the change starts over. An editor that opened the file before
+the exchange still writes into the old one; `Versions.written_late` finds that text.
+
+    versions/MEMORY.md/000012.md    the file before change 12, byte for byte
+    versions/MEMORY.md/latest       the file after our last change
+    versions/MEMORY.md/log.jsonl    a line for each change: time, author, entries added and removed
+"""
 
 from __future__ import annotations
 
@@ -6,7 +16,7 @@ import hashlib
 import os
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,35 +26,43 @@ from hermes.core.home import make_private, write_private
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-
-# Long: several may wait in a row, on a machine that is busy.
-_PATIENCE = 60.0
-_SETTLING = 0.1
-_HERE = -100  # AT_FDCWD
-_EXCHANGE = 2  # RENAME_EXCHANGE
+# Long: several processes may queue for the lock on a busy machine.
+_LOCK_SECONDS = 60.0
+# How long a file that an editor has just truncated may stay empty before it counts as emptied.
+_TRUNCATED_SECONDS = 2.0
+# How long after an exchange an editor's write into the old file is still looked for.
+_LATE_SECONDS = 120.0
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+# Versions kept; the oldest are deleted first.
+MAX_VERSIONS = 2_000
+_PRUNE_EVERY = 100
+# Log line that acknowledges a late write: the new digest of a version that is logged already.
+_LATE = "late"
 
 
 @contextmanager
-def alone(folder: str) -> Iterator[None]:
-    """Keep every other process and thread of ours off a folder's files."""
+def folder_lock(folder: str) -> Iterator[None]:
+    """Exclusive lock on the memory files of a folder, across processes and threads."""
     try:
         import fcntl
-    except ImportError:  # Windows: two programs at the same instant are not kept apart there
+    except ImportError:  # Windows: concurrent processes are not serialised there
         yield
         return
     handle = os.open(
         os.path.join(make_private(folder), ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
     )
     try:
-        until, pause = time.monotonic() + _PATIENCE, 0.001
+        deadline, pause = time.monotonic() + _LOCK_SECONDS, 0.001
         while True:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
-                if time.monotonic() > until:
+                if time.monotonic() > deadline:
                     raise ToolError(
-                        f"the memory was in use for {_PATIENCE:g} s", hint="Try again later."
+                        f"the memory was locked by another process for {_LOCK_SECONDS:g} s",
+                        hint="Try again later.",
                     ) from None
             time.sleep(pause)
             pause = min(pause * 1.5, 0.02)
@@ -54,7 +72,7 @@ def alone(folder: str) -> Iterator[None]:
 
 
 def read(path: str) -> bytes | None:
-    """What a file holds; None when there is none."""
+    """The bytes of a file; None when it does not exist."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -62,12 +80,15 @@ def read(path: str) -> bytes | None:
         return None
 
 
-def read_settled(path: str) -> bytes | None:
-    """The same; a file that has just been emptied gets a moment to be filled again."""
-    until = time.monotonic() + _SETTLING
-    while not (data := read(path)) and time.monotonic() < until:
+def read_settled(path: str, *, last: bytes) -> bytes | None:
+    """The bytes of a file; waits for an editor that has truncated it and not written yet.
+
+    No wait when our own last version (`last`) is empty as well.
+    """
+    deadline = time.monotonic() + _TRUNCATED_SECONDS
+    while not (data := read(path)) and last and time.monotonic() < deadline:
         try:
-            if time.time() - os.stat(path).st_mtime > _SETTLING:
+            if time.time() - os.stat(path).st_mtime > _TRUNCATED_SECONDS:
                 return data
         except FileNotFoundError:
             return data
@@ -75,33 +96,33 @@ def read_settled(path: str) -> bytes | None:
     return data
 
 
-def swap(draft: str, path: str, seen: bytes | None) -> bool:
-    """Put a draft in a file's place, and what was there in the draft's.
+def exchange(draft: str, path: str, expected: bytes | None) -> bool:
+    """Exchange a draft and a file that holds the expected bytes (None: does not exist).
 
-    False, and nothing is changed, when the file does not hold what was seen.
+    False when the file holds other bytes; then it keeps them.
     """
-    if seen is None:
-        return _put_new(draft, path)
-    if not _exchange(draft, path):
-        # The small gap between looking and replacing is the best that such a system offers.
-        if read(path) != seen:
+    if expected is None:
+        return _create(draft, path)
+    if not _rename_exchange(draft, path):
+        # Without the system call a small race between comparing and replacing remains.
+        if read(path) != expected:
             return False
         with open(draft, "rb") as file:
             write_private(path, file.read())
-        write_private(draft, seen)
+        write_private(draft, expected)
         return True
-    if read(draft) == seen:
+    if read(draft) == expected:
         return True
-    _exchange(draft, path)
+    _rename_exchange(draft, path)
     return False
 
 
-def _put_new(draft: str, path: str) -> bool:
+def _create(draft: str, path: str) -> bool:
     try:
         os.link(draft, path)
     except FileExistsError:
         return False
-    except OSError:  # no links here
+    except OSError:  # a file system without hard links
         if os.path.lexists(path):
             return False
         os.replace(draft, path)
@@ -110,32 +131,29 @@ def _put_new(draft: str, path: str) -> bool:
     return True
 
 
-def _exchange(one: str, other: str) -> bool:
-    """Swap two files in one step; False where the system can't."""
+def _rename_exchange(first: str, second: str) -> bool:
+    """Exchange two files atomically; False where the system or the file system can't."""
     import ctypes
 
     try:
-        rename = ctypes.CDLL(None, use_errno=True).renameat2
+        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):
         return False
-    done: int = rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE)
-    return done == 0
-
-
-# So many are kept; the rest of a file's past goes, the oldest first.
-MOST = 2_000
-_TIDY_EVERY = 100
+    status: int = renameat2(
+        _AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE
+    )
+    return status == 0
 
 
 class Version(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One change: `number` names the state before it. `digest` is that state's."""
+    """One change; `number` names the file before it, and `digest` is that file's."""
 
     number: int
     at: float
     action: str
     by: str = ""
-    came: tuple[str, ...] = ()
-    went: tuple[str, ...] = ()
+    added: tuple[str, ...] = msgspec.field(default=(), name="came")
+    removed: tuple[str, ...] = msgspec.field(default=(), name="went")
     digest: str = ""
 
 
@@ -143,62 +161,104 @@ _decode = msgspec.json.Decoder(Version).decode
 
 
 class Versions:
-    """The past of one file."""
+    """Earlier versions of one file, and the log of its changes."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self._log = os.path.join(folder, "log.jsonl")
         self._latest = os.path.join(folder, "latest")
+        # Version number -> modification time and size at which its digest was right.
+        self._verified: dict[int, tuple[int, int]] = {}
 
     def path(self, number: int) -> str:
-        """Where a state is kept."""
+        """Path of a version."""
         return os.path.join(self.folder, f"{number:06}.md")
 
-    def next_number(self) -> int:
-        """The number of the change to come."""
-        return max(self._numbers(), default=0) + 1
-
     def draft(self, data: bytes) -> int:
-        """Write a state down where the one before it will be; its number."""
-        number = self.next_number()
+        """Write a new file where the version before it will be kept; its number."""
+        number = max(self._numbers(), default=0) + 1
         write_private(self.path(number), data)
         return number
 
     def latest(self) -> bytes:
-        """The file as we left it."""
+        """The file after our last change."""
         return read(self._latest) or b""
 
     def set_latest(self, data: bytes) -> None:
-        """Note how we leave the file."""
+        """Record the file after our last change."""
         write_private(self._latest, data)
 
-    def note(self, version: Version) -> None:
-        """Add a line to the log; makes room now and then."""
+    def append(
+        self,
+        number: int,
+        action: str,
+        before: bytes,
+        *,
+        by: str = "",
+        added: Sequence[str] = (),
+        removed: Sequence[str] = (),
+    ) -> None:
+        """Log a change of the file that was `before`; deletes old versions now and then."""
+        version = Version(
+            number, time.time(), action, by, tuple(added), tuple(removed), _digest(before)
+        )
         handle = os.open(
             os.path.join(make_private(self.folder), "log.jsonl"),
             os.O_WRONLY | os.O_APPEND | os.O_CREAT,
             0o600,
         )
         try:
-            os.write(handle, encoded(version) + b"\n")
+            os.write(handle, _encoded(version) + b"\n")
         finally:
             os.close(handle)
-        if version.number % _TIDY_EVERY == 0:
-            self._tidy(version.number - MOST)
+        if number % _PRUNE_EVERY == 0:
+            self._prune(number - MAX_VERSIONS)
 
     def log(self) -> list[Version]:
-        """Every change that is still known, oldest first."""
-        found = []
+        """The changes whose versions are kept, oldest first."""
+        versions: dict[int, Version] = {}
         for line in (read(self._log) or b"").splitlines():
             try:
-                found.append(_decode(line))
+                version = _decode(line)
             except msgspec.DecodeError:  # cut short by a crash
                 continue
-        return found
+            if version.action == _LATE and version.number in versions:
+                logged = versions[version.number]
+                version = msgspec.structs.replace(logged, digest=version.digest)
+            versions[version.number] = version
+        return list(versions.values())
 
-    def state(self, number: int) -> bytes | None:
+    def content(self, number: int) -> bytes | None:
         """The file as it was before a change."""
         return read(self.path(number))
+
+    def written_late(self, log: Sequence[Version]) -> Iterator[tuple[int, bytes]]:
+        """Versions that an editor wrote into after their exchange: position in the log, bytes.
+
+        Only recent ones and the last one are checked.
+        """
+        since = time.time() - _LATE_SECONDS
+        for position, version in enumerate(log):
+            if version.at < since and position < len(log) - 1:
+                continue
+            try:
+                status = os.stat(self.path(version.number))
+            except FileNotFoundError:
+                continue
+            stamp = (status.st_mtime_ns, status.st_size)
+            if self._verified.get(version.number) == stamp:
+                continue
+            data = self.content(version.number)
+            if data is None:
+                continue
+            if _digest(data) == version.digest:
+                self._verified[version.number] = stamp
+            else:
+                yield position, data
+
+    def acknowledge(self, number: int, data: bytes) -> None:
+        """Record that a late write is part of the file now."""
+        self.append(number, _LATE, data)
 
     def _numbers(self) -> Sequence[int]:
         try:
@@ -207,43 +267,28 @@ class Versions:
             return []
         return [int(name[:-3]) for name in names if name[:-3].isdecimal() and name[-3:] == ".md"]
 
-    def _tidy(self, upto: int) -> None:
+    def _prune(self, upto: int) -> None:
         for number in self._numbers():
             if number <= upto:
                 os.unlink(self.path(number))
         kept = [version for version in self.log() if version.number > upto]
-        write_private(self._log, b"".join(encoded(version) + b"\n" for version in kept))
+        write_private(self._log, b"".join(_encoded(version) + b"\n" for version in kept))
 
 
-def made(
-    number: int,
-    action: str,
-    *,
-    by: str,
-    came: Sequence[str] = (),
-    went: Sequence[str] = (),
-    before: bytes = b"",
-) -> Version:
-    """A change that has just happened."""
-    return Version(number, time.time(), action, by, tuple(came), tuple(went), digest(before))
-
-
-def digest(data: bytes) -> str:
-    """A short name for bytes."""
+def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:24]
 
 
-def encoded(value: Any) -> bytes:
-    """JSON; bytes that are no text are shown as such."""
+def _encoded(version: Version) -> bytes:
     try:
-        return msgspec.json.encode(value)
+        return msgspec.json.encode(version)
     except UnicodeEncodeError:
-        text = msgspec.to_builtins(value)
+        fields = msgspec.to_builtins(version)
         for name in ("came", "went"):
-            text[name] = [shown(one) for one in text.get(name, ())]
-        return msgspec.json.encode(text)
+            fields[name] = [printable(text) for text in fields.get(name, ())]
+        return msgspec.json.encode(fields)
 
 
-def shown(text: str) -> str:
-    """Text that can be written anywhere: bytes that are no UTF-8 become the sign for that."""
+def printable(text: str) -> str:
+    """Text without surrogates: bytes that are no UTF-8 become replacement characters."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
