@@ -259,6 +259,7 @@ class Command:
         "_args",
         "_flags",
         "_operands",
+        "_texts",
         "_values",
         "assignments",
         "found",
@@ -297,6 +298,7 @@ class Command:
         self._flags: set[str] | None = None
         self._values: dict[str, list[Word]] = {}
         self._operands: list[Word] = []
+        self._texts: list[str] | None = None
 
     @property
     def origin(self) -> Origin:
@@ -330,6 +332,15 @@ class Command:
         if self._flags is None:
             self._read_options()
         return self._operands
+
+    @property
+    def texts(self) -> list[str]:
+        """The operands as text, without the `compose` of a container program."""
+        if self._texts is None:
+            self._texts = [word.text for word in self.operands]
+            if self._texts[:1] == ["compose"]:
+                del self._texts[0]
+        return self._texts
 
     def after(self, word: Word) -> list[Word]:
         """Every word after one of them, options and all: the command that a program starts."""

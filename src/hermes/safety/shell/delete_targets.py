@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import hermes.safety.shell.path_classes as path_classes
-from hermes.safety.shell.scope import HOLE
+from hermes.safety.shell.scope import HOLE, names
 
 if TYPE_CHECKING:
     from hermes.safety.shell.analysis import Judge
@@ -58,6 +58,59 @@ def covers_everything(word: Word, scope: Scope) -> bool:
         or path_classes.is_home(path, scope, glob=word.glob)
         for path in path_classes.targets(word, scope)
     )
+
+
+DELETERS = names("rm unlink srm grm rimraf del-cli remove-item ri rd rmdir del erase")
+_POSIX = names("rm unlink srm grm rimraf del-cli")
+
+
+def delete_rules(command: Command) -> list[str | None]:
+    """The rules that a deleting program meets, by its operands and switches."""
+    found = []
+    if command.name in _POSIX:
+        recursive = command.name in ("rimraf", "del-cli") or (
+            command.name != "unlink" and command.has("-r", "-R", "--recursive")
+        )
+        found.append(
+            kind_of_delete(
+                command.operands, command.scope, recursive=recursive, found=command.found
+            )
+        )
+    switches = {arg.lower() for arg in command.args}
+    if command.name not in _POSIX | {"rmdir"} or switches & {"/s", "/q", "-recurse"}:
+        found.append(_windows_rule(command, switches))
+    return found
+
+
+def _windows_rule(command: Command, switches: set[str]) -> str | None:
+    words, scope = _windows_targets(command), command.scope
+    if "/s" in switches or any(len(arg) > 1 and "-recurse".startswith(arg) for arg in switches):
+        everything = any(covers_everything(word, scope) for word in words)
+        return "windows.delete-everything" if everything else "windows.delete-tree"
+    if command.name in ("rd", "rmdir", "rm"):
+        return None
+    unknown = any(word.text == HOLE for word in words) or (not words and command.stdin is not None)
+    kind = kind_of_delete(words, scope, recursive=False, found=command.found)
+    return "windows.delete-many" if unknown or kind else None
+
+
+def _windows_targets(command: Command) -> list[Word]:
+    """Operands of PowerShell, whose switches start with `-`, or of cmd, whose start with `/`."""
+    from hermes.safety.shell.code.powershell import windows_path
+
+    words = []
+    for word in command.words[1:]:
+        text = word.text
+        if text.startswith("-") or (text.startswith("/") and len(text) in (2, 3)):
+            continue
+        if text.lower() in ("silentlycontinue", "stop", "ignore", "$true", "$false"):
+            continue
+        spelled = "\\" in word.raw or "$env" in word.raw.lower() or "%" in word.raw
+        raw = word.raw.strip("\"'") if spelled else text
+        part = word.part(windows_path(raw, command.scope))
+        part.glob = "*" in part.text
+        words.append(part)
+    return words
 
 
 def judge_found(command: Command, tops: list[Word], judge: Judge, *, filtered: bool) -> None:

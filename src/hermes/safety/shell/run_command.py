@@ -12,6 +12,7 @@ from hermes.safety.shell.code import INTERPRETERS
 from hermes.safety.shell.code.scripts import FOLDER_RUNNERS, run_folder
 from hermes.safety.shell.command import Command, Redirect
 from hermes.safety.shell.config_managers import ADMINISTRATION
+from hermes.safety.shell.delete_targets import DELETERS, delete_rules
 from hermes.safety.shell.dry_run import TRIED, only_asks, only_tries
 from hermes.safety.shell.file_flow import code_at
 from hermes.safety.shell.file_operands import READERS, WRITERS
@@ -21,9 +22,8 @@ from hermes.safety.shell.output_options import works_elsewhere
 from hermes.safety.shell.path_classes import in_workspace
 from hermes.safety.shell.read_only import only_reads
 from hermes.safety.shell.read_only_programs import PLAIN
-from hermes.safety.shell.rules import RULES_BY_PROGRAM, RULES_FOR_ANY, RULES_FOR_OPENED
+from hermes.safety.shell.rules import FORMS, FORMS_FOR_ANY, FORMS_FOR_OPENED
 from hermes.safety.shell.rules.any_program import TELLING, opens_by_variable
-from hermes.safety.shell.rules.system import USUAL_AS_ROOT
 from hermes.safety.shell.scope import HOLE, UNSET, Scope, Value, names
 from hermes.safety.shell.script_files import run_file
 from hermes.safety.shell.shells import SHELLS, run_known
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hermes.safety.shell.analysis import Judge
+    from hermes.safety.shell.rules.model import Form
     from hermes.safety.shell.word_builder import Word
 
 
@@ -48,6 +49,14 @@ SPECIAL: dict[str, Callable[[Command, Judge], Stream | None]] = {
 }
 
 
+# Looking at the machine as root is the use of these.
+_USUAL_AS_ROOT = names(
+    "tcpdump tshark perf iotop iftop htop top atop btop nethogs nmap ping traceroute mtr tracepath "
+    "dmidecode lshw hwinfo blkid smartctl nvme ethtool iw iwlist arp lsmod modinfo dpkg-query "
+    "updatedb locate needrestart sync bpftrace powertop sensors turbostat efibootmgr "
+    "lvs vgs pvs lvdisplay vgdisplay pvdisplay lvscan vgscan pvscan findmnt xfs_info dumpe2fs "
+    "iostat mpstat sar pidstat lsscsi lsns lslocks lsipc repquota"
+)
 _MOST_CALLS = 6
 _LONGEST_NAME = 1024
 _SYSTEM_PROGRAMS = ("/usr/", "/bin/", "/sbin/", "/opt/homebrew/", "/snap/bin/")
@@ -188,11 +197,12 @@ def _is_usual(command: Command) -> bool:
     if "/" in first and not first.startswith(_SYSTEM_PROGRAMS):
         return False
     return (
-        name in RULES_BY_PROGRAM
+        name in FORMS
+        or name in DELETERS
         or name in WRITERS
         or name in READERS
         or name in SPECIAL
-        or name in USUAL_AS_ROOT
+        or name in _USUAL_AS_ROOT
         or only_reads(command, opened=False)
     )
 
@@ -200,13 +210,19 @@ def _is_usual(command: Command) -> bool:
 def judge_rules(command: Command, judge: Judge, *, opened: bool = False) -> None:
     """Report every rule about this program that applies.
 
-    What a program starts that was opened has been judged already: its verbs are not this one's.
+    A command that this one starts was judged already: its verbs are not this one's.
     """
     name = command.name
-    rules = RULES_BY_PROGRAM.get(name, ())
-    if name in PLAIN and not rules:
+    own = FORMS.get(name)
+    deletes = name in DELETERS
+    if name in PLAIN and own is None:
         return
     args = command.args
+    forms: list[Form] = []
+    if own is not None:
+        forms += own.get("", ())
+        if command.texts:
+            forms += own.get(command.texts[0], ())
     if (
         args
         and name not in PLAIN
@@ -215,14 +231,18 @@ def judge_rules(command: Command, judge: Judge, *, opened: bool = False) -> None
             or ((command.assignments or command.scope.listening) and opens_by_variable(command))
         )
     ):
-        rules = (*rules, *(RULES_FOR_OPENED if opened else RULES_FOR_ANY))
-    if not rules or not _HELPS.isdisjoint(args) or (args[-1:] in _HELP_LAST and _is_help(command)):
+        forms += FORMS_FOR_OPENED if opened else FORMS_FOR_ANY
+    if not (forms or deletes) or not _HELPS.isdisjoint(args):
         return
-    for rule in rules:
-        if rule.applies(command) and not only_asks(command, rule.key):
+    if args[-1:] in _HELP_LAST and _is_help(command):
+        return
+    met = {key for key in delete_rules(command) if key} if deletes else set()
+    met.update(form.key for form in forms if form.key not in met and form.fits(command))
+    for key in met:
+        if not only_asks(command, key):
             if only_tries(command):
                 return
-            judge.blame(rule.key, command)
+            judge.blame(key, command)
 
 
 def _is_help(command: Command) -> bool:
