@@ -126,7 +126,7 @@ def test_a_tool_does_not_come_upon_it_on_its_way(run: Any) -> None:
     @tool(toolset="tests", effect="write", permissions=["memory:x"])
     def spread(ctx: ToolContext, name: str) -> str:
         """Write somewhere that the arguments do not tell."""
-        return ctx.place(f"{name}.md", "write")
+        return ctx.resolve_path(f"{name}.md", "write")
 
     try:
         said = run(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hermes.core import Cancellation, CancelledError, Task, ToolContext, UnavailableError
+from hermes.core.context import Services
 
 
 def test_a_thing_is_made_once_however_many_ask_for_it() -> None:
@@ -124,7 +125,7 @@ def test_nothing_outlives_a_task_that_is_closed_while_things_are_made() -> None:
 
 def test_a_context_for_a_call_is_the_same_surroundings() -> None:
     reports: list[Any] = []
-    services = {"store": 5}
+    services = Services(store=5)
     context = ToolContext(task=Task("t", workspace="/w"), session_id="s", services=services)
 
     inner = context.for_call("c1", "tool", Cancellation(), lambda *given: reports.append(given))
@@ -142,10 +143,10 @@ def test_a_context_for_a_call_is_the_same_surroundings() -> None:
 
 
 def test_services_that_come_later_are_seen() -> None:
-    services: dict[str, Any] = {}
+    services = Services()
     context = ToolContext(services=services)
 
-    services["late"] = 1
+    services.late = 1  # type: ignore[attr-defined]
 
     assert context.service("late") == 1
     with pytest.raises(UnavailableError, match="mail"):

@@ -310,7 +310,7 @@ def test_a_question_of_a_server_reaches_who_sits_there(
         asked.append(question)
         return "Ann"
 
-    desk.app.runtime.services["ask_person"] = person
+    desk.app.runtime.services.ask_person = person
     form = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
     params = {"message": "Who are you?", "requestedSchema": form}
     model = scripted(call(Call("mcp-box__ask", {"method": "elicitation/create", "params": params})), "ok")  # fmt: skip

@@ -7,12 +7,12 @@ from typing import Any
 
 from hermes.core import ToolCall, ToolRegistry, tool
 from hermes.runtime import Runtime
-from hermes.safety.policy import Ruling
+from hermes.safety.policy import Policy, Ruling
 
 SECRET = "sk-" + "proj-hT8vQ2mZx9LrWc4KpN7sYb3JdF6gAe1UoXiVtRqEwBzMnCyHkD"
 
 
-class Allow:
+class Allow(Policy):
     def judge(self, entry: Any, arguments: Any, context: Any) -> Ruling:
         return Ruling("allow")
 

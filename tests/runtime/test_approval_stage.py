@@ -10,7 +10,7 @@ import pytest
 from tests.runtime.recorder import NotingTool, both_ways
 
 from hermes.core import ToolCall, ToolContext, ToolRegistry
-from hermes.safety.policy import EffectPolicy, Ruling
+from hermes.safety.policy import EffectPolicy, Policy, Ruling
 
 
 @pytest.mark.parametrize("effect", ["write", "execute", "network", "message"])
@@ -116,12 +116,12 @@ def test_the_approver_of_the_context_is_asked_what_will_run() -> None:
     assert "may change files" in request.reason
 
 
-class Failing:
+class Failing(Policy):
     def judge(self, entry: Any, arguments: Any, context: Any) -> Ruling:
         raise KeyError("rules")
 
 
-class Answering:
+class Answering(Policy):
     def __init__(self, answer: Any) -> None:
         self.answer = answer
 

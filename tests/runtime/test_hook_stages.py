@@ -8,7 +8,7 @@ from tests.runtime.recorder import NotingTool, both_ways
 
 from hermes.core import ToolCall
 from hermes.runtime import Rewrite, Veto
-from hermes.safety.policy import Ruling
+from hermes.safety.policy import Policy, Ruling
 
 
 def test_a_rewrite_by_a_hook_is_validated() -> None:
@@ -46,12 +46,12 @@ def test_a_rewrite_by_a_hook_is_asked_for_again() -> None:
 def test_a_rewrite_that_only_python_takes_for_the_same_is_judged_again() -> None:
     judged: list[Any] = []
 
-    class Policy:
+    class Judging(Policy):
         def judge(self, entry: Any, arguments: Any, context: Any) -> Ruling:
             judged.append(arguments["flag"])
             return Ruling("allow")
 
-    bench = NotingTool(policy=Policy())
+    bench = NotingTool(policy=Judging())
     bench.runtime.hooks.add("pre_tool_call", lambda call: Rewrite({**call.arguments, "flag": 1}))
 
     bench.call({"flag": True})

@@ -29,7 +29,7 @@ def held(
     context = ToolContext(session_id="s", turn="t", front_door="test", agent_path="root/1")
     flight = Flight("c1", "memory", context, Cancellation(), 0.0)
     flight.arguments = more
-    flight.places = places
+    flight.paths = places
     return reviews.hold(flight, Ruling("ask", keeps="memory"), ["https://a.example"])
 
 

@@ -9,8 +9,9 @@ import pytest
 from tests.runtime.recorder import NotingAudit, NotingTool, both_ways
 
 from hermes.core import ToolCall, ToolRegistry, tool
+from hermes.core.context import Services
 from hermes.runtime import Runtime
-from hermes.safety.policy import Ruling
+from hermes.safety.policy import Policy, Ruling
 
 
 class NotingRedactor:
@@ -27,7 +28,7 @@ def test_the_twelve_stages_come_in_their_order(monkeypatch: pytest.MonkeyPatch) 
     audit: Any = NotingAudit(seen)
     redactor: Any = NotingRedactor(seen)
 
-    class Policy:
+    class Asking(Policy):
         def judge(self, entry: Any, arguments: Any, context: Any) -> Ruling:
             assert arguments == {"count": 3}
             seen.append("permit")
@@ -45,7 +46,7 @@ def test_the_twelve_stages_come_in_their_order(monkeypatch: pytest.MonkeyPatch) 
         seen.append("approve")
         return True
 
-    runtime = Runtime(registry, policy=Policy(), approver=approver, audit=audit, redactor=redactor)
+    runtime = Runtime(registry, policy=Asking(), approver=approver, audit=audit, redactor=redactor)
     entry = registry.get("work")
     assert entry is not None
     monkeypatch.setattr(
@@ -98,7 +99,7 @@ def test_what_is_not_offered_is_not_there_and_not_suggested() -> None:
     class Offer:
         reachable = frozenset({"word"})
 
-    context = bench.runtime.context(services={"offer": Offer()})
+    context = bench.runtime.context(services=Services(offer=Offer()))
 
     outcome = bench.call(context=context)
 

@@ -192,7 +192,7 @@ def test_a_tool_works_without_being_loaded_and_is_refused_outside_the_offer(
     offered = [entry for entry in registry.entries() if entry.name != "tool_001"]
     offer = Offer(registry, offered)
     with Runtime(registry) as runtime:
-        context = runtime.context(services={**runtime.services, "offer": offer})
+        context = runtime.context(services=runtime.services.replace(offer=offer))
 
         within = runtime.call_sync(ToolCall("tool_002", {"x": "it"}), context)
         outside = runtime.call_sync(ToolCall("tool_001", {"x": "it"}), context)

@@ -19,7 +19,7 @@ from hermes.core import ToolCall, ToolContext, ToolRegistry, tool
 from hermes.runtime import Runtime
 from hermes.runtime.span_files import SpanFiles, Trace, meant, traces
 from hermes.runtime.tracing import Tracer, current
-from hermes.safety.policy import Ruling
+from hermes.safety.policy import Policy, Ruling
 
 SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"
 
@@ -105,7 +105,7 @@ def test_failure_and_refusal_are_told_apart(runtime: Runtime, files: SpanFiles) 
     ]
 
 
-class _AskFirst:
+class _AskFirst(Policy):
     def judge(self, entry: Any, arguments: Any, context: Any) -> Ruling:
         return Ruling("ask", reason=f"it needs {SECRET}", rule="test:ask")
 

@@ -41,7 +41,7 @@ def test_a_handler_gets_the_place_that_was_judged(work: Path) -> None:
         # Bent after it was judged: the place stays the one that was judged.
         (work / "link").unlink()
         (work / "link").symlink_to("/etc")
-        return ctx.place(path, "write")
+        return ctx.resolve_path(path, "write")
 
     outcome = _runtime(registry).call_sync(ToolCall("save", {"path": "link/a.txt"}))
 
@@ -58,7 +58,7 @@ def test_a_path_that_a_call_comes_upon_is_judged_then(work: Path) -> None:
         """Try some paths."""
         for other, kind in [("a", "read"), ("~/.ssh/id_rsa", "read"), ("../out", "write")]:
             try:
-                seen[other] = ctx.place(other, kind)
+                seen[other] = ctx.resolve_path(other, kind)
             except PathRefusedError as error:
                 seen[other] = f"refused: {error.reason}"
         return ""
@@ -81,7 +81,7 @@ def test_a_link_bent_while_the_person_is_asked_voids_the_approval(work: Path) ->
     @tool(registry=registry, toolset="t", effect="write", acts={"path": "write"})
     def save(ctx: ToolContext, path: str) -> str:
         """Note that it ran."""
-        ran.append(ctx.place(path, "write"))
+        ran.append(ctx.resolve_path(path, "write"))
         return ""
 
     def bend(_: ApprovalRequest) -> str:
@@ -146,7 +146,7 @@ def test_a_name_that_no_file_can_have_is_a_plain_mistake(work: Path, path: str, 
     @tool(registry=registry, toolset="t", effect="read", acts={"path": kind})
     def use(ctx: ToolContext, path: str) -> str:
         """Ask where a path leads."""
-        return ctx.place(path, kind)
+        return ctx.resolve_path(path, kind)
 
     outcome = _runtime(registry).call_sync(ToolCall("use", {"path": path}))
 
@@ -161,7 +161,7 @@ def test_a_way_into_a_process_stays_refused(work: Path) -> None:
     @tool(registry=registry, toolset="t", effect="read", acts={"path": "read"})
     def use(ctx: ToolContext, path: str) -> str:
         """Ask where a path leads."""
-        return ctx.place(path, "read")
+        return ctx.resolve_path(path, "read")
 
     outcome = _runtime(registry).call_sync(ToolCall("use", {"path": "/proc/self/root/etc/passwd"}))
 

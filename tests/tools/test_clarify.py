@@ -14,7 +14,7 @@ def asked(bench: Bench) -> Callable[..., Bench]:
     """A bench with somebody who answers."""
 
     def make(answer: Callable[[str, list[str]], Any]) -> Bench:
-        bench.context.services = {**bench.context.services, "ask_person": answer}
+        bench.context.services = bench.context.services.replace(ask_person=answer)
         return bench
 
     return make

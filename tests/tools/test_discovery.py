@@ -80,7 +80,7 @@ def test_a_conversation_has_what_was_found_from_then_on(app: App) -> None:
     for number in range(40):
         app.registry.register(f"made_up_{number}", "m", {}, lambda: 1, effect="read")
     offer = app.offer()
-    context = app.runtime.context(services={**app.runtime.services, "offer": offer})
+    context = app.runtime.context(services=app.runtime.services.replace(offer=offer))
     before = len(offer.definitions())
 
     app.runtime.call_sync(ToolCall("tool_search", {"query": "select:sleep"}), context)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -78,7 +77,7 @@ def test_the_person_sees_the_list(bench: Bench) -> None:
 def test_a_resumed_session_has_its_list_again(bench: Bench) -> None:
     with Sessions() as store:
         journal = store.begin(workspace="/", model="m", front_door="test")
-        services = {**bench.context.services, "agent": SimpleNamespace(journal=journal)}
+        services = bench.context.services.replace(journal=journal)
         first = bench.another(journal.id)
         first.context.services = services
         first("todo", todos=[{"content": "look"}, {"content": "check"}])

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
     from hermes.agent.delegation import Child
     from hermes.agent.loop import Journal, Result
-    from hermes.core.approval import Approver
     from hermes.core.context import ToolContext
     from hermes.core.model_protocol import Event, Provider
+    from hermes.core.protocols import Approver
     from hermes.safety.model_approver import Decision
 
 log = Log("hermes.agent")
@@ -118,14 +118,13 @@ class Agent:
             journal=journal,
             project=project,
         )
-        services = {
-            **runtime.services,
-            "offer": offer,
-            "agent": self,
-            "delegate": self.delegation,
-            "sample": self._sample,
-            "mixture": Mixture(self.provider, self.app, budget=budget, journal=journal),
-        }
+        services = runtime.services.replace(
+            offer=offer,
+            journal=journal,
+            delegate=self.delegation,
+            sample=self._sample,
+            mixture=Mixture(self.provider, self.app, budget=budget, journal=journal),
+        )
         asked = approver or runtime.approver
         if self.app.config.get("approvals.smart"):
             from hermes.safety.model_approver import SmartApprover

@@ -171,7 +171,7 @@ class Pricing:
     @classmethod
     def of(cls, runtime: Runtime) -> Pricing:
         """With the prices of the settings that a runtime works with."""
-        app = runtime.services.get("app")
+        app = runtime.services.app
         return cls(app.config.get("model.prices") if app is not None else ())
 
     def prices(self, model: str) -> Prices | None:

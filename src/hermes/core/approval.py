@@ -7,15 +7,7 @@ from __future__ import annotations
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any, Protocol
-
-    class Approver(Protocol):
-        """Asks a human. May be sync or async; anything but a clear yes is a no.
-
-        None says that nobody could be asked.
-        """
-
-        def __call__(self, request: ApprovalRequest) -> Any: ...
+    from typing import Any, Literal
 
 
 class Answer(str):
@@ -72,3 +64,43 @@ class ApprovalRequest:
         self.call_id = call_id
         self.front_door = front_door
         self.agent_path = agent_path
+
+
+class Ruling:
+    """A policy's ruling on one call: `allow`, `ask` or `refuse`, with the reason and the rule.
+
+    `grants` is what an approval covers and `targets` what a refusal is about, for a policy that
+    remembers answers. `paths` maps kind and spelling of the call's paths to the resolved path; `by`
+    is the earlier approval of an allowed call; `human_only` keeps models from approving. `keeps`
+    names what the call would store for later conversations, if it can wait for a review.
+    """
+
+    __slots__ = (
+        "action", "by", "grants", "human_only", "keeps", "paths", "reason", "rule", "targets",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        action: Literal["allow", "ask", "refuse"],
+        *,
+        reason: str = "",
+        rule: str = "",
+        grants: tuple[Any, ...] = (),
+        targets: frozenset[str] = frozenset(),
+        paths: Mapping[tuple[str, str], str] | None = None,
+        by: str = "",
+        human_only: bool = False,
+        keeps: str = "",
+    ) -> None:
+        self.action = action
+        self.reason = reason
+        self.rule = rule
+        self.grants = grants
+        self.targets = targets
+        self.paths = paths
+        self.by = by
+        self.human_only = human_only
+        self.keeps = keeps
+
+    def __repr__(self) -> str:
+        return f"<{self.action} by {self.rule}: {self.reason}>"

@@ -14,39 +14,31 @@ from hermes.core.errors import UnavailableError
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, Protocol
+    from typing import Any
 
-    from hermes.core.approval import Approver
+    from hermes.core.protocols import (
+        Application,
+        Approver,
+        ArtifactStore,
+        AskPerson,
+        CallRuntime,
+        Delegate,
+        Mixture,
+        Sampler,
+        SessionJournal,
+        ShowForm,
+        ToolOffer,
+    )
 
-    class Delegate(Protocol):
-        """Hand tasks to fresh agents and wait for their reports, in the order of the tasks.
-
-        A task has a `goal` and may have `context`, `toolsets`, `timeout_seconds` and
-        `idle_timeout_seconds`; `context` is that of the call which hands them on. `start` does not
-        wait; `act` does something with agents that were started: list, wait, cancel, ….
-        """
-
-        async def __call__(
-            self, tasks: Sequence[Mapping[str, Any]], context: ToolContext
-        ) -> list[dict[str, Any]]: ...
-
-        def start(
-            self, tasks: Sequence[Mapping[str, Any]], context: ToolContext
-        ) -> Sequence[Any]: ...
-
-        async def act(
-            self,
-            action: str,
-            handle: str,
-            context: ToolContext,
-            *,
-            message: str = "",
-            seconds: float | None = None,
-            background: bool = False,
-        ) -> dict[str, Any]: ...
-
-
-__all__ = ["Answer", "ApprovalRequest", "Cancellation", "CancelledError", "Task", "ToolContext"]
+__all__ = [
+    "Answer",
+    "ApprovalRequest",
+    "Cancellation",
+    "CancelledError",
+    "Services",
+    "Task",
+    "ToolContext",
+]
 
 
 class Task:
@@ -91,8 +83,36 @@ class Task:
         return failures
 
 
+class Services:
+    """Services for handlers, each provided by an outer layer, or None. See `core/protocols.py`.
+
+    A program may add its own by further names; handlers get those with `ToolContext.service`.
+    """
+
+    runtime: CallRuntime | None = None
+    app: Application | None = None
+    # Resolves a path that a running call meets, and refuses it where the policy says so.
+    resolve_path: Callable[[ToolContext, str, str], str] | None = None
+    artifacts: ArtifactStore | None = None
+    offer: ToolOffer | None = None
+    journal: SessionJournal | None = None
+    delegate: Delegate | None = None
+    sample: Sampler | None = None
+    mixture: Mixture | None = None
+    ask_person: AskPerson | None = None
+    show_form: ShowForm | None = None
+    client_roots: Callable[..., Any] | None = None
+
+    def __init__(self, **services: Any) -> None:
+        self.__dict__.update(services)
+
+    def replace(self, **services: Any) -> Services:
+        """A copy with some services replaced, added, or removed by None."""
+        return Services(**{**self.__dict__, **services})
+
+
 class ToolContext:
-    """One call's surroundings. A front door makes one; the runtime makes a copy for each call."""
+    """Context of one call. An interface makes one per task; the runtime copies it for each call."""
 
     __slots__ = (
         "agent_path",
@@ -100,7 +120,7 @@ class ToolContext:
         "call_id",
         "cancellation",
         "front_door",
-        "places",
+        "paths",
         "profiles",
         "report",
         "services",
@@ -123,7 +143,7 @@ class ToolContext:
         agent_path: str = "",
         approver: Approver | None = None,
         cancellation: Cancellation | None = None,
-        services: Mapping[str, Any] | None = None,
+        services: Services | None = None,
         profiles: Sequence[Any] = (),
     ) -> None:
         self.task = task or Task(task_id, workspace=workspace)
@@ -134,13 +154,13 @@ class ToolContext:
         self.agent_path = agent_path
         self.approver = approver
         self.cancellation = cancellation or Cancellation()
-        self.services = {} if services is None else services
+        self.services = services or Services()
         # Rights of this session or sub-agent, on top of everybody's: they can only take away.
         self.profiles = tuple(profiles)
         self.call_id = ""
         self.tool = ""
-        # Where the paths among a call's arguments lead, as the gate judged them.
-        self.places: Mapping[tuple[str, str], str] = {}
+        # Resolved paths of the call's arguments, by kind and spelling, as the policy judged them.
+        self.paths: Mapping[tuple[str, str], str] = {}
         self.report: Callable[[str, dict[str, Any]], None] | None = None
         # Whose words the call brings in, where these are neither ours nor the person's.
         self.source = ""
@@ -151,7 +171,7 @@ class ToolContext:
         tool: str,
         cancellation: Cancellation,
         report: Callable[[str, dict[str, Any]], None] | None,
-        places: Mapping[tuple[str, str], str] | None = None,
+        paths: Mapping[tuple[str, str], str] | None = None,
         source: str = "",
     ) -> ToolContext:
         """The same surroundings for one call."""
@@ -168,7 +188,7 @@ class ToolContext:
         twin.call_id = call_id
         twin.tool = tool
         twin.report = report
-        twin.places = places or {}
+        twin.paths = paths or {}
         twin.source = source
         return twin
 
@@ -187,23 +207,23 @@ class ToolContext:
         """The folder that the task's commands run in: the workspace, until one changes it."""
         return str(self.task.state.get("cwd") or self.task.workspace)
 
-    def place(self, path: str, kind: str = "read") -> str:
-        """Where a path leads, links resolved; refused where the gate does not let this call go.
+    def resolve_path(self, path: str, kind: str = "read") -> str:
+        """The absolute path without links; `PathRefusedError` where the policy refuses it.
 
-        What the call named in its arguments was judged before it began. A path it comes upon
-        later is judged now, and what would have to be asked for is refused.
+        Paths among the arguments were judged before the call began. A path that the handler meets
+        later is judged now, and refused where a person would have to be asked.
 
         Args:
             path: As the caller wrote it; relative to the workspace.
             kind: What is done there: `read`, `write` or `delete`.
         """
-        judged = self.places.get((kind, path))
+        judged = self.paths.get((kind, path))
         if judged is not None:
             return judged
-        judge = self.services.get("place")
-        if judge is None:
+        resolve = self.services.resolve_path
+        if resolve is None:
             return os.path.realpath(os.path.join(self.workspace, os.path.expanduser(path)))
-        return str(judge(self, kind, path))
+        return resolve(self, kind, path)
 
     @property
     def cancelled(self) -> bool:
@@ -225,10 +245,10 @@ class ToolContext:
             self.report("output", {"text": text})
 
     def service(self, name: str) -> Any:
-        """Something that an outer layer provides; says so where it is not provided."""
-        found = self.services.get(name)
-        if found is None:
+        """A service by name; `UnavailableError` where the interface does not provide it."""
+        service = getattr(self.services, name, None)
+        if service is None:
             raise UnavailableError(
                 f"{self.tool or 'this tool'} needs {name}, which this front door does not offer"
             )
-        return found
+        return service

@@ -65,7 +65,7 @@ def setting_of(ctx: ToolContext) -> Setting:
     """Reads settings by name; what is given along where there is none of that name."""
     from hermes.core.config import DEFAULTS
 
-    app = ctx.services.get("app")
+    app = ctx.services.app
     return lambda name, default: (
         default if app is None or name not in DEFAULTS else app.config.get(name)
     )
@@ -85,7 +85,7 @@ def kind_of(ctx: ToolContext) -> str:
     named = os.environ.get(VARIABLE)
     if named:
         return named
-    app = ctx.services.get("app")
+    app = ctx.services.app
     return LOCAL if app is None else str(app.config.get("terminal.env_type"))
 
 

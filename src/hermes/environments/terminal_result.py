@@ -113,7 +113,7 @@ def _streams(ctx: ToolContext, result: CommandResult, notes: list[str]) -> dict[
 
 def _kept(ctx: ToolContext, result: CommandResult) -> str | None:
     """The handle of the whole output; None where large results are not kept."""
-    artifacts = ctx.services.get("artifacts")
+    artifacts = ctx.services.artifacts
     if artifacts is None:
         if result.spill is not None:
             os.unlink(result.spill)
@@ -121,7 +121,7 @@ def _kept(ctx: ToolContext, result: CommandResult) -> str | None:
     if result.spill is not None:
         return str(artifacts.adopt(result.spill, source=ctx.source))
     text = result.output.merged
-    runtime = ctx.services.get("runtime")
+    runtime = ctx.services.runtime
     shown = runtime.redactor.redact(text) if runtime is not None else text
     return str(artifacts.put(shown, source=ctx.source))
 

@@ -35,7 +35,7 @@ def replace_in_file(
     ctx: ToolContext, path: str, old: str, new: str, *, replace_all: bool
 ) -> dict[str, Any]:
     """Replace a piece of text in one file; the answer says how it was found and what changed."""
-    place = ctx.place(path, "write")
+    place = ctx.resolve_path(path, "write")
     answer: dict[str, Any] = {"path": path}
 
     def edited(files: Mapping[str, bytes | None]) -> dict[str, bytes]:
@@ -84,9 +84,9 @@ def apply_patch(ctx: ToolContext, patch: str) -> dict[str, Any]:
     for part in parts:
         check_names_file(part.move_to or part.path)
         goes = part.action == "delete" or part.move_to
-        places[part.path] = ctx.place(part.path, "delete" if goes else "write")
+        places[part.path] = ctx.resolve_path(part.path, "delete" if goes else "write")
         if part.move_to:
-            places[part.move_to] = ctx.place(part.move_to, "write")
+            places[part.move_to] = ctx.resolve_path(part.move_to, "write")
     answers: list[dict[str, Any]] = []
 
     def patched(files: Mapping[str, bytes | None]) -> dict[str, Content | bytes | None]:

@@ -32,7 +32,7 @@ def read_page(ctx: ToolContext, path: str, *, offset: int, limit: int, force: bo
     """One page of a text file, with what is worth saying about it."""
     if offset == 0:
         raise ToolError("offset counts from 1; negative numbers count from the end")
-    place = ctx.place(path, "read")
+    place = ctx.resolve_path(path, "read")
     disk = disk_of(ctx)
     with explained(path, reading=True), _opened(ctx, disk, path, place) as file:
         head, size = _start(file)

@@ -113,7 +113,7 @@ def hide_keys(ctx: ToolContext, data: bytes) -> None:
     """Have the lines of the private keys in some content masked from now on."""
     if _MARK not in data:
         return
-    runtime = ctx.services.get("runtime")
+    runtime = ctx.services.runtime
     if runtime is None:
         return
     for key in _KEY.finditer(data):

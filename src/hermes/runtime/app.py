@@ -18,8 +18,8 @@ TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from typing import Any
 
-    from hermes.core.approval import Approver
     from hermes.core.entry import ToolEntry
+    from hermes.core.protocols import Approver
     from hermes.core.registry import ToolRegistry
     from hermes.core.toolsets import Toolsets
     from hermes.runtime.artifacts import ArtifactStore
@@ -233,7 +233,7 @@ class App:
             tracer=self.tracer,
             reviews=Reviews(),
         )
-        runtime.services["app"] = self
+        runtime.services.app = self
         runtime.before_resolve = self.refresh
         return runtime
 

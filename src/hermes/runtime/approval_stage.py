@@ -5,7 +5,6 @@ Without an approver the call is refused, or stored for review if the policy allo
 
 from __future__ import annotations
 
-import os
 from copy import deepcopy
 from typing import TYPE_CHECKING
 
@@ -48,13 +47,9 @@ def judge(
         return Ruling("refuse", reason=f"the policy failed: {error}", rule="policy:failed")
 
 
-def place(runtime: Runtime, context: ToolContext, kind: str, path: str) -> str:
+def resolve_path(runtime: Runtime, context: ToolContext, kind: str, path: str) -> str:
     """Where a path leads that a handler comes upon; the policy may refuse it."""
-    ask = getattr(runtime.policy, "place", None)
-    if ask is not None:
-        found = str(ask(context, kind, path))
-    else:
-        found = os.path.realpath(os.path.join(context.workspace, os.path.expanduser(path)))
+    found = runtime.policy.resolve_path(context, kind, path)
     if kind != "read" and runtime.heard.sources(context):
         from hermes.safety.taint import check_unasked
 
@@ -105,18 +100,14 @@ def approve(
     flight.approver = getattr(said, "by", "") or context.front_door
     if said is not True and not (isinstance(said, str) and said in _YES):
         flight.verdict = "denied"
-        denied = getattr(runtime.policy, "denied", None)
-        if denied is not None:
-            denied(ruling, context)
+        runtime.policy.denied(ruling, context)
         return result_texts.refused(f"{ruling.reason}, and the person asked said no")
     if ruling.grants and not _same_ruling(runtime, flight, ruling):
         flight.verdict = "changed"
         return result_texts.refused("what it would do changed while it was being approved")
     flight.verdict = "approved"
     if said in ("session", "always"):
-        remember = getattr(runtime.policy, "remember", None)
-        if remember is not None:
-            remember(ruling, said, context)
+        runtime.policy.remember(ruling, said, context)
     if runtime.audit is not None:
         # On disk before it runs: a call that kills us has still been noted.
         runtime.audit.record(flight.line("approved", 0.0), now=True)

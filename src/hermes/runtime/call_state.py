@@ -40,7 +40,7 @@ class Flight(msgspec.Struct, eq=False):
     approver: str = ""
     # Secrets that it was given in place of placeholders.
     used: Used | None = None
-    places: Mapping[tuple[str, str], str] | None = None
+    paths: Mapping[tuple[str, str], str] | None = None
     # Whose words it brings in.
     source: str = ""
     # Its part in the trace, and the span that it is inside of.

@@ -18,7 +18,7 @@ from hermes.safety.approvals import Approvals
 from hermes.safety.gate import Gate
 from hermes.safety.permissions import PermissionChecker, load_policy
 from hermes.safety.permissions.profiles import PROFILES
-from hermes.safety.policy import Ruling
+from hermes.safety.policy import Policy, Ruling
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,12 +28,11 @@ if TYPE_CHECKING:
     from hermes.core.entry import ToolEntry
     from hermes.core.registry import ToolRegistry
     from hermes.safety.permissions import Profile
-    from hermes.safety.policy import Policy
 
 FILE = "hermes_permissions.yaml"
 
 
-class ClosedGate:
+class ClosedGate(Policy):
     """Refuses everything, with the reason: the policy could not be read."""
 
     def __init__(self, reason: str) -> None:

@@ -14,7 +14,7 @@ import functools
 import threading
 from typing import TYPE_CHECKING
 
-from hermes.core.context import Task, ToolContext
+from hermes.core.context import Services, Task, ToolContext
 from hermes.core.entry import ToolCall
 from hermes.core.log import Log
 from hermes.core.registry import registry as shared_registry
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from hermes.core.approval import Approver
     from hermes.core.cancellation import Cancellation
     from hermes.core.entry import Lifecycle, ToolOutcome
+    from hermes.core.protocols import Approver
     from hermes.core.registry import ToolRegistry
     from hermes.runtime.artifacts import ArtifactStore
     from hermes.runtime.audit import AuditLog
@@ -90,13 +90,12 @@ class Runtime:
         self.reviews = reviews
         self.workers = workers or Workers()
         self.grace_seconds = grace_seconds
-        # What handlers reach through `context.service(name)`; outer layers add theirs.
-        self.services: dict[str, Any] = {
-            "runtime": self,
-            "place": functools.partial(approval_stage.place, self),
-        }
-        if artifacts is not None:
-            self.services["artifacts"] = artifacts
+        # Shared by all contexts; interfaces add theirs.
+        self.services = Services(
+            runtime=self,
+            resolve_path=functools.partial(approval_stage.resolve_path, self),
+            artifacts=artifacts,
+        )
         # Run before a name is looked up; sources of tools that change on disk hook in here.
         self.before_resolve: Callable[[], object] | None = None
         self._tasks: dict[str, Task] = {}
@@ -263,9 +262,7 @@ def end_session(runtime: Runtime, session_id: str) -> None:
     _tell(runtime, runtime.hooks.session_end, session_id)
     runtime.secrets.end_session(session_id)
     runtime.heard.end(session_id)
-    ended = getattr(runtime.policy, "session_ended", None)
-    if ended is not None:
-        ended(session_id)
+    runtime.policy.session_ended(session_id)
     if runtime.tracer is not None:
         runtime.tracer.session_ends(session_id)
 

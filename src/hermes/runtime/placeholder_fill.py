@@ -38,7 +38,6 @@ class Secrets:
         """The arguments as the handler gets them; raises `ToolError` where a secret may not go."""
         if _START not in flight.noted or flight.entry is None:
             return flight.arguments
-        allows = getattr(policy, "allows", None)
         given, flight.used = self._open().fill(
             flight.arguments,
             [act[:2] for act in acts_of(flight.entry, flight.arguments, flight.context)],
@@ -46,7 +45,7 @@ class Secrets:
             workspace=flight.context.workspace,
             resolve=lambda path: _place(flight, path),
             effect=flight.entry.effect,
-            allowed=allows is None or allows(RIGHT, flight.context),
+            allowed=policy.allows(RIGHT, flight.context),
         )
         return given
 
@@ -90,7 +89,7 @@ def _session(flight: Flight) -> str:
 
 def _place(flight: Flight, path: str) -> str:
     """Where a path of the call leads, as the gate judged it."""
-    for (_, spelled), place in (flight.places or {}).items():
+    for (_, spelled), place in (flight.paths or {}).items():
         if spelled == path:
             return place
     return os.path.realpath(os.path.join(flight.context.workspace, os.path.expanduser(path)))

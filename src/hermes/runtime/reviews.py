@@ -88,7 +88,7 @@ class Reviews:
         context = flight.context
         writes = [
             place
-            for (kind, _), place in (flight.places or {}).items()
+            for (kind, _), place in (flight.paths or {}).items()
             if kind in ("write", "delete")
         ]
         review = Review(

@@ -60,7 +60,7 @@ def before_call(
         return None
     # What runs is what was judged: other arguments are judged again.
     ruling = judge(runtime, flight.entry, flight.arguments, flight.context)
-    flight.places = ruling.places
+    flight.paths = ruling.paths
     return None if ruling.action == "allow" else (yield from approve(runtime, flight, ruling))
 
 
@@ -166,7 +166,7 @@ def stages(runtime: Runtime, call: ToolCall, context: ToolContext) -> Stages:
         if runtime.before_resolve is not None:
             _look_for_new_tools(runtime, flight)
         entry = runtime.registry.resolve(call.name)  # 1 resolve
-        offer = context.services.get("offer")
+        offer = context.services.offer
         if entry is None or (offer is not None and entry.name not in offer.reachable):
             offered = None if offer is None else offer.reachable
             return end(
@@ -185,7 +185,7 @@ def stages(runtime: Runtime, call: ToolCall, context: ToolContext) -> Stages:
             flight.span.attributes["gen_ai.tool.call.arguments"] = flight.noted
 
         ruling = judge(runtime, entry, arguments, context)  # 5 permit
-        flight.places = ruling.places
+        flight.paths = ruling.paths
         if ruling.by:
             flight.ruling, flight.approver = ruling, ruling.by
         if ruling.action != "allow":
@@ -252,7 +252,7 @@ def _started(
     """The handler's turn; secrets go to the handler alone."""
     report = _announced(runtime, flight, entry) if runtime.events.listeners else None
     context = flight.context
-    source = source_of(entry, flight.arguments, flight.places, context)
+    source = source_of(entry, flight.arguments, flight.paths, context)
     if source:
         # From here on whatever it brings in may be read.
         _hear(runtime, flight, source)
@@ -263,7 +263,7 @@ def _started(
         cancellation.check()
     if entry.takes_context:
         context = context.for_call(
-            flight.call_id, entry.name, cancellation, report, flight.places, source
+            flight.call_id, entry.name, cancellation, report, flight.paths, source
         )
     return waits.Run(entry, arguments, context, cancellation)
 

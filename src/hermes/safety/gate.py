@@ -16,7 +16,7 @@ from hermes.safety.approvals import (
 )
 from hermes.safety.call_effects import Act, acts_of
 from hermes.safety.permissions.profiles import covers
-from hermes.safety.policy import Ruling
+from hermes.safety.policy import Policy, Ruling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from hermes.core.entry import ToolEntry
     from hermes.core.errors import ToolError
     from hermes.safety.approvals import Grant
-    from hermes.safety.call_effects import Kind
     from hermes.safety.permissions import PermissionChecker
     from hermes.safety.shell import Verdict
 
@@ -43,7 +42,7 @@ _MAY = {
 }
 
 
-class Gate:
+class Gate(Policy):
     """The policy of a running Hermes."""
 
     def __init__(
@@ -72,19 +71,19 @@ class Gate:
         ):
             return _READS
         acts = acts_of(entry, arguments, context)
-        places: dict[tuple[str, str], str] = {}
+        paths: dict[tuple[str, str], str] = {}
         asked: list[Ruling] = []
-        for ruling in self._rulings(entry, arguments, context, acts, places):
+        for ruling in self._rulings(entry, arguments, context, acts, paths):
             if ruling.action == "refuse":
                 self.denied(ruling, context)
                 return ruling
             if ruling.action == "ask":
                 asked.append(ruling)
         if asked and self.mode != "off":
-            return self._still_asked(asked, context, places)
-        return Ruling("allow", rule="gate", places=places) if places else _PASSES
+            return self._still_asked(asked, context, paths)
+        return Ruling("allow", rule="gate", paths=paths) if paths else _PASSES
 
-    def place(self, context: ToolContext, kind: Kind, path: str) -> str:
+    def resolve_path(self, context: ToolContext, kind: Any, path: str) -> str:
         """Where a path leads that a call comes upon while it runs.
 
         Raises `PathRefusedError` where the call may not go, or only after asking, and a plain
@@ -93,19 +92,19 @@ class Gate:
         from hermes.safety.paths import PathRefusedError
 
         entry = self.permissions.entry(context.tool)
-        places: dict[tuple[str, str], str] = {}
+        paths: dict[tuple[str, str], str] = {}
         acts = (Act(kind, path),)
-        for ruling in self._rulings(entry, {}, context, acts, places, alone=True):
+        for ruling in self._rulings(entry, {}, context, acts, paths, alone=True):
             if ruling.action == "refuse":
                 raise PathRefusedError(path, ruling.reason)
             if ruling.action == "ask" and self.mode != "off":
                 # What was approved for a folder holds for what is in it.
-                if ruling.rule == "path:outside" and _below(context, kind, places[kind, path]):
+                if ruling.rule == "path:outside" and _below(context, kind, paths[kind, path]):
                     continue
                 raise PathRefusedError(path, ruling.reason)
-        if (kind, path) not in places:
+        if (kind, path) not in paths:
             raise self._impossible(path, context)
-        return places[kind, path]
+        return paths[kind, path]
 
     def _impossible(self, path: str, context: ToolContext) -> ToolError:
         """The plain mistake of naming what no file can be called."""
@@ -142,7 +141,7 @@ class Gate:
         self.approvals.end_session(session_id)
 
     def _still_asked(
-        self, asked: list[Ruling], context: ToolContext, places: Mapping[tuple[str, str], str]
+        self, asked: list[Ruling], context: ToolContext, paths: Mapping[tuple[str, str], str]
     ) -> Ruling:
         """What is left to ask about, less what was approved before."""
         covers = {r: self.approvals.covered_by(r.grants, context.session_id) for r in asked}
@@ -152,7 +151,7 @@ class Gate:
                 "allow",
                 reason="approved before",
                 rule=asked[0].rule,
-                places=places,
+                paths=paths,
                 by=covers[asked[0]],
             )
         first = open_[0]
@@ -165,7 +164,7 @@ class Gate:
             rule=first.rule,
             grants=grants,
             targets=about,
-            places=places,
+            paths=paths,
             human_only=any(ruling.human_only for ruling in open_),
         )
 
@@ -175,11 +174,11 @@ class Gate:
         arguments: Mapping[str, Any],
         context: ToolContext,
         acts: Sequence[Act],
-        places: dict[tuple[str, str], str],
+        paths: dict[tuple[str, str], str],
         *,
         alone: bool = False,
     ) -> Iterator[Ruling]:
-        """What each rule says, in turn; where the paths lead is noted in `places`.
+        """What each rule says, in turn; where the paths lead is noted in `paths`.
 
         Args:
             alone: Only what the acts themselves call for: the call as a whole was judged before.
@@ -187,7 +186,7 @@ class Gate:
 
         def granted(ruling: Ruling) -> Ruling:
             # By the place and not by the spelling: a link bent meanwhile is another thing.
-            led = [act._replace(value=places.get(act[:2], act.value)) for act in acts]
+            led = [act._replace(value=paths.get(act[:2], act.value)) for act in acts]
             grant = call_grant(
                 ruling.rule, entry, to_json(arguments), acts=led, workspace=context.workspace
             )
@@ -200,7 +199,7 @@ class Gate:
             elif act.kind == "fetch":
                 yield self._of_url(act.value)
             else:
-                ruling = self._of_path(act, context, places)
+                ruling = self._of_path(act, context, paths)
                 if ruling.action == "ask":
                     asks.append(ruling)
                 else:
@@ -302,9 +301,7 @@ class Gate:
         decision = check_url(url, rules=self._url_rules, resolve=_resolved_later)
         return _PASSES if decision.allowed else Ruling("refuse", reason=decision.reason, rule="url")
 
-    def _of_path(
-        self, act: Act, context: ToolContext, places: dict[tuple[str, str], str]
-    ) -> Ruling:
+    def _of_path(self, act: Act, context: ToolContext, paths: dict[tuple[str, str], str]) -> Ruling:
         from hermes.safety.paths import check_path
 
         mode = "read" if act.kind == "read" else "write"
@@ -317,7 +314,7 @@ class Gate:
             return _PASSES
         if not guarded.allowed or guarded.resolved is None:
             return Ruling("refuse", reason=guarded.reason, rule="path:guard")
-        places[act[:2]] = guarded.resolved
+        paths[act[:2]] = guarded.resolved
         if mode == "read":
             return _PASSES
         workspace = os.path.realpath(context.workspace)
@@ -338,7 +335,7 @@ def _below(context: ToolContext, kind: str, place: str) -> bool:
     """Whether a place is inside one that the call named, which was judged before it began."""
     return any(
         place.startswith(os.path.join(judged, ""))
-        for (judged_kind, _), judged in context.places.items()
+        for (judged_kind, _), judged in context.paths.items()
         if judged_kind == kind
     )
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import Any
 
-    from hermes.core.approval import Approver
     from hermes.core.context import ApprovalRequest
+    from hermes.core.protocols import Approver
 
 _LONGEST = 4_000
 

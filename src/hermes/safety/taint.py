@@ -90,7 +90,7 @@ def conversation_of(context: ToolContext) -> str:
 def source_of(
     entry: ToolEntry,
     arguments: Mapping[str, Any],
-    places: Mapping[tuple[str, str], str] | None,
+    paths: Mapping[tuple[str, str], str] | None,
     context: ToolContext,
 ) -> str:
     """Where the words come from that a call brings in; empty when they are nobody else's."""
@@ -100,9 +100,9 @@ def source_of(
             return source
     if said := declared_source(entry):
         return said
-    if not places:
+    if not paths:
         return ""
-    for (kind, _), place in places.items():
+    for (kind, _), place in paths.items():
         if kind == "read" and is_foreign(place, context.workspace):
             return place
     return ""
@@ -290,7 +290,7 @@ class Lasting(NamedTuple):
 def lasting(
     entry: ToolEntry,
     arguments: Mapping[str, Any],
-    places: Mapping[tuple[str, str], str] | None,
+    paths: Mapping[tuple[str, str], str] | None,
     context: ToolContext,
 ) -> Lasting | None:
     """What a call would write that is loaded by itself later; None when it is nothing such."""
@@ -298,7 +298,7 @@ def lasting(
         return None
     if entry.keeps:
         return Lasting(entry.keeps)
-    for (kind, _), place in (places or {}).items():
+    for (kind, _), place in (paths or {}).items():
         if kind in ("write", "delete") and (found := kind_of(place)):
             return Lasting(found, place)
     for act in acts_of(entry, arguments, context):
@@ -351,7 +351,7 @@ def reviewed(
     """The ruling on a call of a conversation that has read what strangers wrote."""
     if ruling.action == "refuse":
         return ruling
-    found = lasting(entry, arguments, ruling.places, context)
+    found = lasting(entry, arguments, ruling.paths, context)
     if found is None:
         return _sending(ruling, entry, arguments, context, sources)
     rule = f"review:{found.kind}"
@@ -369,7 +369,7 @@ def reviewed(
         rule=rule,
         grants=(*ruling.grants, grant),
         targets=ruling.targets,
-        places=ruling.places,
+        paths=ruling.paths,
         human_only=True,
         keeps=found.kind if found.waits else "",
     )
@@ -396,7 +396,7 @@ def _sending(
             rule=rule,
             grants=(*ruling.grants, grant),
             targets=ruling.targets,
-            places=ruling.places,
+            paths=ruling.paths,
             human_only=True,
         )
     return ruling

@@ -29,7 +29,7 @@ def clarify(
         question: One question.
         choices: Answers to choose from; any other answer may come.
     """
-    ask = ctx.services.get("ask_person")
+    ask = ctx.services.ask_person
     if ask is None:
         raise ToolError(
             "nobody can answer here",

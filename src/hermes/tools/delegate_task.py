@@ -10,7 +10,7 @@ from hermes.core.schema import Field
 if TYPE_CHECKING:
     from typing import Any
 
-    from hermes.core.context import Delegate
+    from hermes.core.protocols import Delegate
 
 MOST_TASKS = 20
 

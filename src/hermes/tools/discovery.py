@@ -28,7 +28,7 @@ def tool_search(
         query: The need in plain words, or `select:name,name` for tools you know by name.
         limit: How many tools to load at most.
     """
-    offer = ctx.services.get("offer") or _everything(ctx)
+    offer = ctx.services.offer or _everything(ctx)
     found, unknown = offer.search(query, limit=limit)
     answer: dict[str, Any] = {"tools": [definition["function"] for definition in found]}
     if unknown:
@@ -61,9 +61,9 @@ def read_artifact(
         limit: How many characters to return.
         pattern: Regular expression; only matching lines are returned.
     """
-    if "artifacts" not in ctx.services:
+    artifacts = ctx.services.artifacts
+    if artifacts is None:
         raise ToolError("large results are not kept here")
-    artifacts = ctx.services["artifacts"]
     source = artifacts.source(handle)
     page = artifacts.read(handle, offset=offset, limit=limit, pattern=pattern)
     # Looked at on both sides of the text, which may come and go meanwhile.

@@ -126,7 +126,7 @@ def _create(
         raise ToolError("create needs sources: the files and folders to pack")
     disk = disk_of(ctx)
     wanted = form or format_of(archive)
-    place = ctx.place(archive, "write")
+    place = ctx.resolve_path(archive, "write")
     there = disk.status(place)
     if there is not None and (there.kind != "file" or existing != "replace"):
         hint = 'Use existing="replace", or another name.' if there.kind == "file" else None
@@ -141,7 +141,7 @@ def _create(
         [_source(ctx, disk, source) for source in sources],
         place,
         exclude=exclude,
-        permit=lambda one: ctx.place(one, "read"),
+        permit=lambda one: ctx.resolve_path(one, "read"),
         check=found,
     )
     if not gathered.items:
@@ -248,7 +248,7 @@ def _extract(
         planned = []
         for one in placed:
             ctx.check_cancelled()
-            ctx.place(one.place, "write")
+            ctx.resolve_path(one.place, "write")
             planned.append(_planned(one))
         records.extend(record(ctx, planned))
 
@@ -256,7 +256,7 @@ def _extract(
         made = extract_to(
             disk_of(ctx),
             place,
-            ctx.place(target, "write"),
+            ctx.resolve_path(target, "write"),
             choose=choose,
             existing=existing,
             before=before,
@@ -298,7 +298,7 @@ def _readable(ctx: ToolContext, archive: str) -> Iterator[str]:
     from hermes.files.archives.remote_disk import at_hand
 
     disk = disk_of(ctx)
-    place = ctx.place(archive, "read")
+    place = ctx.resolve_path(archive, "read")
     found = disk.status(place)
     if found is None:
         raise ToolError(f"{archive} is not there")
@@ -317,11 +317,11 @@ def _source(ctx: ToolContext, disk: Disk, source: str) -> Source:
     folder, last = os.path.split(os.path.normpath(source))
     if last not in ("", ".", ".."):
         # A link is packed as one, and not what it leads to.
-        unfollowed = f"{ctx.place(folder or '.', 'read').rstrip('/')}/{last}"
+        unfollowed = f"{ctx.resolve_path(folder or '.', 'read').rstrip('/')}/{last}"
         found = disk.status(unfollowed)
         if found is not None and found.kind == "link":
             return Source(unfollowed, name)
-    return Source(ctx.place(source, "read"), name)
+    return Source(ctx.resolve_path(source, "read"), name)
 
 
 def _chooser(members: list[str] | None, exclude: list[str] | None) -> Callable[[str], bool] | None:

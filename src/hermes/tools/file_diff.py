@@ -62,13 +62,13 @@ def file_diff(
             hint='Give one of other="…", text="…", against="head" or against="checkpoint".',
         )
     disk = disk_of(ctx)
-    place = ctx.place(path, "read")
+    place = ctx.resolve_path(path, "read")
     hide_keys_at(ctx, disk, place)
     found = disk.status(place)
     if found is None and against is None:
         raise ToolError(f"{path} is not there")
     if other is not None:
-        place_of_other = ctx.place(other, "read")
+        place_of_other = ctx.resolve_path(other, "read")
         hide_keys_at(ctx, disk, place_of_other)
         match = disk.status(place_of_other)
         if match is None:
@@ -80,7 +80,7 @@ def file_diff(
                 place,
                 place_of_other,
                 exclude=exclude or (),
-                permit=lambda one: ctx.place(one, "read"),
+                permit=lambda one: ctx.resolve_path(one, "read"),
                 check=lambda done: _checked(ctx, done),
             )
         if kinds != {"file"}:

@@ -124,7 +124,7 @@ def _watcher(
     from hermes.files.watch.watcher import IGNORED
 
     disk = disk_of(ctx)
-    place = ctx.place(_required(path), "read")
+    place = ctx.resolve_path(_required(path), "read")
     ignore = () if everything else IGNORED
     if disk.label == "local":
         return Watcher(place, globs=globs or (), ignore=ignore)

@@ -83,7 +83,7 @@ def write_file(
     from hermes.text.patches import short_diff
 
     check_names_file(path)
-    place = ctx.place(path, "write")
+    place = ctx.resolve_path(path, "write")
     seen = versions_of(ctx).last(place)
     now = old = None
 

@@ -8,12 +8,9 @@ from hermes.core import ToolContext, ToolError, tool
 from hermes.core.schema import Field
 
 if TYPE_CHECKING:
-    from typing import Any, Protocol
+    from typing import Any
 
-    class Mixture(Protocol):
-        """Asks several models one question; their answers made into one."""
-
-        async def __call__(self, question: str, context: ToolContext) -> dict[str, Any]: ...
+    from hermes.core.protocols import Mixture
 
 
 @tool(

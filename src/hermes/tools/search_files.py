@@ -70,7 +70,7 @@ def search_files(
     from hermes.files.seen_files import hide_keys_at
 
     disk = disk_of(ctx)
-    root = ctx.place(path, "read")
+    root = ctx.resolve_path(path, "read")
     hide_keys_at(ctx, disk, root)
     watch = search.Watch(timeout, cancellation=ctx.cancellation, progress=ctx.progress)
     choice = search.Choice(hidden=hidden, ignored=ignored, binary=binary)
@@ -153,7 +153,7 @@ def directory_list(
     from hermes.files.search import Choice, Watch
 
     disk = disk_of(ctx)
-    root = ctx.place(path, "read")
+    root = ctx.resolve_path(path, "read")
     _existing(disk, root, path)
     watch = Watch(timeout, cancellation=ctx.cancellation, progress=ctx.progress)
     listing = list_folder(
@@ -186,7 +186,7 @@ def _readable(ctx: ToolContext, disk: Disk) -> Callable[[str], bool]:
 
     def readable(place: str) -> bool:
         try:
-            ctx.place(place, "read")
+            ctx.resolve_path(place, "read")
         except ToolError:
             return False
         if place.endswith((".pem", ".key", ".p8", ".ppk")):

@@ -72,7 +72,7 @@ def _keep_secret(ctx: ToolContext, begun: str, typed: str) -> None:
 
     That is the first line; it may have been typed in pieces.
     """
-    runtime = ctx.services.get("runtime")
+    runtime = ctx.services.runtime
     first = typed.strip().partition("\n")[0].strip()
     for value in {first, begun + first}:
         # A mere word or a small number would be masked wherever it is used.

@@ -66,5 +66,5 @@ def _kept(ctx: ToolContext) -> list[Todo]:
 
 def _journal(ctx: ToolContext) -> Any:
     """Where this conversation is kept, if it is; a helper's is not its parent's."""
-    journal = getattr(ctx.services.get("agent"), "journal", None)
-    return journal if getattr(journal, "id", None) == ctx.session_id else None
+    journal = ctx.services.journal
+    return journal if journal is not None and journal.id == ctx.session_id else None

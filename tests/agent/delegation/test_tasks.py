@@ -319,7 +319,7 @@ def test_state_of_a_child_is_its_own(work: Path, ask: Any) -> None:
     @tool(registry=registry, toolset="t", effect="read")
     def who(ctx: ToolContext) -> str:
         """Say who asks."""
-        seen.append((ctx.task_id, ctx.agent_path, "delegate" in ctx.services))
+        seen.append((ctx.task_id, ctx.agent_path, ctx.services.delegate is not None))
         return f"{ctx.agent_path or 'root'}"
 
     from hermes.core.registry import registry as shared

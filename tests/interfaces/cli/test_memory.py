@@ -27,7 +27,7 @@ def wait(hermes: CommandLine) -> Any:
         flight = Flight("c", tool, context, Cancellation(), 0.0)
         flight.arguments = arguments
         if "path" in arguments:
-            flight.places = {("write", "p"): str(hermes.folder / arguments["path"])}
+            flight.paths = {("write", "p"): str(hermes.folder / arguments["path"])}
         kind = "memory" if tool == "memory" else "rules"
         return Reviews().hold(flight, Ruling("ask", keeps=kind), ["https://a.example/p"]).id
 

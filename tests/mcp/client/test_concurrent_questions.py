@@ -52,7 +52,7 @@ def contexts(desk: Desk, people: People, *, session: str = "") -> dict[str, Any]
             "sample": sample,
         }
         return runtime.context(
-            session_id=session or name, services={**runtime.services, **services}
+            session_id=session or name, services=runtime.services.replace(**services)
         )
 
     return {name: made(name) for name in people.asked}
@@ -193,7 +193,7 @@ def test_a_question_that_may_be_anothers_ends_with_the_last_call_only(desk: Desk
         assert slept.wait(20)
         return "yes"
 
-    services = {**runtime.services, "ask_person": person}
+    services = runtime.services.replace(ask_person=person)
     context = runtime.context(session_id="ann", services=services)
     question = {"method": "elicitation/create", "params": form("ann"), "after": 0.3}
 

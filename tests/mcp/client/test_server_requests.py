@@ -29,7 +29,7 @@ def ask(desk: Desk, method: str, params: dict[str, Any], **services: Any) -> Any
     """What a server is answered that asks during a call."""
     assert desk.app is not None
     runtime = desk.app.runtime
-    context = runtime.context(services={**runtime.services, **services})
+    context = runtime.context(services=runtime.services.replace(**services))
     call = ToolCall("mcp-box:ask", {"method": method, "params": params})
     outcome = runtime.call_sync(call, context)
     assert outcome.ok, outcome.error

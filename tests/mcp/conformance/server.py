@@ -283,7 +283,7 @@ def add_borrowers(registry: ToolRegistry) -> None:
     async def test_input_required_result_capabilities(ctx: ToolContext) -> str:
         """Ask for what the client can do, and nothing else."""
         asks = [thought(ctx, "Anything")]
-        if "show_form" in ctx.services:
+        if ctx.services.show_form is not None:
             asks.append(ctx.service("show_form")("Anything?", fields(said={"type": "string"})))
         return to_json(await asyncio.gather(*asks))
 

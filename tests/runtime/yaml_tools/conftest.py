@@ -14,7 +14,7 @@ from hermes.core.entry import ToolCall, ToolOutcome
 from hermes.core.registry import ToolRegistry
 from hermes.runtime.pipeline import Runtime
 from hermes.runtime.yaml_tools import YamlTools
-from hermes.safety.policy import Ruling
+from hermes.safety.policy import Policy, Ruling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _ALLOWED = Ruling("allow")
 
 
-class Allowing:
+class Allowing(Policy):
     """A policy that lets everything pass."""
 
     def judge(self, *_: Any) -> Ruling:

@@ -71,8 +71,6 @@ _CHILD = """\
 Another agent handed you this one task. You see nothing of its conversation, and nobody can answer \
 questions: where something is unclear, take the likeliest reading and say so. Your last answer is \
 all that it gets to see: say what you found and did, with exact names, and what is left open."""
-# What belongs to the agent above and to nobody else.
-_THEIRS = ("agent", "delegate", "ask_person")
 
 
 def conversation_for(
@@ -101,11 +99,8 @@ def conversation_for(
     runtime = parent.app.runtime
     task = runtime.task(task_id(around, handle), workspace=around.workspace)
     task.env = dict(around.task.env)
-    services = {name: one for name, one in around.services.items() if name not in _THEIRS}
-    services["offer"] = offer
     inner = parent.below(offer, budget, journal)
-    if inner is not None:
-        services["delegate"] = inner
+    services = around.services.replace(offer=offer, delegate=inner, journal=None, ask_person=None)
 
     def context(_: str) -> ToolContext:
         signs.beat()

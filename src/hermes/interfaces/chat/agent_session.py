@@ -164,7 +164,7 @@ class Opening:
     def _made(self, session: Session | None) -> Agent:
         self.app.profile = self.settings.profile
         runtime = self.app.runtime
-        runtime.services["ask_person"] = self.questions.ask_person
+        runtime.services.ask_person = self.questions.ask_person
         self.view.redact = runtime.redactor.redact
         if session is not None:
             return self._for(session)

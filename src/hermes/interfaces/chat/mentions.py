@@ -158,7 +158,7 @@ def _picture(path: str, context: ToolContext) -> Image:
 
     # Judged as a call of `read_file` would be.
     reading = context.for_call("mention", "read_file", context.cancellation, None)
-    place = reading.place(path, "read")
+    place = reading.resolve_path(path, "read")
     size = os.path.getsize(place)
     if size > _PICTURE_BYTES:
         raise ToolError(f"the picture has {size:,} bytes; at most {_PICTURE_BYTES:,} can be sent")

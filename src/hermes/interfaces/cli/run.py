@@ -168,7 +168,7 @@ class _Run:
         for line in servers.wait() if servers else ():
             app.note(f"hermes: MCP server {line}")
         if self._asking is not None:
-            app.runtime.services["ask_person"] = self._asking.ask_person
+            app.runtime.services.ask_person = self._asking.ask_person
         if not options.resume:
             with begun(sessions, until, workspace=app.project, door="cli") as journal:
                 return self._for(journal)

@@ -60,7 +60,7 @@ class Behalf:
 
     def same_model(self, other: Behalf) -> bool:
         """Whether both calls' questions to a model would be asked, and counted, at one place."""
-        return bool(self.context.services.get("sample") == other.context.services.get("sample"))
+        return self.context.services.sample == other.context.services.sample
 
     async def ask(self, question: Coroutine[Any, Any, Any], calls: Sequence[Behalf]) -> Any:
         """What comes of a question, put from any loop; None when the calls end before that.
@@ -299,7 +299,7 @@ class Bridging:
         fields = properties if isinstance(properties, dict) else {}
         if len(fields) > MOST_QUESTIONS:
             return types.ElicitResult(action="decline")
-        ask = whom.context.services.get("ask_person")
+        ask = whom.context.services.ask_person
         if ask is None or not fields:
             return await self._consent(whom, message, fields)
 
@@ -372,7 +372,7 @@ class Bridging:
     async def _sample(
         self, whom: Whom, params: types.CreateMessageRequestParams
     ) -> types.CreateMessageResult | types.ErrorData | None:
-        sample = whom.context.services.get("sample")
+        sample = whom.context.services.sample
         # Behind a front door of ours there may be somebody without a model.
         if sample is None or not getattr(sample, "offered", True):
             return None

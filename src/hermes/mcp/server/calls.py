@@ -148,18 +148,14 @@ class Call:
     async def _run(self) -> ToolOutcome:
         session, ctx = self._session, self._ctx
         call = ToolCall(self._tool, self.arguments, id=self._id)
-        services = {**session.offering.services, **self._borrowed.services}
+        services = session.offering.services.replace(**self._borrowed.services)
         if self.kind is GetPromptRequestParams:
             # It is none of the tools that are offered.
-            del services["offer"]
+            services.offer = None
         approver = None
         if client_requests.can_ask(ctx):
             approver = self._approve
-            services = {
-                **services,
-                "ask_person": self._ask_person,
-                "show_form": self._show_form,
-            }
+            services.ask_person, services.show_form = self._ask_person, self._show_form
         if ctx.meta is not None and "progress_token" in ctx.meta:
             self._progress = Progress(session.runtime.events, call.id, ctx.session)
         level = notifications.level_for(ctx, session.log_level)

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from hermes.core.entry import ToolEntry
     from hermes.runtime.app import App
 
-# What a tool can't do without, by name; it is not offered where that is not there.
-_NEEDS = {"delegate_task": "delegate"}
-
 
 class Offering:
     """The tools of an App for one client, by toolset; the settings' if None.
@@ -43,8 +40,8 @@ class Offering:
             config.get("tools.enabled_toolsets") if toolsets is None else list(toolsets),
             config.get("tools.disabled_toolsets") if toolsets is None else None,
         )
-        self._around = {**app.runtime.services, **services}
-        self.services: dict[str, Any] = {}
+        self._around = app.runtime.services.replace(**services)
+        self.services = self._around
         self._state: tuple[int, int] = (-1, -1)
         # What each tool was described from, and as.
         self._known: dict[str, tuple[ToolEntry, dict[str, Any], Tool | None]] = {}
@@ -124,7 +121,8 @@ class Offering:
         generation = registry.generation
         # A toolset may have gone since it was asked for, with the plugin that had it.
         entries = registry.available(self._app.definitions.chosen(*self._chosen, quiet=True))
-        entries = [e for e in entries if _NEEDS.get(e.name, "runtime") in self._around]
+        if self._around.delegate is None:
+            entries = [entry for entry in entries if entry.name != "delegate_task"]
         self._prompts = {entry.name: entry for entry in entries if prompts.is_prompt(entry)}
         self._resources = [entry for entry in entries if tool_resources.is_resource(entry)]
         others = {*self._prompts, *(entry.name for entry in self._resources)}
@@ -134,5 +132,5 @@ class Offering:
         above = self._app.config.get("tools.defer_above") if self._defer else len(entries)
         offer = Offer(registry, entries, index=self._app.index, defer_above=above)
         offer.load(found)
-        self.services = {**self._around, "offer": offer}
+        self.services = self._around.replace(offer=offer)
         return offer, {wire_name(name): name for name in offer.reachable}

@@ -99,7 +99,7 @@ async def read(session: Session, uri: str, ctx: Context) -> ReadResourceResult:
 
 async def _called(session: Session, call: ToolCall, uri: str, ctx: Context) -> ToolOutcome:
     # Whatever this client is offered as a tool: what it was sent a link to, it may follow.
-    services = {name: it for name, it in session.offering.services.items() if name != "offer"}
+    services = session.offering.services.replace(offer=None)
     outcome = await session.runtime.call(
         call,
         ToolContext(task=session.task, session_id=session.id, front_door="mcp", services=services),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hermes.core.context import ToolContext
+    from hermes.core.protocols import SecretRedactor
     from hermes.runtime.yaml_tools.spec import Definition
 
 
@@ -181,8 +182,8 @@ def _redaction(context: ToolContext, secrets: Any) -> Callable[[str], str]:
     """Have the runtime mask these values from now on; the function that does."""
     from hermes.safety.redaction import Redactor
 
-    runtime = context.services.get("runtime")
-    redactor: Redactor = runtime.redactor if runtime is not None else Redactor()
+    runtime = context.services.runtime
+    redactor: SecretRedactor = runtime.redactor if runtime is not None else Redactor()
     for secret in secrets:
         redactor.add(secret)
     return redactor.redact

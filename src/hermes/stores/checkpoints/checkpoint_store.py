@@ -391,15 +391,11 @@ _stores: dict[str, Checkpoints] = {}
 
 
 def checkpoints(ctx: ToolContext | None = None) -> Checkpoints:
-    """The store below the home folder, or the one that a front door brought along."""
-    given = ctx.services.get("checkpoints") if ctx is not None else None
-    if given is not None:
-        found: Checkpoints = given
-        return found
+    """The checkpoint store of the home folder, opened on first use."""
     folder = home_path("checkpoints")
     with _lock:
         if folder not in _stores:
-            app = ctx.services.get("app") if ctx is not None else None
+            app = ctx.services.app if ctx is not None else None
             config = Config.load() if app is None else app.config
             import atexit
 
