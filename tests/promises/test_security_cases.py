@@ -441,7 +441,7 @@ def test_s15_temporary_names_can_not_be_guessed(
 def test_s16_children_see_none_of_the_parents_secrets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from hermes.runtime.yaml_tools.process import child_environment
+    from hermes.runtime.child_process import child_environment
 
     names = [
         f"{stem}{ending}"

@@ -13,7 +13,7 @@ import pytest
 from hermes.core.context import Cancellation, ToolContext
 from hermes.core.errors import ToolError
 from hermes.runtime import reviews as module
-from hermes.runtime.call_state import Flight
+from hermes.runtime.call_state import CallState
 from hermes.runtime.reviews import Review, ReviewError, Reviews
 from hermes.safety.policy import Ruling
 
@@ -27,10 +27,10 @@ def held(
     reviews: Reviews, *, places: dict[tuple[str, str], str] | None = None, **more: Any
 ) -> Review:
     context = ToolContext(session_id="s", turn="t", front_door="test", agent_path="root/1")
-    flight = Flight("c1", "memory", context, Cancellation(), 0.0)
-    flight.arguments = more
-    flight.paths = places
-    return reviews.hold(flight, Ruling("ask", keeps="memory"), ["https://a.example"])
+    state = CallState("c1", "memory", context, Cancellation(), 0.0)
+    state.arguments = more
+    ruling = Ruling("ask", keeps="memory", paths=places)
+    return reviews.hold(state, ruling, ["https://a.example"])
 
 
 def test_what_is_put_aside_says_who_wanted_what_and_why(reviews: Reviews) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from hermes.core.context import ToolContext
 from hermes.core.entry import ToolEntry
+from hermes.safety.call_effects import effects_of
 from hermes.safety.policy import Ruling
 from hermes.safety.taint import carried_away, reviewed
 
@@ -39,7 +40,7 @@ ADDRESS = ToolEntry("f", "tests", {}, None, acts={"url": "fetch"})
 )
 def test_a_command_that_sends_is_known(tmp_path: Path, command: str) -> None:
     context = ToolContext(workspace=str(tmp_path))
-    assert list(carried_away(COMMAND, {"command": command}, context))
+    assert list(carried_away(effects_of(COMMAND, {"command": command}, context)))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,7 @@ def test_a_command_that_sends_is_known(tmp_path: Path, command: str) -> None:
 )
 def test_a_command_that_sends_nothing_goes_on(tmp_path: Path, command: str) -> None:
     context = ToolContext(workspace=str(tmp_path))
-    assert list(carried_away(COMMAND, {"command": command}, context)) == []
+    assert list(carried_away(effects_of(COMMAND, {"command": command}, context))) == []
 
 
 @pytest.mark.parametrize(

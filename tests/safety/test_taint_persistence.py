@@ -9,6 +9,7 @@ import pytest
 
 from hermes.core.context import ToolContext
 from hermes.core.entry import ToolEntry
+from hermes.safety.call_effects import effects_of
 from hermes.safety.policy import Ruling
 from hermes.safety.taint import kind_of, lasting, reviewed
 
@@ -61,7 +62,7 @@ def test_a_command_is_known_by_what_it_writes(tmp_path: Path, command: str, kind
     one = entry(effect="execute", acts={"command": "execute"})
     context = ToolContext(workspace=str(tmp_path))
 
-    found = lasting(one, {"command": command}, None, context)
+    found = lasting(one, {"command": command}, None, effects_of(one, {"command": command}, context))
 
     assert (found.kind if found else "") == kind
     # A command can't wait: what it does depends on when it runs.
@@ -71,8 +72,13 @@ def test_a_command_is_known_by_what_it_writes(tmp_path: Path, command: str, kind
 def test_what_only_reads_keeps_nothing() -> None:
     one = entry(effect="write", keeps="cron", reads_when={"action": ["list"]})
 
-    assert lasting(one, {"action": "list"}, None, ToolContext()) is None
-    assert lasting(one, {"action": "add"}, None, ToolContext()) == ("cron", "", True)
+    assert (
+        lasting(one, {"action": "list"}, None, effects_of(one, {"action": "list"}, ToolContext()))
+        is None
+    )
+    assert lasting(
+        one, {"action": "add"}, None, effects_of(one, {"action": "add"}, ToolContext())
+    ) == ("cron", "", True)
 
 
 @pytest.mark.parametrize("action", ["allow", "ask"])

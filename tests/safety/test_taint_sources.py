@@ -10,6 +10,8 @@ import pytest
 
 from hermes.core.context import ToolContext
 from hermes.core.entry import ToolEntry
+from hermes.safety.call_effects import effects_of
+from hermes.safety.policy import Ruling
 from hermes.safety.taint import Heard, is_foreign, source_of
 
 
@@ -31,7 +33,8 @@ def here(tmp_path: Path) -> Path:
 def source(here: Path, one: ToolEntry, arguments: dict[str, Any], *places: str) -> str:
     context = ToolContext(task_id="t", workspace=str(here / "work"), session_id="s")
     judged = {("read", place): os.path.realpath(place) for place in places}
-    return source_of(one, arguments, judged, context)
+    effects = effects_of(one, arguments, context)
+    return source_of(one, Ruling("allow", paths=judged, effects=effects), context)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Literal
 
+    from hermes.core.protocols import CallEffects
+
 
 class Answer(str):
     """What was said to a request, and by whom, for the audit log: `Answer("once", by="…")`."""
@@ -69,6 +71,7 @@ class ApprovalRequest:
 class Ruling:
     """A policy's ruling on one call: `allow`, `ask` or `refuse`, with the reason and the rule.
 
+    `effects` has the call's effects and the analysis of its commands.
     `grants` is what an approval covers and `targets` what a refusal is about, for a policy that
     remembers answers. `paths` maps kind and spelling of the call's paths to the resolved path; `by`
     is the earlier approval of an allowed call; `human_only` keeps models from approving. `keeps`
@@ -76,7 +79,8 @@ class Ruling:
     """
 
     __slots__ = (
-        "action", "by", "grants", "human_only", "keeps", "paths", "reason", "rule", "targets",
+        "action", "by", "effects", "grants", "human_only", "keeps", "paths", "reason", "rule",
+        "targets",
     )  # fmt: skip
 
     def __init__(
@@ -88,6 +92,7 @@ class Ruling:
         grants: tuple[Any, ...] = (),
         targets: frozenset[str] = frozenset(),
         paths: Mapping[tuple[str, str], str] | None = None,
+        effects: CallEffects | None = None,
         by: str = "",
         human_only: bool = False,
         keeps: str = "",
@@ -98,6 +103,7 @@ class Ruling:
         self.grants = grants
         self.targets = targets
         self.paths = paths
+        self.effects = effects
         self.by = by
         self.human_only = human_only
         self.keeps = keeps

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from hermes.core.approval import Ruling
     from hermes.core.protocols import (
         Application,
         Approver,
@@ -120,9 +121,9 @@ class ToolContext:
         "call_id",
         "cancellation",
         "front_door",
-        "paths",
         "profiles",
         "report",
+        "ruling",
         "services",
         "session_id",
         "source",
@@ -159,8 +160,8 @@ class ToolContext:
         self.profiles = tuple(profiles)
         self.call_id = ""
         self.tool = ""
-        # Resolved paths of the call's arguments, by kind and spelling, as the policy judged them.
-        self.paths: Mapping[tuple[str, str], str] = {}
+        # The policy's ruling on the call: resolved paths, effects, analysis of commands.
+        self.ruling: Ruling | None = None
         self.report: Callable[[str, dict[str, Any]], None] | None = None
         # Whose words the call brings in, where these are neither ours nor the person's.
         self.source = ""
@@ -171,7 +172,7 @@ class ToolContext:
         tool: str,
         cancellation: Cancellation,
         report: Callable[[str, dict[str, Any]], None] | None,
-        paths: Mapping[tuple[str, str], str] | None = None,
+        ruling: Ruling | None = None,
         source: str = "",
     ) -> ToolContext:
         """The same surroundings for one call."""
@@ -188,7 +189,7 @@ class ToolContext:
         twin.call_id = call_id
         twin.tool = tool
         twin.report = report
-        twin.paths = paths or {}
+        twin.ruling = ruling
         twin.source = source
         return twin
 
@@ -206,6 +207,11 @@ class ToolContext:
     def cwd(self) -> str:
         """The folder that the task's commands run in: the workspace, until one changes it."""
         return str(self.task.state.get("cwd") or self.task.workspace)
+
+    @property
+    def paths(self) -> Mapping[tuple[str, str], str]:
+        """Resolved paths of the call's arguments, by kind and spelling."""
+        return (self.ruling.paths or {}) if self.ruling is not None else {}
 
     def resolve_path(self, path: str, kind: str = "read") -> str:
         """The absolute path without links; `PathRefusedError` where the policy refuses it.

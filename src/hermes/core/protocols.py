@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Literal
 
     from hermes.core.approval import ApprovalRequest, Ruling
@@ -153,6 +153,22 @@ class Application(Protocol):
 
     @property
     def config(self) -> Config: ...
+
+
+class CallEffects(Protocol):
+    """Effects of a call as its policy judged them: files, commands, addresses."""
+
+    @property
+    def acts(self) -> Sequence[Any]: ...
+
+    @property
+    def reads_only(self) -> bool: ...
+
+    def commands(self) -> Iterable[Any]: ...
+
+    def cwd(self, act: Any) -> str: ...
+
+    def verdict(self, act: Any) -> Any: ...
 
 
 class Policy(Protocol):

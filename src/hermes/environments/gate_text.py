@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -50,7 +49,6 @@ def judged(
 
 _LONGEST = 20_000
 _SECONDS = 5.0
-_STATE = "unreadable commands"
 # Words without any sign that means something to a shell.
 _WORDS = re.compile(r"[\w./+:,@%=\- \t]*", re.ASCII)
 _GRAMMAR = re.compile(
@@ -59,23 +57,11 @@ _GRAMMAR = re.compile(
 _PREFIX = re.compile(r"^[^\n]*?: (?=line \d+: )", re.MULTILINE)
 
 
-def note_unreadable(ctx: ToolContext, command: str) -> bool:
-    """Whether no shell could read a command; remembers what it says of it."""
-    said = _complaint(command)
-    if said:
-        ctx.task.state.setdefault(_STATE, {})[command] = said
-    return bool(said)
+def syntax_error(command: str) -> str:
+    """The shell's message on a command that no shell can parse; empty for all others.
 
-
-def unreadable(ctx: ToolContext, command: str) -> str:
-    """What a shell says of a command that was found to be unreadable; empty for all others."""
-    found: dict[str, str] = ctx.task.state.get(_STATE, {})
-    return found.get(command, "")
-
-
-# A call is judged from several sides, each of which asks.
-@lru_cache(maxsize=64)
-def _complaint(command: str) -> str:
+    Such a command does nothing, so there is nothing to approve either.
+    """
     if len(command) > _LONGEST or "\0" in command:
         return ""
     if _WORDS.fullmatch(command) and not _GRAMMAR.match(command):
@@ -85,11 +71,9 @@ def _complaint(command: str) -> str:
     from hermes.safety.shell.parse import parse
 
     if START in command:
-        # What runs has a value in its place, and may be readable.
+        # The handler gets a value in its place, and that may parse.
         return ""
-    if not parse(as_ascii(command)).has_error:
-        return ""
-    return _shell_says(command)
+    return _shell_says(command) if parse(as_ascii(command)).has_error else ""
 
 
 def _shell_says(command: str) -> str:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hermes.files.edit_transaction import author_of
-from hermes.safety.shell import verdict_on
 from hermes.stores.checkpoints.checkpoint_store import checkpoints
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ class _TooLongError(Exception):
 
 
 @contextmanager
-def protected(ctx: ToolContext, command: str, *, cwd: str) -> Iterator[list[str]]:
+def protected(ctx: ToolContext, *, cwd: str) -> Iterator[list[str]]:
     """Keep what a command may change while it runs; notes on what is not protected.
 
     A command that is known to change nothing costs nothing here. What it changes is recorded when
@@ -36,10 +35,10 @@ def protected(ctx: ToolContext, command: str, *, cwd: str) -> Iterator[list[str]
 
     Args:
         ctx: Whose command it is.
-        command: As the shell gets it.
         cwd: The folder it runs in.
     """
-    if verdict_on(command, cwd=cwd).reads_only:
+    effects = ctx.ruling.effects if ctx.ruling is not None else None
+    if effects is not None and effects.reads_only:
         yield []
         return
     root = _root(ctx.workspace, cwd)

@@ -5,14 +5,17 @@ Without an approver the call is refused, or stored for review if the policy allo
 
 from __future__ import annotations
 
-from copy import deepcopy
+from copy import copy, deepcopy
 from typing import TYPE_CHECKING
 
 from hermes.core.approval import ApprovalRequest
+from hermes.core.errors import ToolError
 from hermes.core.log import Log
 from hermes.runtime import result_texts
 from hermes.runtime import waits as needs
+from hermes.safety.call_effects import effects_of
 from hermes.safety.policy import Ruling
+from hermes.safety.taint import check_unasked, reviewed
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 
     from hermes.core.context import ToolContext
     from hermes.core.entry import ToolEntry
-    from hermes.runtime.call_state import Flight
+    from hermes.runtime.call_state import CallState
     from hermes.runtime.pipeline import Runtime
 
 
@@ -30,17 +33,20 @@ log = Log("hermes.runtime")
 def judge(
     runtime: Runtime, entry: ToolEntry, arguments: dict[str, Any], context: ToolContext
 ) -> Ruling:
-    """What the policy says to a call, and what the words of strangers make of that."""
+    """The policy's ruling on a call, stricter where the conversation has read untrusted text."""
     try:
         ruling = runtime.policy.judge(entry, arguments, context)
-        if ruling.action == "allow" or ruling.action in ("ask", "refuse"):
-            sources = runtime.heard.sources(context)
-            if not sources:
-                return ruling
-            from hermes.safety.taint import reviewed
-
-            return reviewed(ruling, entry, arguments, context, sources)
-        raise ValueError(f"it ruled {ruling.action!r}")
+        if ruling.action != "allow" and ruling.action not in ("ask", "refuse"):
+            raise ValueError(f"it ruled {ruling.action!r}")
+        if entry.acts and ruling.effects is None:
+            # A policy may rule without looking at the effects; taint tracking and undo need them.
+            ruling = copy(ruling)
+            ruling.effects = effects_of(entry, arguments, context)
+        sources = runtime.heard.sources(context)
+        return reviewed(ruling, entry, arguments, context, sources) if sources else ruling
+    except ToolError:
+        # The arguments are impossible; the tool says why, and nothing runs.
+        raise
     except Exception as error:
         # The gate fails closed.
         log.exception("the policy failed on %s", entry.name)
@@ -51,8 +57,6 @@ def resolve_path(runtime: Runtime, context: ToolContext, kind: str, path: str) -
     """Where a path leads that a handler comes upon; the policy may refuse it."""
     found = runtime.policy.resolve_path(context, kind, path)
     if kind != "read" and runtime.heard.sources(context):
-        from hermes.safety.taint import check_unasked
-
         check_unasked(path, found)
     return found
 
@@ -61,56 +65,61 @@ _YES = ("once", "session", "always")
 
 
 def approve(
-    runtime: Runtime, flight: Flight, ruling: Ruling
+    runtime: Runtime, state: CallState, ruling: Ruling
 ) -> Generator[needs.Need, Any, result_texts.Answer | None]:
     """None when a human said yes; else what the model is told."""
-    flight.ruling = ruling
+    state.ruling, state.rule = ruling, ruling.rule
     if ruling.action == "refuse":
-        flight.verdict = "refused"
+        state.verdict = "refused"
         return result_texts.refused(ruling.reason)
-    context = flight.context
+    context = state.context
     if context.approver is None:
-        return _nobody(runtime, flight, ruling)
+        return _nobody(runtime, state, ruling)
     # What is approved is what runs: neither who called nor who is asked can change it any more.
-    flight.arguments = deepcopy(flight.arguments)
+    state.arguments = deepcopy(state.arguments)
     request = ApprovalRequest(
-        flight.tool,
-        deepcopy(flight.arguments),
+        state.tool,
+        deepcopy(state.arguments),
         reason=ruling.reason,
         rule=ruling.rule,
         rules=tuple(dict.fromkeys(grant.rule for grant in ruling.grants)),
         human_only=ruling.human_only,
-        call_id=flight.call_id,
+        call_id=state.call_id,
         front_door=context.front_door,
         agent_path=context.agent_path,
     )
     runtime.events.emit(
-        "approval_requested", flight.call_id, flight.tool, reason=ruling.reason, request=request
+        "approval_requested", state.call_id, state.tool, reason=ruling.reason, request=request
     )
     try:
-        said = yield from _ask(runtime, needs.Ask(context.approver, request, flight.cancellation))
+        said = yield from _ask(runtime, needs.Ask(context.approver, request, state.cancellation))
     except Exception as error:
-        flight.cancellation.check()
-        log.exception("asking for approval of %s failed", flight.tool)
-        flight.verdict = "asking failed"
+        state.cancellation.check()
+        log.exception("asking for approval of %s failed", state.tool)
+        state.verdict = "asking failed"
         return result_texts.refused(f"asking for approval failed: {type(error).__name__}")
-    flight.cancellation.check()
+    state.cancellation.check()
     if said is None:
-        return _nobody(runtime, flight, ruling)
-    flight.approver = getattr(said, "by", "") or context.front_door
+        return _nobody(runtime, state, ruling)
+    state.approver = getattr(said, "by", "") or context.front_door
     if said is not True and not (isinstance(said, str) and said in _YES):
-        flight.verdict = "denied"
+        state.verdict = "denied"
         runtime.policy.denied(ruling, context)
         return result_texts.refused(f"{ruling.reason}, and the person asked said no")
-    if ruling.grants and not _same_ruling(runtime, flight, ruling):
-        flight.verdict = "changed"
-        return result_texts.refused("what it would do changed while it was being approved")
-    flight.verdict = "approved"
+    if ruling.grants:
+        assert state.entry is not None
+        again = judge(runtime, state.entry, state.arguments, context)
+        # Scripts and links may have changed while the person was asked.
+        if again.action != "allow" and again.grants != ruling.grants:
+            state.verdict = "changed"
+            return result_texts.refused("what it would do changed while it was being approved")
+        state.ruling = again
+    state.verdict = "approved"
     if said in ("session", "always"):
         runtime.policy.remember(ruling, said, context)
     if runtime.audit is not None:
         # On disk before it runs: a call that kills us has still been noted.
-        runtime.audit.record(flight.line("approved", 0.0), now=True)
+        runtime.audit.record(state.line("approved", 0.0), now=True)
     return None
 
 
@@ -133,20 +142,13 @@ def _ask(runtime: Runtime, ask: needs.Ask) -> Generator[needs.Need, Any, Any]:
     return said
 
 
-def _nobody(runtime: Runtime, flight: Flight, ruling: Ruling) -> result_texts.Answer:
+def _nobody(runtime: Runtime, state: CallState, ruling: Ruling) -> result_texts.Answer:
     if ruling.keeps and runtime.reviews is not None:
-        sources = runtime.heard.sources(flight.context)
-        held = runtime.reviews.hold(flight, ruling, sources)
-        flight.verdict = "waits for review"
+        sources = runtime.heard.sources(state.context)
+        held = runtime.reviews.hold(state, ruling, sources)
+        state.verdict = "waits for review"
         return result_texts.waiting(held.id, ruling.keeps, sources)
-    flight.verdict = "nobody to ask"
+    state.verdict = "nobody to ask"
     return result_texts.refused(
         f"{ruling.reason}, which needs a person's approval, and nobody can be asked here"
     )
-
-
-def _same_ruling(runtime: Runtime, flight: Flight, ruling: Ruling) -> bool:
-    """Whether what was approved is still what would run: scripts may change meanwhile."""
-    assert flight.entry is not None
-    again = judge(runtime, flight.entry, flight.arguments, flight.context)
-    return again.action == "allow" or again.grants == ruling.grants

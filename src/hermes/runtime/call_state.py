@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hermes.core.approval import Ruling
 from hermes.runtime.audit import AuditLine
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     from hermes.core.cancellation import Cancellation
@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from hermes.core.entry import ToolEntry
     from hermes.runtime.tracing import Span
     from hermes.safety.placeholders import Used
-    from hermes.safety.policy import Ruling
 
 
-class Flight(msgspec.Struct, eq=False):
+# Until the policy has ruled.
+UNJUDGED = Ruling("refuse", rule="policy:pending")
+
+
+class CallState(msgspec.Struct, eq=False):
     """What is known of a call while it is under way."""
 
     call_id: str
@@ -34,13 +37,14 @@ class Flight(msgspec.Struct, eq=False):
     entry: ToolEntry | None = None
     arguments: dict[str, Any] = {}
     noted: str = "{}"
-    ruling: Ruling | None = None
+    ruling: Ruling = UNJUDGED
+    # The rule that asked for or refused the call, or that an earlier approval covers.
+    rule: str = ""
     verdict: str = "allowed"
     # Who said yes, or no.
     approver: str = ""
     # Secrets that it was given in place of placeholders.
     used: Used | None = None
-    paths: Mapping[tuple[str, str], str] | None = None
     # Whose words it brings in.
     source: str = ""
     # Its part in the trace, and the span that it is inside of.
@@ -59,7 +63,7 @@ class Flight(msgspec.Struct, eq=False):
             self.call_id,
             self.tool,
             self.verdict,
-            self.ruling.rule if self.ruling is not None else "",
+            self.rule,
             self.approver,
             status,
             int(seconds * 1_000_000) / 1000,

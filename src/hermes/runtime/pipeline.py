@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from hermes.core.registry import ToolRegistry
     from hermes.runtime.artifacts import ArtifactStore
     from hermes.runtime.audit import AuditLog
-    from hermes.runtime.call_state import Flight
+    from hermes.runtime.call_state import CallState
     from hermes.runtime.parallel import Watcher
     from hermes.runtime.reviews import Reviews
     from hermes.runtime.tracing import Tracer
@@ -99,8 +99,8 @@ class Runtime:
         # Run before a name is looked up; sources of tools that change on disk hook in here.
         self.before_resolve: Callable[[], object] | None = None
         self._tasks: dict[str, Task] = {}
-        # The calls under way, by flight and not by id: models give the same id twice.
-        self.under_way: dict[Flight, Cancellation] = {}
+        # The calls under way, by state and not by id: models give the same id twice.
+        self.under_way: dict[CallState, Cancellation] = {}
         # Tools with an end of their own that were used, and their names.
         self.lifecycles: dict[Lifecycle, str] = {}
         self._lock = threading.Lock()
@@ -206,14 +206,14 @@ class Runtime:
         """Ask a running call to stop; whether there is one of that id."""
         # One step for the interpreter, whatever other threads begin and end meanwhile.
         under_way = list(self.under_way.items())
-        found = [stop for flight, stop in under_way if flight.call_id == call_id]
+        found = [stop for state, stop in under_way if state.call_id == call_id]
         for cancellation in found:
             cancellation.cancel(reason)
         return bool(found)
 
     def running(self) -> list[str]:
         """The ids of the calls under way."""
-        return [flight.call_id for flight in list(self.under_way)]
+        return [state.call_id for state in list(self.under_way)]
 
     def close(self) -> None:
         """End every task, take down every tool that was set up, put the audit log on disk."""
@@ -242,11 +242,11 @@ class Runtime:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def report_trouble(self, message: str, flight: Flight | None = None) -> None:
+    def report_trouble(self, message: str, state: CallState | None = None) -> None:
         """Log something that went wrong beside a call, and tell who watches."""
         message = sanitise_error(self.redactor.redact(message))
         log.warning("%s", message)
-        call_id, tool = (flight.call_id, flight.tool) if flight else ("", "")
+        call_id, tool = (state.call_id, state.tool) if state else ("", "")
         self.events.emit("trouble", call_id, tool, message=message)
 
 

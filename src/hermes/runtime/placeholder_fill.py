@@ -11,12 +11,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hermes.safety.call_effects import acts_of
-
 if TYPE_CHECKING:
     from typing import Any
 
-    from hermes.runtime.call_state import Flight
+    from hermes.runtime.call_state import CallState
     from hermes.safety.placeholders import Vault
     from hermes.safety.policy import Policy
     from hermes.safety.redaction import Redactor
@@ -34,41 +32,40 @@ class Secrets:
         self._redactor = redactor
         self._vault: Vault | None = None
 
-    def filled(self, flight: Flight, policy: Policy) -> dict[str, Any]:
+    def filled(self, state: CallState, policy: Policy) -> dict[str, Any]:
         """The arguments as the handler gets them; raises `ToolError` where a secret may not go."""
-        if _START not in flight.noted or flight.entry is None:
-            return flight.arguments
-        given, flight.used = self._open().fill(
-            flight.arguments,
-            [act[:2] for act in acts_of(flight.entry, flight.arguments, flight.context)],
-            _session(flight),
-            workspace=flight.context.workspace,
-            resolve=lambda path: _place(flight, path),
-            effect=flight.entry.effect,
-            allowed=policy.allows(RIGHT, flight.context),
+        if _START not in state.noted or state.entry is None:
+            return state.arguments
+        given, state.used = self._open().fill(
+            state.arguments,
+            _acts(state),
+            _session(state),
+            workspace=state.context.workspace,
+            resolve=lambda path: _place(state, path),
+            effect=state.entry.effect,
+            allowed=policy.allows(RIGHT, state.context),
         )
         return given
 
-    def masked(self, content: str, flight: Flight) -> str:
+    def masked(self, content: str, state: CallState) -> str:
         """A result with a placeholder for each secret in it."""
         plain = self._redactor.redact(content)
         if self._vault is None and plain is content:
             return plain
-        known = self._vault.known(_session(flight)) if self._vault is not None else None
-        if (plain == content and not (known and known.values)) or flight.entry is None:
+        known = self._vault.known(_session(state)) if self._vault is not None else None
+        if (plain == content and not (known and known.values)) or state.entry is None:
             return plain
         from hermes.safety.placeholders import origin_of
 
-        acts = acts_of(flight.entry, flight.arguments, flight.context)
         origin = origin_of(
-            flight.tool,
-            [act[:2] for act in acts],
-            workspace=flight.context.workspace,
-            resolve=lambda path: _place(flight, path),
+            state.tool,
+            _acts(state),
+            workspace=state.context.workspace,
+            resolve=lambda path: _place(state, path),
         )
         vault = self._open()
         # What was a secret once in this session stays one, whatever stands around it now.
-        return vault.mask(content, session=_session(flight), origin=origin, used=known)
+        return vault.mask(content, session=_session(state), origin=origin, used=known)
 
     def end_session(self, session: str) -> None:
         """Forget the secrets of a session."""
@@ -83,13 +80,18 @@ class Secrets:
         return self._vault
 
 
-def _session(flight: Flight) -> str:
-    return flight.context.session_id or flight.context.task.id
+def _acts(state: CallState) -> list[tuple[str, str]]:
+    effects = state.ruling.effects
+    return [act[:2] for act in effects.acts] if effects is not None else []
 
 
-def _place(flight: Flight, path: str) -> str:
+def _session(state: CallState) -> str:
+    return state.context.session_id or state.context.task.id
+
+
+def _place(state: CallState, path: str) -> str:
     """Where a path of the call leads, as the gate judged it."""
-    for (_, spelled), place in (flight.paths or {}).items():
+    for (_, spelled), place in (state.ruling.paths or {}).items():
         if spelled == path:
             return place
-    return os.path.realpath(os.path.join(flight.context.workspace, os.path.expanduser(path)))
+    return os.path.realpath(os.path.join(state.context.workspace, os.path.expanduser(path)))

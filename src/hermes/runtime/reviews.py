@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Literal
 
-    from hermes.runtime.call_state import Flight
+    from hermes.runtime.call_state import CallState
     from hermes.safety.policy import Ruling
 
 # A model that is told to write on and on must not fill the disk.
@@ -83,20 +83,20 @@ class Reviews:
         """Where they are kept."""
         return self._folder or home_path("reviews")
 
-    def hold(self, flight: Flight, ruling: Ruling, sources: Sequence[str]) -> Review:
+    def hold(self, state: CallState, ruling: Ruling, sources: Sequence[str]) -> Review:
         """Put a call aside."""
-        context = flight.context
+        context = state.context
         writes = [
             place
-            for (kind, _), place in (flight.paths or {}).items()
+            for (kind, _), place in (ruling.paths or {}).items()
             if kind in ("write", "delete")
         ]
         review = Review(
-            id=_name(flight.tool, flight.arguments, context.workspace),
+            id=_name(state.tool, state.arguments, context.workspace),
             at=time.time(),
             kind=ruling.keeps,
-            tool=flight.tool,
-            arguments=flight.arguments,
+            tool=state.tool,
+            arguments=state.arguments,
             sources=list(sources),
             workspace=context.workspace,
             session=context.session_id,

@@ -22,7 +22,7 @@ from hermes.core.log import Log
 from hermes.core.result import ToolResult
 from hermes.runtime import result_texts, waits
 from hermes.runtime.approval_stage import approve, judge
-from hermes.runtime.call_state import Flight
+from hermes.runtime.call_state import CallState
 from hermes.runtime.hooks import HookCall, Rewrite, Veto
 from hermes.runtime.workers import StoppedLateError, StuckError
 from hermes.safety.taint import conversation_of, source_of
@@ -37,60 +37,60 @@ if TYPE_CHECKING:
 
 
 def before_call(
-    runtime: Runtime, flight: Flight
+    runtime: Runtime, state: CallState
 ) -> Generator[waits.Need, Any, result_texts.Answer | None]:
     """None when the call may go on, with the arguments that hooks made of it; else the answer."""
-    assert flight.entry is not None
+    assert state.entry is not None
     # While hooks take their time, nobody else changes what was judged.
-    before = flight.arguments = deepcopy(flight.arguments)
+    before = state.arguments = deepcopy(state.arguments)
     for hook in runtime.hooks.pre_tool_call:
-        said = yield from _hook(runtime, hook, flight)
+        said = yield from _hook(runtime, hook, state)
         if isinstance(said, Veto):
-            flight.verdict = "vetoed"
+            state.verdict = "vetoed"
             return result_texts.refused(said.reason)
         if isinstance(said, Rewrite):
             try:
-                flight.arguments = flight.entry.arguments.read(deepcopy(said.arguments))
+                state.arguments = state.entry.arguments.read(deepcopy(said.arguments))
             except ArgumentError as error:
-                runtime.report_trouble(f"hook {_name(hook)} rewrote the arguments: {error}", flight)
+                runtime.report_trouble(f"hook {_name(hook)} rewrote the arguments: {error}", state)
                 raise
-            flight.noted = to_json(flight.arguments)
+            state.noted = to_json(state.arguments)
     # As text, for to Python 1 is True.
-    if flight.arguments is before or to_json(flight.arguments) == to_json(before):
+    if state.arguments is before or to_json(state.arguments) == to_json(before):
         return None
     # What runs is what was judged: other arguments are judged again.
-    ruling = judge(runtime, flight.entry, flight.arguments, flight.context)
-    flight.paths = ruling.paths
-    return None if ruling.action == "allow" else (yield from approve(runtime, flight, ruling))
+    ruling = judge(runtime, state.entry, state.arguments, state.context)
+    state.ruling = ruling
+    return None if ruling.action == "allow" else (yield from approve(runtime, state, ruling))
 
 
-def transformed(runtime: Runtime, flight: Flight, value: Any) -> Generator[waits.Need, Any, Any]:
+def transformed(runtime: Runtime, state: CallState, value: Any) -> Generator[waits.Need, Any, Any]:
     """What hooks make of a handler's value."""
     for hook in runtime.hooks.transform_tool_result:
-        changed = yield from _hook(runtime, hook, flight, value)
+        changed = yield from _hook(runtime, hook, state, value)
         value = value if changed is None else changed
     return value
 
 
 def after_call(
-    runtime: Runtime, flight: Flight, outcome: ToolOutcome
+    runtime: Runtime, state: CallState, outcome: ToolOutcome
 ) -> Generator[waits.Need, Any, None]:
     """Show hooks what became of a call."""
     for hook in runtime.hooks.post_tool_call:
-        yield from _hook(runtime, hook, flight, outcome.copy())
+        yield from _hook(runtime, hook, state, outcome.copy())
 
 
 def _hook(
-    runtime: Runtime, hook: Any, flight: Flight, *more: Any
+    runtime: Runtime, hook: Any, state: CallState, *more: Any
 ) -> Generator[waits.Need, Any, Any]:
     # A copy: only a `Rewrite` changes what runs, and that is judged again.
-    arguments = deepcopy(flight.arguments)
-    call = HookCall(flight.tool, arguments, flight.call_id, flight.context)
+    arguments = deepcopy(state.arguments)
+    call = HookCall(state.tool, arguments, state.call_id, state.context)
     try:
         return (yield waits.Hook(hook, (call, *more)))
     except Exception as error:  # noqa: BLE001 - a hook must not break the call
         message = f"hook {_name(hook)}: {type(error).__name__}: {error}"
-        runtime.report_trouble(message, flight)
+        runtime.report_trouble(message, state)
         return None
 
 
@@ -103,46 +103,46 @@ log = Log("hermes.runtime")
 _clock = time.perf_counter
 
 
-def end(runtime: Runtime, flight: Flight, answer: result_texts.Answer) -> ToolOutcome:
+def end(runtime: Runtime, state: CallState, answer: result_texts.Answer) -> ToolOutcome:
     """What the caller of a tool gets, after everybody who keeps records has it."""
     artifact = None
     limit = DEFAULT_RESULT_SIZE
-    if flight.entry is not None and flight.entry.max_result_size_chars is not None:
-        limit = flight.entry.max_result_size_chars
+    if state.entry is not None and state.entry.max_result_size_chars is not None:
+        limit = state.entry.max_result_size_chars
     try:
-        content = runtime.secrets.masked(answer.content, flight)  # 10 redact
+        content = runtime.secrets.masked(answer.content, state)  # 10 redact
         if answer.error is not None:
             answer.error = runtime.redactor.redact(answer.error)
         if len(content) > limit:  # 11 fit
             from hermes.runtime.truncate import fit
 
-            content, artifact = fit(content, limit, runtime.artifacts, flight.source)
+            content, artifact = fit(content, limit, runtime.artifacts, state.source)
     except Exception as error:
         # Unredacted it must not leave, and the call must end all the same.
-        log.exception("the result of %s can't be shown", flight.tool)
+        log.exception("the result of %s can't be shown", state.tool)
         answer = result_texts.unusable(error)
         content = answer.content
     outcome = ToolOutcome(
-        flight.call_id,
-        flight.tool,
+        state.call_id,
+        state.tool,
         content,
         answer.status,
         answer.error,
-        flight.ruling.rule if flight.ruling is not None else "",
-        _clock() - flight.started,
+        state.rule,
+        _clock() - state.started,
         artifact,
-        flight.source,
+        state.source,
     )
     if runtime.audit is not None:  # 12 record
         try:
-            line = flight.line(answer.status, outcome.seconds)
+            line = state.line(answer.status, outcome.seconds)
             runtime.audit.record(line, now=answer.status == "refused")
         except Exception as error:  # noqa: BLE001 - the call has happened: its result stays
-            runtime.report_trouble(f"the audit log: {type(error).__name__}: {error}", flight)
-    if flight.span is not None and runtime.tracer is not None:
-        runtime.tracer.call_ends(flight, flight.span, outcome)
+            runtime.report_trouble(f"the audit log: {type(error).__name__}: {error}", state)
+    if state.span is not None and runtime.tracer is not None:
+        runtime.tracer.call_ends(state, state.span, outcome)
     if runtime.events.listeners:
-        runtime.events.emit("finished", flight.call_id, flight.tool, outcome=outcome)
+        runtime.events.emit("finished", state.call_id, state.tool, outcome=outcome)
     return outcome
 
 
@@ -157,61 +157,61 @@ def stages(runtime: Runtime, call: ToolCall, context: ToolContext) -> Stages:
     """One call, from what the model asked for to what it is told."""
     cancellation = Cancellation(context.cancellation)
     call_id = call.id or f"call_{next(_ids)}"
-    flight = Flight(call_id, call.name, context, cancellation, _clock())
-    runtime.under_way[flight] = cancellation
+    state = CallState(call_id, call.name, context, cancellation, _clock())
+    runtime.under_way[state] = cancellation
     if runtime.tracer is not None:
-        flight.span = runtime.tracer.call_begins(flight)
+        state.span = runtime.tracer.call_begins(state)
     hooks = runtime.hooks
     try:
         if runtime.before_resolve is not None:
-            _look_for_new_tools(runtime, flight)
+            _look_for_new_tools(runtime, state)
         entry = runtime.registry.resolve(call.name)  # 1 resolve
         offer = context.services.offer
         if entry is None or (offer is not None and entry.name not in offer.reachable):
             offered = None if offer is None else offer.reachable
             return end(
-                runtime, flight, result_texts.unknown_tool(runtime.registry, call.name, offered)
+                runtime, state, result_texts.unknown_tool(runtime.registry, call.name, offered)
             )
-        flight.entry = entry
+        state.entry = entry
         # Hooks, approvals and the log know a tool by one name, whichever it was called by.
-        flight.tool = entry.name
+        state.tool = entry.name
         if entry.check_fn is not None or entry.requires_env:
             _require(runtime, entry)
         arguments = entry.arguments.read(call.arguments)  # 2 read, 3 coerce, 4 validate
-        flight.arguments = arguments
+        state.arguments = arguments
         # Now, for a handler may change what it was given.
-        flight.noted = to_json(arguments)
-        if flight.span is not None:
-            flight.span.attributes["gen_ai.tool.call.arguments"] = flight.noted
+        state.noted = to_json(arguments)
+        if state.span is not None:
+            state.span.attributes["gen_ai.tool.call.arguments"] = state.noted
 
         ruling = judge(runtime, entry, arguments, context)  # 5 permit
-        flight.paths = ruling.paths
+        state.ruling = ruling
         if ruling.by:
-            flight.ruling, flight.approver = ruling, ruling.by
+            state.rule, state.approver = ruling.rule, ruling.by
         if ruling.action != "allow":
-            refusal = yield from approve(runtime, flight, ruling)  # 6 approve
+            refusal = yield from approve(runtime, state, ruling)  # 6 approve
             if refusal is not None:
-                return end(runtime, flight, refusal)
+                return end(runtime, state, refusal)
 
         if hooks.pre_tool_call:  # 7 pre hooks
-            refusal = yield from before_call(runtime, flight)
+            refusal = yield from before_call(runtime, state)
             if refusal is not None:
-                return end(runtime, flight, refusal)
+                return end(runtime, state, refusal)
 
-        arguments = runtime.secrets.filled(flight, runtime.policy)
-        value = yield _started(runtime, flight, entry, arguments)  # 8 run
+        arguments = runtime.secrets.filled(state, runtime.policy)
+        value = yield _started(runtime, state, entry, arguments)  # 8 run
         if isinstance(value, ToolResult) and value.source:
-            _hear(runtime, flight, value.source)
+            _hear(runtime, state, value.source)
         if hooks.transform_tool_result:  # 9 transform
-            value = yield from transformed(runtime, flight, value)
+            value = yield from transformed(runtime, state, value)
         answer = result_texts.from_value(value)
     except ArgumentError as error:
         answer = result_texts.from_error(error)
     except HermesError as error:
-        answer = _from_hermes_error(runtime, error, flight)
+        answer = _from_hermes_error(runtime, error, state)
     except StoppedLateError as error:
         if error.stuck:
-            runtime.report_trouble(f"{call.name} {error}", flight)
+            runtime.report_trouble(f"{call.name} {error}", state)
         answer = result_texts.timed_out(call.name, str(error))
     except Exception as error:
         # Anything else a handler raises is a bug in it: the log has the traceback.
@@ -220,24 +220,24 @@ def stages(runtime: Runtime, call: ToolCall, context: ToolContext) -> Stages:
     except BaseException as error:
         # Ctrl-C, or the caller's own cancellation: noted, and passed on.
         reason = cancellation.reason or type(error).__name__
-        end(runtime, flight, result_texts.cancelled(call.name, reason))
+        end(runtime, state, result_texts.cancelled(call.name, reason))
         raise
     finally:
-        del runtime.under_way[flight]
+        del runtime.under_way[state]
         cancellation.close()
-    outcome = end(runtime, flight, answer)  # 10 redact, 11 fit, 12 record
+    outcome = end(runtime, state, answer)  # 10 redact, 11 fit, 12 record
     if hooks.post_tool_call:
         # After redaction on purpose: what a plugin logs or sends holds no secrets.
-        yield from after_call(runtime, flight, outcome)
+        yield from after_call(runtime, state, outcome)
     return outcome
 
 
-def _look_for_new_tools(runtime: Runtime, flight: Flight) -> None:
+def _look_for_new_tools(runtime: Runtime, state: CallState) -> None:
     assert runtime.before_resolve is not None
     try:
         runtime.before_resolve()
     except Exception as error:  # noqa: BLE001 - one broken source must not stop all calls
-        runtime.report_trouble(f"looking for new tools: {type(error).__name__}: {error}", flight)
+        runtime.report_trouble(f"looking for new tools: {type(error).__name__}: {error}", state)
 
 
 def _require(runtime: Runtime, entry: ToolEntry) -> None:
@@ -247,54 +247,56 @@ def _require(runtime: Runtime, entry: ToolEntry) -> None:
 
 
 def _started(
-    runtime: Runtime, flight: Flight, entry: ToolEntry, arguments: dict[str, Any]
+    runtime: Runtime, state: CallState, entry: ToolEntry, arguments: dict[str, Any]
 ) -> waits.Run:
     """The handler's turn; secrets go to the handler alone."""
-    report = _announced(runtime, flight, entry) if runtime.events.listeners else None
-    context = flight.context
-    source = source_of(entry, flight.arguments, flight.paths, context)
+    report = _announced(runtime, state, entry) if runtime.events.listeners else None
+    context = state.context
+    source = source_of(entry, state.ruling, context)
     if source:
         # From here on whatever it brings in may be read.
-        _hear(runtime, flight, source)
+        _hear(runtime, state, source)
     if entry.lifecycle is not None:
         runtime.lifecycles[entry.lifecycle] = entry.name
-    cancellation = flight.cancellation
+    cancellation = state.cancellation
     if cancellation.reason:
         cancellation.check()
     if entry.takes_context:
         context = context.for_call(
-            flight.call_id, entry.name, cancellation, report, flight.paths, source
+            state.call_id, entry.name, cancellation, report, state.ruling, source
         )
     return waits.Run(entry, arguments, context, cancellation)
 
 
 def _announced(
-    runtime: Runtime, flight: Flight, entry: ToolEntry
+    runtime: Runtime, state: CallState, entry: ToolEntry
 ) -> Callable[[str, dict[str, Any]], None]:
     """Tell who watches that the handler begins; gives what it reports its progress with."""
     emit, masked = runtime.events.emit, runtime.redactor.redact_value
-    call_id, tool = flight.call_id, entry.name
+    call_id, tool = state.call_id, entry.name
 
     def report(kind: Any, data: dict[str, Any]) -> None:
         emit(kind, call_id, tool, **masked(data))
 
     # A copy, for who only watches must not change what runs; and without secrets.
-    shown = masked(deepcopy(flight.arguments))
+    shown = masked(deepcopy(state.arguments))
     emit("started", call_id, tool, arguments=shown, emoji=entry.emoji)
     return report
 
 
-def _hear(runtime: Runtime, flight: Flight, source: str) -> None:
+def _hear(runtime: Runtime, state: CallState, source: str) -> None:
     """A call brings in the words of a stranger."""
-    flight.source = source
-    runtime.heard.note(conversation_of(flight.context), source)
+    state.source = source
+    runtime.heard.note(conversation_of(state.context), source)
 
 
-def _from_hermes_error(runtime: Runtime, error: HermesError, flight: Flight) -> result_texts.Answer:
+def _from_hermes_error(
+    runtime: Runtime, error: HermesError, state: CallState
+) -> result_texts.Answer:
     if isinstance(error, CancelledError):
         if isinstance(error, StuckError):
-            runtime.report_trouble(f"{flight.tool}: {error}", flight)
-        return result_texts.cancelled(flight.tool, str(error))
+            runtime.report_trouble(f"{state.tool}: {error}", state)
+        return result_texts.cancelled(state.tool, str(error))
     if not isinstance(error, ToolError):
-        log.info("%s: %s", flight.tool, error)
+        log.info("%s: %s", state.tool, error)
     return result_texts.from_error(error)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from hermes.core.entry import ToolOutcome
-    from hermes.runtime.call_state import Flight
+    from hermes.runtime.call_state import CallState
     from hermes.runtime.span_files import SpanFiles
 
     Kind = Literal["session", "turn", "chat", "tool", "agent", "approval"]
@@ -158,30 +158,30 @@ class Tracer:
 
     # -- one tool call, begun and ended by the pipeline -------------------------------------------
 
-    def call_begins(self, flight: Flight) -> Span:
+    def call_begins(self, state: CallState) -> Span:
         """The span of a call, current from now on."""
-        context = flight.context
+        context = state.context
         around = current.get()
-        flight.around = around
+        state.around = around
         attributes = {
             "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": flight.tool,
-            "gen_ai.tool.call.id": flight.call_id,
+            "gen_ai.tool.name": state.tool,
+            "gen_ai.tool.call.id": state.call_id,
         }
         if context.session_id:
             attributes["gen_ai.conversation.id"] = context.session_id
             around = around or self._sessions.get(context.session_id)
-        span = self.begin("tool", f"execute_tool {flight.tool}", attributes, around)
+        span = self.begin("tool", f"execute_tool {state.tool}", attributes, around)
         current.set(span)
         return span
 
-    def call_ends(self, flight: Flight, span: Span, outcome: ToolOutcome) -> None:
+    def call_ends(self, state: CallState, span: Span, outcome: ToolOutcome) -> None:
         """How the call ended, with its arguments; what was current before is current again."""
-        current.set(flight.around)
+        current.set(state.around)
         attributes = span.attributes
-        attributes["gen_ai.tool.call.arguments"] = flight.noted
-        if flight.verdict != "allowed":
-            attributes["hermes.verdict"] = flight.verdict
+        attributes["gen_ai.tool.call.arguments"] = state.noted
+        if state.verdict != "allowed":
+            attributes["hermes.verdict"] = state.verdict
         if outcome.rule:
             attributes["hermes.rule"] = outcome.rule
         if outcome.status != "ok":

@@ -7,11 +7,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any, Literal
 
     from hermes.core.context import ToolContext
     from hermes.core.entry import ToolEntry
+    from hermes.safety.shell import Verdict
 
     Kind = Literal["read", "write", "delete", "execute", "fetch"]
 
@@ -24,6 +25,58 @@ class Act(NamedTuple):
     kind: Kind
     value: str
     cwd: str = ""  # where a command runs, when that is not where the task is
+
+
+class Effects:
+    """The effects of one call, and the analysis of its commands.
+
+    Computed once per ruling and carried by it: the gate, taint tracking, undo and review read the
+    same analysis. A command is analysed when it is first asked for.
+    """
+
+    __slots__ = ("_cwd", "_home", "_verdicts", "_workspace", "acts")
+
+    def __init__(
+        self, acts: Sequence[Act], context: ToolContext, *, home: str | None = None
+    ) -> None:
+        self.acts = acts
+        self._cwd, self._workspace, self._home = context.cwd, context.workspace, home
+        self._verdicts: dict[Act, Verdict] = {}
+
+    def cwd(self, act: Act) -> str:
+        """The folder that a command runs in."""
+        return act.cwd or self._cwd
+
+    def verdict(self, act: Act) -> Verdict:
+        """The analysis of a command."""
+        verdict = self._verdicts.get(act)
+        if verdict is None:
+            from hermes.safety.shell import detect_dangerous_command
+
+            verdict = self._verdicts[act] = detect_dangerous_command(
+                act.value, cwd=self.cwd(act), home=self._home, workspace=self._workspace
+            )
+        return verdict
+
+    def commands(self) -> Iterator[Act]:
+        """The commands that the call runs."""
+        return (act for act in self.acts if act.kind == "execute")
+
+    @property
+    def reads_only(self) -> bool:
+        """Whether every command is known to change nothing, so that there is nothing to undo."""
+        return all(self.verdict(act).reads_only for act in self.commands())
+
+
+def effects_of(
+    entry: ToolEntry,
+    arguments: Mapping[str, Any],
+    context: ToolContext,
+    *,
+    home: str | None = None,
+) -> Effects:
+    """The effects of a call; `ToolError` where the tool finds its arguments impossible."""
+    return Effects(acts_of(entry, arguments, context), context, home=home)
 
 
 def acts_of(entry: ToolEntry, arguments: Mapping[str, Any], context: ToolContext) -> list[Act]:

@@ -14,12 +14,12 @@ from hermes.safety.approvals import (
     signals_us,
     targets,
 )
-from hermes.safety.call_effects import Act, acts_of
+from hermes.safety.call_effects import Act, Effects, effects_of
 from hermes.safety.permissions.profiles import covers
 from hermes.safety.policy import Policy, Ruling
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from typing import Any, Literal
 
     from hermes.core.context import ToolContext
@@ -70,18 +70,22 @@ class Gate(Policy):
             and self.permissions.unrestricted(entry)
         ):
             return _READS
-        acts = acts_of(entry, arguments, context)
+        effects = effects_of(entry, arguments, context, home=self._home)
         paths: dict[tuple[str, str], str] = {}
         asked: list[Ruling] = []
-        for ruling in self._rulings(entry, arguments, context, acts, paths):
+        for ruling in self._rulings(entry, arguments, context, effects, paths):
             if ruling.action == "refuse":
                 self.denied(ruling, context)
                 return ruling
             if ruling.action == "ask":
                 asked.append(ruling)
         if asked and self.mode != "off":
-            return self._still_asked(asked, context, paths)
-        return Ruling("allow", rule="gate", paths=paths) if paths else _PASSES
+            ruling = self._still_asked(asked, context, paths)
+            ruling.effects = effects
+            return ruling
+        if not effects.acts:
+            return _PASSES
+        return Ruling("allow", rule="gate", paths=paths, effects=effects)
 
     def resolve_path(self, context: ToolContext, kind: Any, path: str) -> str:
         """Where a path leads that a call comes upon while it runs.
@@ -93,8 +97,8 @@ class Gate(Policy):
 
         entry = self.permissions.entry(context.tool)
         paths: dict[tuple[str, str], str] = {}
-        acts = (Act(kind, path),)
-        for ruling in self._rulings(entry, {}, context, acts, paths, alone=True):
+        effects = Effects((Act(kind, path),), context)
+        for ruling in self._rulings(entry, {}, context, effects, paths, alone=True):
             if ruling.action == "refuse":
                 raise PathRefusedError(path, ruling.reason)
             if ruling.action == "ask" and self.mode != "off":
@@ -173,7 +177,7 @@ class Gate(Policy):
         entry: ToolEntry,
         arguments: Mapping[str, Any],
         context: ToolContext,
-        acts: Sequence[Act],
+        effects: Effects,
         paths: dict[tuple[str, str], str],
         *,
         alone: bool = False,
@@ -183,6 +187,8 @@ class Gate(Policy):
         Args:
             alone: Only what the acts themselves call for: the call as a whole was judged before.
         """
+
+        acts = effects.acts
 
         def granted(ruling: Ruling) -> Ruling:
             # By the place and not by the spelling: a link bent meanwhile is another thing.
@@ -195,7 +201,9 @@ class Gate(Policy):
         asks = []
         for act in acts:
             if act.kind == "execute":
-                yield from self._of_command(act.value, act.cwd or context.cwd, context)
+                yield from self._of_command(
+                    act.value, effects.cwd(act), effects.verdict(act), context
+                )
             elif act.kind == "fetch":
                 yield self._of_url(act.value)
             else:
@@ -233,10 +241,9 @@ class Gate(Policy):
             for name in entry.permissions
         )
 
-    def _of_command(self, command: str, cwd: str, context: ToolContext) -> Iterator[Ruling]:
-        from hermes.safety.shell.verdict_cache import judge_now
-
-        verdict = judge_now(command, cwd=cwd, home=self._home, workspace=context.workspace)
+    def _of_command(
+        self, command: str, cwd: str, verdict: Verdict, context: ToolContext
+    ) -> Iterator[Ruling]:
         if not verdict.reads_only:
             yield from self._of_reach(command, cwd, verdict, context)
         everything = [*verdict.commands, *verdict.inside]

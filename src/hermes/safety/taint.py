@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hermes.core.home import hermes_home, home_path
 from hermes.core.json_text import to_json
 from hermes.safety.approvals import call_grant
-from hermes.safety.call_effects import acts_of
+from hermes.safety.call_effects import effects_of
 from hermes.safety.paths import PathRefusedError
 from hermes.safety.policy import Ruling
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from hermes.core.context import ToolContext
     from hermes.core.entry import ToolEntry
+    from hermes.core.protocols import CallEffects
 
 
 _RIGHTS = ("network:", "web:", "browser:", "mcp:", "email:read", "message:read")
@@ -87,22 +88,14 @@ def conversation_of(context: ToolContext) -> str:
     return context.session_id or context.task_id
 
 
-def source_of(
-    entry: ToolEntry,
-    arguments: Mapping[str, Any],
-    paths: Mapping[tuple[str, str], str] | None,
-    context: ToolContext,
-) -> str:
+def source_of(entry: ToolEntry, ruling: Ruling, context: ToolContext) -> str:
     """Where the words come from that a call brings in; empty when they are nobody else's."""
-    acts = entry.acts
-    if acts and (callable(acts) or not {"fetch", "execute"}.isdisjoint(acts.values())):
-        for source in _of_acts(entry, arguments, context):
+    if ruling.effects is not None:
+        for source in _of_effects(ruling.effects, context):
             return source
     if said := declared_source(entry):
         return said
-    if not paths:
-        return ""
-    for (kind, _), place in paths.items():
+    for (kind, _), place in (ruling.paths or {}).items():
         if kind == "read" and is_foreign(place, context.workspace):
             return place
     return ""
@@ -134,18 +127,13 @@ def is_foreign(place: str, workspace: str) -> bool:
     )
 
 
-def _of_acts(entry: ToolEntry, arguments: Mapping[str, Any], context: ToolContext) -> Iterator[str]:
-    from hermes.safety.call_effects import acts_of
-
-    for act in acts_of(entry, arguments, context):
+def _of_effects(effects: CallEffects, context: ToolContext) -> Iterator[str]:
+    for act in effects.acts:
         if act.kind == "fetch":
             yield _shortened(act.value)
         elif act.kind == "execute":
-            from hermes.safety.shell.verdict_cache import verdict_on
-
-            where = act.cwd or context.cwd
-            for words in verdict_on(act.value, cwd=where).commands:
-                yield from _of_command(words, where, context.workspace)
+            for words in effects.verdict(act).commands:
+                yield from _of_command(words, effects.cwd(act), context.workspace)
 
 
 def _of_command(words: Sequence[str], cwd: str, workspace: str) -> Iterator[str]:
@@ -215,19 +203,13 @@ _SENDING = {
 }
 
 
-def carried_away(
-    entry: ToolEntry, arguments: Mapping[str, Any], context: ToolContext
-) -> Iterator[str]:
+def carried_away(effects: CallEffects) -> Iterator[str]:
     """Each way in which a call would carry words away, as the end of a sentence."""
-    from hermes.safety.call_effects import acts_of
-
-    for act in acts_of(entry, arguments, context):
+    for act in effects.acts:
         if act.kind == "fetch":
             yield from _of_address(act.value)
         elif act.kind == "execute":
-            from hermes.safety.shell.verdict_cache import verdict_on
-
-            verdict = verdict_on(act.value, cwd=act.cwd or context.cwd)
+            verdict = effects.verdict(act)
             for words in (*verdict.commands, *verdict.inside):
                 yield from _outbound_of_command(words)
 
@@ -291,7 +273,7 @@ def lasting(
     entry: ToolEntry,
     arguments: Mapping[str, Any],
     paths: Mapping[tuple[str, str], str] | None,
-    context: ToolContext,
+    effects: CallEffects,
 ) -> Lasting | None:
     """What a call would write that is loaded by itself later; None when it is nothing such."""
     if entry.effect_of(arguments) == "read":
@@ -301,15 +283,11 @@ def lasting(
     for (kind, _), place in (paths or {}).items():
         if kind in ("write", "delete") and (found := kind_of(place)):
             return Lasting(found, place)
-    for act in acts_of(entry, arguments, context):
-        if act.kind == "execute":
-            from hermes.safety.shell.verdict_cache import verdict_on
-
-            verdict = verdict_on(act.value, cwd=act.cwd or context.cwd)
-            for place in verdict.writes:
-                if found := kind_of(os.path.realpath(place)):
-                    # What a command does depends on when it runs.
-                    return Lasting(found, place, waits=False)
+    for act in effects.commands():
+        for place in effects.verdict(act).writes:
+            if found := kind_of(os.path.realpath(place)):
+                # What a command does depends on when it runs.
+                return Lasting(found, place, waits=False)
     return None
 
 
@@ -351,9 +329,10 @@ def reviewed(
     """The ruling on a call of a conversation that has read what strangers wrote."""
     if ruling.action == "refuse":
         return ruling
-    found = lasting(entry, arguments, ruling.paths, context)
+    effects = ruling.effects or effects_of(entry, arguments, context)
+    found = lasting(entry, arguments, ruling.paths, effects)
     if found is None:
-        return _sending(ruling, entry, arguments, context, sources)
+        return _sending(ruling, entry, arguments, context, sources, effects)
     rule = f"review:{found.kind}"
     where = f" ({found.place})" if found.place else ""
     reason = (
@@ -370,6 +349,7 @@ def reviewed(
         grants=(*ruling.grants, grant),
         targets=ruling.targets,
         paths=ruling.paths,
+        effects=effects,
         human_only=True,
         keeps=found.kind if found.waits else "",
     )
@@ -381,12 +361,12 @@ def _sending(
     arguments: Mapping[str, Any],
     context: ToolContext,
     sources: Sequence[str],
+    effects: CallEffects,
 ) -> Ruling:
     """The ruling on a call that may carry away what the conversation knows."""
     if ruling.action != "allow":
         return ruling
-
-    for why in carried_away(entry, arguments, context):
+    for why in carried_away(effects):
         rule = "review:outbound"
         grant = call_grant(rule, entry, to_json(arguments), acts=(), workspace=context.workspace)
         return Ruling(
@@ -397,6 +377,7 @@ def _sending(
             grants=(*ruling.grants, grant),
             targets=ruling.targets,
             paths=ruling.paths,
+            effects=effects,
             human_only=True,
         )
     return ruling

@@ -25,13 +25,12 @@ Action = Literal[
 
 def _judged(arguments: Mapping[str, Any], ctx: ToolContext) -> Iterator[tuple[str, ...]]:
     """What the gate looks at: the command with all that decides what it does, and where."""
-    from hermes.environments.gate_text import judged, note_unreadable
+    from hermes.environments.gate_text import judged, syntax_error
 
     command = arguments["command"]
-    if note_unreadable(ctx, command):
-        # The tool will say so, and do nothing.
-        yield "execute", "true", _folder(arguments, ctx)
-        return
+    error = syntax_error(command)
+    if error:
+        raise ToolError(f"the shell can't read this, and nothing ran: {error}", hint="Correct it.")
     text = judged(ctx, command, env=arguments.get("env"), stdin=arguments.get("stdin"))
     yield "execute", text, _folder(arguments, ctx)
 
@@ -59,7 +58,7 @@ def _typing(arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[str, ...]:
         # The tool will say that there is none.
         return "execute", "true"
     before, data = _typed(ctx, one.name), arguments["data"]
-    # A call is looked at again when it is over; by then another question may stand there.
+    # The history is compacted by the same function; by then another question may stand there.
     over = before.rstrip("\n").endswith(data.rstrip("\n"))
     if not over and process_actions.types_secret(one):
         _keep_secret(ctx, before.rpartition("\n")[2], data)
@@ -138,10 +137,8 @@ def terminal(
 
     if not command.strip():
         raise ToolError("there is no command")
-    _check_readable(ctx, command)
     environment = environment_of(ctx)
-    around = {"command": command, "workdir": workdir, "env": env, "stdin": stdin}
-    with _protect(ctx, around) as unprotected:
+    with _protect(ctx, _folder({"workdir": workdir}, ctx)) as unprotected:
         if background:
             started = environment.start(command, cwd=workdir, env=env, stdin=stdin, pty=pty)
             started.wait(0.3)
@@ -221,9 +218,8 @@ def process(
     if action == "start":
         if not command or not command.strip():
             raise ToolError("start needs a command")
-        _check_readable(ctx, command)
         begin = partial(environment_of(ctx).start, command, cwd=workdir, env=env, pty=pty)
-        with _protect(ctx, {"command": command, "workdir": workdir, "env": env}) as unprotected:
+        with _protect(ctx, _folder({"workdir": workdir}, ctx)) as unprotected:
             started = begin(name=name or "")
             started.wait(0.3)
         if restart == "on-failure":
@@ -248,8 +244,7 @@ def process(
     if action in ("write", "submit"):
         if data is None:
             raise ToolError(f"{action} needs data")
-        around = {"command": one.command, "stdin": _typed(ctx, one.name) + data, "workdir": one.cwd}
-        with _protect(ctx, around):
+        with _protect(ctx, one.cwd):
             answer = process_actions.typed(one, data, enter=action == "submit")
         _typed(ctx, one.name, f"{data}\n" if action == "submit" else data)
         return ToolResult(answer)
@@ -270,16 +265,8 @@ def process(
     )
 
 
-def _check_readable(ctx: ToolContext, command: str) -> None:
-    from hermes.environments.gate_text import unreadable
-
-    said = unreadable(ctx, command)
-    if said:
-        raise ToolError(f"the shell can't read this, and nothing ran: {said}", hint="Correct it.")
-
-
-def _protect(ctx: ToolContext, arguments: Mapping[str, Any]) -> AbstractContextManager[list[str]]:
-    """Keeps what a command is about to change, so that it can be undone; what is not kept."""
+def _protect(ctx: ToolContext, folder: str) -> AbstractContextManager[list[str]]:
+    """Makes the changes of a command undoable; notes on those that are not."""
     from contextlib import nullcontext
 
     from hermes.environments.for_task import kind_of
@@ -288,5 +275,4 @@ def _protect(ctx: ToolContext, arguments: Mapping[str, Any]) -> AbstractContextM
     if kind_of(ctx) not in ("local", "sandbox"):
         # Its files are not on this machine.
         return nullcontext([])
-    _, command, folder = next(_judged(arguments, ctx))
-    return protected(ctx, command, cwd=folder)
+    return protected(ctx, cwd=folder)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hermes.core.context import Cancellation, ToolContext
-from hermes.runtime.call_state import Flight
+from hermes.runtime.call_state import CallState
 from hermes.runtime.reviews import Reviews
 from hermes.safety.policy import Ruling
 from hermes.stores.memory import Memory
@@ -24,12 +24,14 @@ def wait(hermes: CommandLine) -> Any:
 
     def hold(tool: str, **arguments: Any) -> str:
         context = ToolContext(workspace=str(hermes.folder), session_id="s1", front_door="cli")
-        flight = Flight("c", tool, context, Cancellation(), 0.0)
-        flight.arguments = arguments
+        state = CallState("c", tool, context, Cancellation(), 0.0)
+        state.arguments = arguments
+        paths = {}
         if "path" in arguments:
-            flight.paths = {("write", "p"): str(hermes.folder / arguments["path"])}
+            paths = {("write", "p"): str(hermes.folder / arguments["path"])}
         kind = "memory" if tool == "memory" else "rules"
-        return Reviews().hold(flight, Ruling("ask", keeps=kind), ["https://a.example/p"]).id
+        ruling = Ruling("ask", keeps=kind, paths=paths)
+        return Reviews().hold(state, ruling, ["https://a.example/p"]).id
 
     return hold
 

@@ -26,7 +26,6 @@ to be asked about, or is refused. From the outside in:
     bombs.py          what starts copies of itself without end
     script_files.py   scripts of the workspace that a command runs, judged by their lines
     reading.py        what changes nothing at all
-    recent.py         what was just judged, for the rest of the same call
     rules/            the rules, as data with examples
 
 New here? Read judge.py, then walk.py, then rules/deletes.py.
@@ -40,9 +39,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hermes.safety.shell.analysis import detect_dangerous_command
     from hermes.safety.shell.verdict import Finding, Verdict
-    from hermes.safety.shell.verdict_cache import verdict_on
 
-__all__ = ["Finding", "Verdict", "detect_dangerous_command", "verdict_on"]
+__all__ = ["Finding", "Verdict", "detect_dangerous_command"]
 
 __getattr__ = names_from(
     __name__,
@@ -50,6 +48,5 @@ __getattr__ = names_from(
         "Finding": "verdict",
         "Verdict": "verdict",
         "detect_dangerous_command": "analysis",
-        "verdict_on": "verdict_cache",
     },
 )
