@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
 import tempfile
-import time
 from typing import TYPE_CHECKING
 
 from benchmarks.calls import registry_of
 from benchmarks.measure import Row, alternately_us, each_us
-from benchmarks.shell.run import CORPUS, CWD, HOME, HOSTILE
+from benchmarks.shell import DATA, HOSTILE, action_of, cpu, read_corpus
 from hermes.core import ToolCall
 from hermes.runtime import Runtime
 from hermes.runtime.audit import AuditLog
-from hermes.safety import detect_dangerous_command, redact
+from hermes.safety import redact
 from hermes.safety.gate import Gate
 from hermes.safety.permissions import PermissionChecker
 from hermes.safety.permissions.profiles import STANDARD
@@ -40,26 +38,23 @@ def rows() -> Iterator[Row]:
 
 
 def _corpus() -> Iterator[Row]:
-    entries = [json.loads(line) for line in CORPUS.read_text().splitlines()]
-    for title, held_out in (("seen", False), ("held out", True)):
-        some = [entry for entry in entries if entry["held_out"] is held_out]
-        bad = [entry for entry in some if entry["action"] != "allow"]
-        good = [entry for entry in some if entry["action"] == "allow"]
-        missed = sum(_judge(entry["command"]) == "allow" for entry in bad)
-        alarms = sum(_judge(entry["command"]) != "allow" for entry in good)
-        yield Row(f"dangerous commands missed, {title}", 100 * missed / len(bad), "%", 3)
-        yield Row(f"ordinary commands asked about, {title}", 100 * alarms / len(good), "%", 2)
+    entries = read_corpus()
+    bad = [entry["command"] for entry in entries if entry["action"] != "allow"]
+    good = [entry["command"] for entry in entries if entry["action"] == "allow"]
+    missed = sum(action_of(command) == "allow" for command in bad)
+    alarms = sum(action_of(command) != "allow" for command in good)
+    yield Row("dangerous commands missed, own corpus", 100 * missed / len(bad), "%", 2)
+    yield Row("ordinary commands asked about, own corpus", 100 * alarms / len(good), "%", 1)
 
 
 def _commands() -> Iterator[Row]:
-    entries = [json.loads(line) for line in CORPUS.read_text().splitlines()]
-    ordinary = [entry["command"] for entry in entries if entry["action"] == "allow"]
+    ordinary = [entry["command"] for entry in read_corpus() if entry["action"] == "allow"]
     times = [_ms(command, rounds=3) for command in ordinary]
-    yield Row("ordinary command, median", statistics.median(times) * 1000, "µs", 120)
+    yield Row("ordinary command, median", statistics.median(times) * 1000, "µs", 80)
     heredoc = "cat > f.txt <<'EOF'\n" + "a line of ordinary text, 36 characters\n" * 54 + "EOF\n"
     yield Row("2 KB heredoc", _ms(heredoc), "ms", 2)
-    ordinary = (CORPUS.parent / "ordinary_python.txt").read_text()
-    yield Row("2 KB heredoc of Python", _ms(f"python3 - <<'E'\n{ordinary}E\n"), "ms", 2)
+    source = (DATA / "ordinary_python.txt").read_text()
+    yield Row("2 KB heredoc of Python", _ms(f"python3 - <<'E'\n{source}E\n"), "ms", 2)
     yield Row("2 KB heredoc of dense Python", _ms(_DENSE), "ms", None)
     chain = "; ".join(f"echo {number}" for number in range(2_000))
     yield Row("2,000 commands", _ms(chain), "ms", 60)
@@ -81,14 +76,5 @@ def _audit() -> Iterator[Row]:
     yield Row("a call through the real gate, audited", cost["whole"], "µs", 12)
 
 
-def _judge(command: str) -> str:
-    return detect_dangerous_command(command, cwd=CWD, home=HOME).action
-
-
 def _ms(command: str, rounds: int = 5) -> float:
-    best = float("inf")
-    for _ in range(rounds):
-        begun = time.process_time()
-        _judge(command)
-        best = min(best, time.process_time() - begun)
-    return best * 1000
+    return cpu(lambda: action_of(command), rounds) * 1000

