@@ -43,7 +43,7 @@ def test_things_are_closed_last_made_first_and_once() -> None:
     assert task.close() == []
 
     assert closed == ["c", "b", "a"]
-    assert task.state == {}
+    assert task.kept("a") is None
 
 
 def test_a_thing_that_can_not_be_closed_keeps_no_other_open() -> None:

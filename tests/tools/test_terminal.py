@@ -60,7 +60,7 @@ def test_folder_and_variables_stay_and_the_task_knows(runtime: Runtime) -> None:
     run(runtime, "mkdir sub; cd sub; export A=1")
 
     assert run(runtime, "echo $A; pwd")["stdout"].startswith("1\n")
-    assert str(runtime.task("main").state["cwd"]).endswith("/sub")
+    assert str(runtime.task("main").cwd).endswith("/sub")
     assert runtime.task("main").env["A"] == "1"
 
 

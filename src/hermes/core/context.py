@@ -14,7 +14,7 @@ from hermes.core.errors import UnavailableError
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
+    from typing import Any, TypeVar
 
     from hermes.core.approval import Ruling
     from hermes.core.protocols import (
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
         ToolOffer,
     )
 
+    T = TypeVar("T")
+
 __all__ = [
     "Answer",
     "ApprovalRequest",
@@ -43,38 +45,50 @@ __all__ = [
 
 
 class Task:
-    """One line of work: what belongs to it lives as long as it does, and no longer."""
+    """One line of work, and the resources that live as long as it does."""
 
     def __init__(self, id: str, *, workspace: str = "") -> None:  # noqa: A002
         self.id = id
         self.workspace = workspace or os.getcwd()
-        # Variables for the commands of this task; None takes one away.
+        # Environment variables for the commands of this task; None removes one.
         self.env: dict[str, str | None] = {}
-        self.state: dict[str, Any] = {}
+        # The folder of the next command, once a command has changed it.
+        self.cwd = ""
+        # The task list, and the clipboard where the desktop has none.
+        self.todos: tuple[Any, ...] = ()
+        self.clipboard = ""
+        # The end of the input that was typed into each background process.
+        self.typed: dict[str, str] = {}
+        self._resources: dict[str, Any] = {}
         self._closers: list[Callable[[], None]] = []
         self._closed = False
-        # What is made may need something else of the task's.
+        # Reentrant: making one resource may need another.
         self._lock = threading.RLock()
 
-    def keep(self, name: str, make: Callable[[], Any], close: Callable[[Any], None]) -> Any:
-        """The thing of that name, made at first use and closed with the task.
+    def keep(self, name: str, make: Callable[[], T], close: Callable[[T], None]) -> T:
+        """The resource of that name, made at first use and closed with the task.
 
-        Raises `UnavailableError` once the task was closed: nobody would close the thing.
+        Raises `UnavailableError` once the task is closed.
         """
         with self._lock:
             if self._closed:
                 raise UnavailableError(f"task {self.id} has ended")
-            if name not in self.state:
-                self.state[name] = thing = make()
-                self._closers.append(lambda: close(thing))
-            return self.state[name]
+            if name not in self._resources:
+                self._resources[name] = resource = make()
+                self._closers.append(lambda: close(resource))
+            kept: T = self._resources[name]
+            return kept
+
+    def kept(self, name: str) -> Any:
+        """The resource of that name; None before its first use."""
+        return self._resources.get(name)
 
     def close(self) -> list[BaseException]:
-        """End everything that belongs to the task, last made first; what failed to end."""
+        """Close the task's resources, last made first; the errors of those that failed."""
         with self._lock:
             self._closed = True
             closers, self._closers = self._closers, []
-            self.state.clear()
+            self._resources.clear()
         failures: list[BaseException] = []
         for closer in reversed(closers):
             try:
@@ -206,7 +220,7 @@ class ToolContext:
     @property
     def cwd(self) -> str:
         """The folder that the task's commands run in: the workspace, until one changes it."""
-        return str(self.task.state.get("cwd") or self.task.workspace)
+        return self.task.cwd or self.task.workspace
 
     @property
     def paths(self) -> Mapping[tuple[str, str], str]:

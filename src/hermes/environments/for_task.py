@@ -20,21 +20,20 @@ _KEY = "environment"
 
 def environment_of(ctx: ToolContext) -> Environment:
     """Where the commands of a call's task run."""
-    found: Environment | None = ctx.task.state.get(_KEY)
-    if found is None:
-        found = ctx.task.keep(_KEY, lambda: _made(ctx), lambda made: made.cleanup())
-    return found
+    return environment_so_far(ctx) or ctx.task.keep(
+        _KEY, lambda: _made(ctx), lambda made: made.cleanup()
+    )
 
 
 def environment_so_far(ctx: ToolContext) -> Environment | None:
     """The same, when the task has run a command yet."""
-    found: Environment | None = ctx.task.state.get(_KEY)
+    found: Environment | None = ctx.task.kept(_KEY)
     return found
 
 
 def note_folder(ctx: ToolContext, environment: Environment) -> None:
     """Let the rest of Hermes know where the next command runs, by the name that it has here."""
-    ctx.task.state["cwd"] = environment.here(environment.cwd)
+    ctx.task.cwd = environment.here(environment.cwd)
 
 
 def restarts_of(ctx: ToolContext) -> Restarts:
@@ -78,10 +77,7 @@ _local = LocalDisk()
 
 
 def kind_of(ctx: ToolContext) -> str:
-    """The kind of environment: the task's own, the variable's, the setting's."""
-    own = ctx.task.state.get("env_type")
-    if own:
-        return str(own)
+    """The kind of environment: from the environment variable, else from the settings."""
     named = os.environ.get(VARIABLE)
     if named:
         return named

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 STATUSES = ("pending", "in_progress", "completed", "cancelled")
 _SIGNS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled": "[-]"}
-_KEY = "todos"
 _MOST = 200
 _LONGEST = 1_000
 
@@ -29,12 +28,12 @@ class Todo(NamedTuple):
 
 def todos_of(task: Task) -> list[Todo]:
     """What a task has to do; empty when nobody wrote it down."""
-    return list(task.state.get(_KEY, ()))
+    return list(task.todos)
 
 
 def keep_todos(task: Task, todos: Iterable[Todo]) -> None:
     """Let this be what the task has to do, for as long as there is the task."""
-    task.state[_KEY] = tuple(todos)
+    task.todos = tuple(todos)
 
 
 def written(items: Iterable[Mapping[str, Any]], before: Iterable[Todo] = ()) -> list[Todo]:

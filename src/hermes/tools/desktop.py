@@ -48,8 +48,8 @@ def clipboard(
     if found is None:
         notes = ["this machine has no clipboard; kept for this task only"]
         if action == "read":
-            return ToolResult({"text": ctx.task.state.get("clipboard", "")}, notes=notes)
-        ctx.task.state["clipboard"] = wanted
+            return ToolResult({"text": ctx.task.clipboard}, notes=notes)
+        ctx.task.clipboard = wanted
         return ToolResult({"written_chars": len(wanted)}, notes=notes)
     read, write = found
     if action == "read":

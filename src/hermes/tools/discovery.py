@@ -75,8 +75,8 @@ def _everything(ctx: ToolContext) -> Any:
     from hermes.runtime.tool_offer import Offer
 
     registry = ctx.service("runtime").registry
-    generation, offer = ctx.task.state.get("tool_search", (None, None))
-    if generation != registry.generation:
-        generation, offer = registry.generation, Offer(registry, registry.available())
-        ctx.task.state["tool_search"] = generation, offer
-    return offer
+    offers: dict[int, Offer] = ctx.task.keep("tool_search", dict, dict.clear)
+    if registry.generation not in offers:
+        offers.clear()
+        offers[registry.generation] = Offer(registry, registry.available())
+    return offers[registry.generation]

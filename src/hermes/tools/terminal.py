@@ -57,7 +57,7 @@ def _typing(arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[str, ...]:
     except ToolError:
         # The tool will say that there is none.
         return "execute", "true"
-    before, data = _typed(ctx, one.name), arguments["data"]
+    before, data = ctx.task.typed.get(one.name, ""), arguments["data"]
     # The history is compacted by the same function; by then another question may stand there.
     over = before.rstrip("\n").endswith(data.rstrip("\n"))
     if not over and process_actions.types_secret(one):
@@ -78,14 +78,6 @@ def _keep_secret(ctx: ToolContext, begun: str, typed: str) -> None:
         common = (value.isalpha() and len(value) < 12) or (value.isdecimal() and len(value) < 6)
         if runtime is not None and value and not common:
             runtime.redactor.add(value)
-
-
-def _typed(ctx: ToolContext, name: str, more: str = "") -> str:
-    """The end of what was typed into a process, with this added to it."""
-    kept: dict[str, str] = ctx.task.state.setdefault("typed", {})
-    if more:
-        kept[name] = (kept.get(name, "") + more)[-_TYPED:]
-    return kept.get(name, "")
 
 
 def _folder(arguments: Mapping[str, Any], ctx: ToolContext) -> str:
@@ -246,7 +238,8 @@ def process(
             raise ToolError(f"{action} needs data")
         with _protect(ctx, one.cwd):
             answer = process_actions.typed(one, data, enter=action == "submit")
-        _typed(ctx, one.name, f"{data}\n" if action == "submit" else data)
+        typed = ctx.task.typed.get(one.name, "") + data + ("\n" if action == "submit" else "")
+        ctx.task.typed[one.name] = typed[-_TYPED:]
         return ToolResult(answer)
     if action == "close":
         one.close_input()
