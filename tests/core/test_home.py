@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hermes.core.home import hermes_home, home_path, make_private, write_private
+from hermes.core.home import (
+    flock,
+    hermes_home,
+    home_path,
+    is_current,
+    locked,
+    make_private,
+    open_lock,
+    write_private,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,3 +114,20 @@ def test_readers_never_see_half_a_file(tmp_path: Path) -> None:
         writer.join()
 
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_lock_excludes_others_until_it_is_released(tmp_path: Path) -> None:
+    path = str(tmp_path / "deep" / "lock")
+
+    with locked(path):
+        with pytest.raises(TimeoutError), locked(path, timeout=0.05):
+            pass
+        handle = open_lock(path)
+        assert not flock(handle, wait=False)
+        assert is_current(handle, path)
+        os.unlink(path)
+        assert not is_current(handle, path)
+        os.close(handle)
+
+    with locked(path, timeout=0.05), locked(str(tmp_path), directory=True):
+        assert os.stat(path).st_mode & 0o777 == 0o600

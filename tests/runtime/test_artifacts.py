@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hermes.core.errors import ToolError
 from hermes.core.json_text import to_json
 from hermes.runtime.artifacts import PAGE, ArtifactStore
-from hermes.text import regex_excerpts
+from hermes.text import regex_worker
 
 if TYPE_CHECKING:
     from typing import Any
@@ -325,7 +325,7 @@ def test_a_bad_pattern_is_named_and_explained(store: ArtifactStore, pattern: str
 def test_a_pattern_that_would_run_for_years_is_stopped(
     store: ArtifactStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(regex_excerpts, "SECONDS", 1)
+    monkeypatch.setattr(regex_worker, "SECONDS", 1)
     handle = store.put("a" * 5_000 + "!")
 
     with pytest.raises(ToolError, match="stopped after 1 s") as caught:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
 
 from hermes.core.errors import ConfigError
-from hermes.core.home import home_path, make_private, write_private
+from hermes.core.home import home_path, locked, write_private
+from hermes.core.suggest import did_you_mean
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any
 
 # Dotted name -> (default, what it is for).
@@ -237,10 +237,7 @@ _KINDS = {
 
 def unknown_setting(name: str) -> ConfigError:
     """The error for a name that is no setting, with the nearest that is."""
-    import difflib
-
-    near = difflib.get_close_matches(name, DEFAULTS, 1, 0.4)
-    hint = f"Did you mean {near[0]}?" if near else "hermes config lists them all."
+    hint = did_you_mean(name, DEFAULTS, "hermes config lists them all.", cutoff=0.4)
     return ConfigError(f"there is no setting {name!r}", hint=hint)
 
 
@@ -263,7 +260,8 @@ def set_value(name: str, text: str, path: str | None = None) -> Any:
     check_value(name, value, "the command")
     # Where a link leads, so that a linked file stays one.
     path = os.path.realpath(path)
-    with _alone(os.path.dirname(path)):
+    # No other program changes a setting between our read and our write.
+    with locked(os.path.dirname(path), directory=True):
         _write(name.split("."), value, path)
     return value
 
@@ -302,22 +300,6 @@ def _write(parts: list[str], value: Any, path: str) -> None:
         # The text has a shape the small edit does not understand: nothing is lost but comments.
         after = yaml.safe_dump(wanted, sort_keys=False, allow_unicode=True)
     write_private(path, after.encode())
-
-
-@contextmanager
-def _alone(folder: str) -> Iterator[None]:
-    """Keep other programs from changing a setting between our reading and our writing."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: two programs at the same instant may undo each other there
-        yield
-        return
-    handle = os.open(make_private(folder), os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _understood(text: str) -> dict[str, Any] | None:

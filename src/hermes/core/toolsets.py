@@ -6,6 +6,7 @@ import threading
 
 from hermes.core.errors import HermesError, RegistrationError
 from hermes.core.registry import registry
+from hermes.core.suggest import close_matches
 
 TYPE_CHECKING = False
 
@@ -296,7 +297,7 @@ class Toolsets:
         found = self._find(name)
         if found is None:
             known = [*self.names(), *self._registry.toolset_aliases(), *ALIASES, "all"]
-            raise UnknownToolsetError(name, _nearest(name, known))
+            raise UnknownToolsetError(name, next(iter(close_matches(name, known)), None))
         return found
 
     def __contains__(self, name: str) -> bool:
@@ -351,12 +352,6 @@ def _ships(name: str) -> bool:
 
 def _several(names: Iterable[str]) -> Iterable[str]:
     return (names,) if isinstance(names, str) else names
-
-
-def _nearest(name: str, known: Iterable[str]) -> str | None:
-    import difflib
-
-    return next(iter(difflib.get_close_matches(name, list(known), 1, 0.5)), None)
 
 
 shared_toolsets = Toolsets(registry)

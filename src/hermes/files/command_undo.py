@@ -7,6 +7,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from hermes.core.paths import is_below
 from hermes.files.edit_transaction import author_of
 from hermes.stores.checkpoints.checkpoint_store import checkpoints
 
@@ -69,10 +70,8 @@ def protected(ctx: ToolContext, *, cwd: str) -> Iterator[list[str]]:
 def _root(workspace: str, cwd: str) -> str:
     """The folder to keep: the workspace, or where the command runs if that is elsewhere."""
     workspace, cwd = os.path.realpath(workspace), os.path.realpath(cwd)
-    inside = os.path.join(cwd, "").startswith(os.path.join(workspace, ""))
-    return workspace if inside else cwd
+    return workspace if is_below(cwd, workspace) else cwd
 
 
 def _holds_home(folder: str) -> bool:
-    home = os.path.join(os.path.realpath(os.path.expanduser("~")), "")
-    return home.startswith(os.path.join(folder, ""))
+    return is_below(os.path.realpath(os.path.expanduser("~")), folder)

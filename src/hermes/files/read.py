@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
 from hermes.core.result import ToolResult
+from hermes.core.suggest import close_matches
 from hermes.environments import disk_of
 from hermes.files.edit_transaction import LARGEST, explained
 from hermes.files.file_type import kind_of_content
@@ -120,7 +121,6 @@ def _start(file: BinaryIO) -> tuple[bytes, int]:
 
 def _missing(disk: Disk, path: str, place: str) -> ToolError:
     """What to say of a file that isn't there: the names that look like it."""
-    import difflib
     from itertools import islice
 
     folder = os.path.dirname(place)
@@ -131,7 +131,7 @@ def _missing(disk: Disk, path: str, place: str) -> ToolError:
             hint="Use search_files with target=files to find it.",
         )
     names = [entry.name for entry in islice(disk.scan(folder), 5_000)]
-    near = difflib.get_close_matches(os.path.basename(place), names, 3, 0.6)
+    near = close_matches(os.path.basename(place), names, count=3, cutoff=0.6)
     if near:
         beside = os.path.dirname(path)
         hint = "Did you mean " + " or ".join(os.path.join(beside, name) for name in near) + "?"

@@ -102,7 +102,7 @@ class ArtifactStore:
         offset = max(0, offset)
         limit = max(1, min(limit, PAGE))
         if pattern is not None:
-            return self._matching(handle, text, pattern, offset, limit)
+            return _matching(text, pattern, offset, limit)
         piece = _page(text[offset : offset + limit])
         answer: dict[str, Any] = {"text": piece, "offset": offset, "total_chars": len(text)}
         if offset + len(piece) < len(text):
@@ -110,26 +110,6 @@ class ArtifactStore:
         elif not piece and text:
             answer["note"] = f"offset {offset} is past the end"
         return answer
-
-    def _matching(
-        self, handle: str, text: str, pattern: str, offset: int, limit: int
-    ) -> dict[str, Any]:
-        import re
-
-        from hermes.text import regex_excerpts
-
-        try:
-            return regex_excerpts.find(self._path(handle), text, pattern, offset, limit)
-        except (re.error, OverflowError, RecursionError) as error:
-            raise ToolError(
-                f"pattern {pattern!r:.200} is no regular expression: {error}",
-                hint="Escape special characters with a backslash.",
-            ) from None
-        except regex_excerpts.SlowPatternError:
-            raise ToolError(
-                f"pattern {pattern!r:.200} was stopped after {regex_excerpts.SECONDS} s",
-                hint="Use a simpler one: plain words, and no repetition inside a repetition.",
-            ) from None
 
     def _text(self, handle: str) -> str:
         if not _is_handle(handle):
@@ -226,3 +206,23 @@ def _unlink(path: str) -> bool:
         # Another process has dropped it already, or it can't be dropped.
         return False
     return True
+
+
+def _matching(text: str, pattern: str, offset: int, limit: int) -> dict[str, Any]:
+    import re
+
+    from hermes.text import regex_worker
+
+    try:
+        with regex_worker.RegexWorker(pattern) as worker:
+            return worker.excerpts(text, offset, limit)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ToolError(
+            f"pattern {pattern!r:.200} is no regular expression: {error}",
+            hint="Escape special characters with a backslash.",
+        ) from None
+    except regex_worker.SlowPatternError:
+        raise ToolError(
+            f"pattern {pattern!r:.200} was stopped after {regex_worker.SECONDS} s",
+            hint="Use a simpler one: plain words, and no repetition inside a repetition.",
+        ) from None

@@ -13,12 +13,12 @@ import json
 import os
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes.core.home import home_path, make_private
+from hermes.core.home import flock, home_path, make_private
 from hermes.core.json_text import to_json
 from hermes.core.log import Log
 from hermes.safety.redaction import redact
@@ -193,7 +193,8 @@ class AuditLog:
 
     def _append(self, lines: list[AuditLine]) -> None:
         handle = self._open()
-        with os.fdopen(handle, "r+b", buffering=0) as file, _locked(file.fileno()):
+        with os.fdopen(handle, "r+b", buffering=0) as file:
+            flock(file.fileno())  # released when the file is closed
             size = os.fstat(file.fileno()).st_size
             if size != self._size:
                 # Another process has written since, or this is our first line.
@@ -286,17 +287,3 @@ def _read_at(handle: int, count: int, offset: int) -> bytes:
     """`os.pread`, which Windows has not; writes go to the end whatever was read."""
     os.lseek(handle, offset, os.SEEK_SET)
     return os.read(handle, count)
-
-
-@contextmanager
-def _locked(handle: int) -> Iterator[None]:
-    try:
-        import fcntl
-    except ImportError:  # Windows: one process per audit file is all we promise there
-        yield
-        return
-    fcntl.flock(handle, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        fcntl.flock(handle, fcntl.LOCK_UN)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from hermes.core.config import Config, set_value
 from hermes.core.errors import ConfigError
 from hermes.core.home import home_path
+from hermes.core.suggest import did_you_mean
 from hermes.safety.approvals import Approvals
 from hermes.safety.gate import Gate
 from hermes.safety.permissions import PermissionChecker, load_policy
@@ -91,10 +92,7 @@ def known_profiles() -> dict[str, Profile]:
 def find_profile(name: str, profiles: Mapping[str, Profile]) -> Profile:
     """A profile by name; an error with the nearest name when there is none."""
     if name not in profiles:
-        import difflib
-
-        near = difflib.get_close_matches(name, list(profiles), 1, 0.4)
-        hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(profiles)}."
+        hint = did_you_mean(name, profiles, f"There are {', '.join(profiles)}.", cutoff=0.4)
         raise ConfigError(f"there is no permission profile {name!r}", hint=hint)
     return profiles[name]
 

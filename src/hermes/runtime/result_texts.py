@@ -13,6 +13,7 @@ from hermes.core.entry import ToolCall
 from hermes.core.errors import HermesError
 from hermes.core.json_text import plain, to_json
 from hermes.core.result import JsonText, ToolResult
+from hermes.core.suggest import did_you_mean
 from hermes.safety.sanitise import sanitise_error
 
 if TYPE_CHECKING:
@@ -115,12 +116,9 @@ def unusable(error: Exception) -> Answer:
 
 def unknown_tool(registry: ToolRegistry, name: str, offered: frozenset[str] | None) -> Answer:
     """No tool has that name, or none that is offered."""
-    import difflib
-
     name = str(name)[:80]
     known = [*registry.names(), *registry.aliases()] if offered is None else sorted(offered)
-    near = difflib.get_close_matches(name, known, 3, 0.5)
-    hint = f"Did you mean {' or '.join(near)}?" if near else "tool_search finds tools by need."
+    hint = did_you_mean(name, known, "tool_search finds tools by need.", count=3)
     return _error(f"no tool is called {name!r}", hint=hint)
 
 

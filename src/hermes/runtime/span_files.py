@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hermes.core.errors import HermesError
-from hermes.core.home import home_path, make_private
+from hermes.core.home import flock, home_path, is_current, make_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -102,12 +102,9 @@ class SpanFiles:
             except FileNotFoundError:
                 make_private(self.folder)
                 continue
-            _lock(handle)
-            try:
-                if os.path.samestat(os.fstat(handle), os.stat(self.path)):
-                    return handle
-            except FileNotFoundError:
-                pass
+            flock(handle)
+            if is_current(handle, self.path):
+                return handle
             # While we waited another process has put it aside.
             os.close(handle)
 
@@ -148,14 +145,6 @@ def _spelled(value: Any) -> Any:
 def _ends_a_line(handle: int, size: int) -> bool:
     os.lseek(handle, size - 1, os.SEEK_SET)
     return os.read(handle, 1) == b"\n"
-
-
-def _lock(handle: int) -> None:
-    try:
-        import fcntl
-    except ImportError:  # Windows: lines of two processes may end up inside of each other there
-        return
-    fcntl.flock(handle, fcntl.LOCK_EX)
 
 
 def _remove(path: str) -> None:

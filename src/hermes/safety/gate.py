@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hermes.core.json_text import to_json
+from hermes.core.paths import is_below
 from hermes.safety.approvals import (
     Approvals,
     Denials,
@@ -325,7 +326,7 @@ class Gate(Policy):
         if mode == "read":
             return _PASSES
         workspace = os.path.realpath(context.workspace)
-        if os.path.join(guarded.resolved, "").startswith(os.path.join(workspace, "")):
+        if is_below(guarded.resolved, workspace):
             # A name that another system would read as a path out of here is no plain name.
             inside = {"allow_write": [f"{workspace}/**", workspace], "deny": []}
             if "\\" not in act.value or (
@@ -341,7 +342,7 @@ class Gate(Policy):
 def _below(context: ToolContext, kind: str, place: str) -> bool:
     """Whether a place is inside one that the call named, which was judged before it began."""
     return any(
-        place.startswith(os.path.join(judged, ""))
+        is_below(place, judged)
         for (judged_kind, _), judged in context.paths.items()
         if judged_kind == kind
     )

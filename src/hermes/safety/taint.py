@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.home import hermes_home, home_path
 from hermes.core.json_text import to_json
+from hermes.core.paths import is_below
 from hermes.safety.approvals import call_grant
 from hermes.safety.call_effects import effects_of
 from hermes.safety.paths import PathRefusedError
@@ -115,15 +116,15 @@ def declared_source(entry: ToolEntry) -> str:
 def is_foreign(place: str, workspace: str) -> bool:
     """Whether a file may be anybody's: outside of the workspace, or downloaded."""
     # A place has no links in it: a folder that it is below has none either.
-    base = workspace if _below(place, workspace) else os.path.realpath(workspace)
-    inside = _below(place, base)
+    base = workspace if is_below(place, workspace) else os.path.realpath(workspace)
+    inside = is_below(place, base)
     parts = place[len(base) :] if inside else place
     if _DOWNLOADS in parts.casefold().split("/")[:-1]:
         return True
     return not (
         inside
-        or any(_below(place, os.path.realpath(home_path(name))) for name in _OURS)
-        or any(_below(place, folder) for folder in _SYSTEM)
+        or any(is_below(place, os.path.realpath(home_path(name))) for name in _OURS)
+        or any(is_below(place, folder) for folder in _SYSTEM)
     )
 
 
@@ -154,10 +155,6 @@ def _of_command(words: Sequence[str], cwd: str, workspace: str) -> Iterator[str]
         # A word without a slash may be a link that leads out.
         if os.path.exists(path) and is_foreign(os.path.realpath(path), workspace):
             yield os.path.realpath(path)
-
-
-def _below(place: str, folder: str) -> bool:
-    return place == folder or place.startswith(os.path.join(folder, ""))
 
 
 def _shortened(text: str) -> str:
@@ -296,7 +293,7 @@ def kind_of(place: str) -> str:
     parts = [part.casefold() for part in place.split("/")]
     name = parts[-1]
     home = os.path.realpath(hermes_home())
-    if place.startswith(os.path.join(home, "")):
+    if is_below(place, home):
         first = os.path.relpath(place, home).split("/")[0].casefold()
         return _FOLDERS.get(first, "")
     if ".hermes" in parts[:-1] and (found := _FOLDERS.get(parts[parts.index(".hermes") + 1])):

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+from hermes.core.paths import is_below
+
 _EVERYWHERE = {"allow_write": ["/**"], "deny": []}
 _TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/var/folders", "/dev/shm")
 # Below home: what programs fill and anybody may empty.
@@ -57,12 +59,12 @@ def is_inside(folder: str, *, workspace: str, home: str) -> bool:
 
 def is_open(place: str, folders: tuple[str, ...], workspace: str) -> bool:
     """Whether a place is in the workspace, or in a folder that belongs to nobody in particular."""
-    if _is_below(place, workspace):
+    if is_below(place, workspace):
         return True
     for folder in folders:
-        if _is_below(place, folder):
+        if is_below(place, folder):
             # Next to a workspace that is itself a temporary folder are other people's.
-            return not _is_below(workspace, _top(place, folder))
+            return not is_below(workspace, _top(place, folder))
     return False
 
 
@@ -81,7 +83,3 @@ def _top(place: str, folder: str) -> str:
     """The entry of a folder in which a place is."""
     rest = place[len(folder) :].lstrip("/")
     return os.path.join(folder, rest.partition("/")[0]) if rest else folder
-
-
-def _is_below(place: str, folder: str) -> bool:
-    return place == folder or place.startswith(os.path.join(folder, ""))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hermes.core.errors import ToolError
 from hermes.files.search.dialect import PatternError, read_pattern
-from hermes.text.regex_lines import FLAGS
+from hermes.text.regex_worker import FLAGS
 
 
 @contextmanager

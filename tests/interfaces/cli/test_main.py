@@ -74,7 +74,7 @@ BAD: dict[str, tuple[list[str], int, str]] = {
     "unknown option": (["--frobnicate"], 2, "try `hermes --help`"),
     "unknown action": (["tools", "lst"], 2, "lst"),
     "unknown option of an action": (["tools", "list", "--al\nx"], 2, "unrecognized"),
-    "unknown tool to show": (["tools", "show", "slep"], 1, "did you mean sleep?"),
+    "unknown tool to show": (["tools", "show", "slep"], 1, "Did you mean sleep?"),
     "no tool to show": (["tools", "show"], 2, "NAME"),
     "unknown toolset": (["toolsets", "show", "systm"], 1, "Did you mean system?"),
     "unknown toolset to list": (["tools", "list", "--toolset", "x y"], 1, "no toolset is called"),

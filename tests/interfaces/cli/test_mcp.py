@@ -120,7 +120,7 @@ def test_a_name_that_is_none_is_answered_with_the_nearest(hermes: CommandLine) -
     bad = hermes("mcp", "add", "a b", "x")
     empty = hermes("mcp", "add", "other")
 
-    assert "did you mean box?" in wrong.stderr
+    assert "Did you mean box?" in wrong.stderr
     assert (bad.returncode, empty.returncode) == (2, 2)
     assert bad.stderr.count("\n") == 1
 

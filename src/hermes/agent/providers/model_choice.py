@@ -12,6 +12,7 @@ from hermes.agent.providers.model_profiles import profile_of
 from hermes.agent.providers.services import BY_NAME, SERVICES, Service
 from hermes.core.errors import ConfigError
 from hermes.core.model_protocol import Discarded, ModelError, WindowError
+from hermes.core.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -300,10 +301,7 @@ def _service(name: str, config: Config) -> Service:
     if not name and setting(config, "model.base_url", ""):
         return BY_NAME["custom"]
     if name not in BY_NAME:
-        import difflib
-
-        near = difflib.get_close_matches(name, BY_NAME, 1, 0.5)
-        hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(BY_NAME)}."
+        hint = did_you_mean(name, BY_NAME, f"There are: {', '.join(BY_NAME)}.")
         raise ConfigError(f"model.provider is {name!r:.40}, which is no service", hint=hint)
     return BY_NAME[name]
 

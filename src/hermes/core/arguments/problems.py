@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hermes.core.arguments.compiled_schema import child
 from hermes.core.arguments.json_values import excerpt, kind, plain, shorten
 from hermes.core.errors import ArgumentError
+from hermes.core.suggest import close_matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -151,12 +152,10 @@ class _Explainer:
         return f"{line}; {remark}" if remark else line
 
     def _unknown_line(self, path: Path, key: str, error: Any) -> str:
-        from difflib import get_close_matches
-
         field = show_path([*path, key])
         self._unknown[field] = None
         known = self._known_keys(error)
-        near = get_close_matches(key.lower()[:60], [name.lower()[:60] for name in known], 1, 0.6)
+        near = close_matches(key.lower()[:60], [name.lower()[:60] for name in known], cutoff=0.6)
         if near:
             best = next(name for name in known if name.lower()[:60] == near[0])
             return f"{field}: unknown field; did you mean {show_path([*path, best])}?"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes.core.paths import is_below
 from hermes.environments.disk import LocalDisk
 
 if TYPE_CHECKING:
@@ -88,6 +89,6 @@ class SharedFolderDisk:
         return disk.scan(there)
 
     def _at(self, place: str) -> tuple[Disk, str]:
-        if place == self._shared or place.startswith(f"{self._shared}/"):
+        if is_below(place, self._shared):
             return self._local, f"{self._outside}{place[len(self._shared) :]}"
         return self._inside, place

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.errors import ConfigError
 from hermes.core.home import hermes_home
+from hermes.core.paths import is_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -44,14 +45,14 @@ def checked_workspace(path: str) -> str:
     real = os.path.realpath(path)
     homes = {os.path.realpath(os.path.expanduser("~")), "/root", "/home"}
     for home in homes:
-        if os.path.commonpath([real, home]) == real:
+        if is_below(home, real):
             what = "the home folder" if real == home else f"a folder that holds {home}"
             raise ConfigError(
                 f"{real} is {what}: everything private in it would lie open",
                 hint="Work in a folder below it that holds the project alone.",
             )
     own = os.path.realpath(hermes_home())
-    if os.path.commonpath([real, own]) == own:
+    if is_below(real, own):
         raise ConfigError(f"{real} holds Hermes's own files", hint="Work in a folder of a project.")
     if real in _SYSTEM or real in ("/etc", "/var", "/run", "/dev", "/proc", "/sys", "/tmp"):
         raise ConfigError(f"{real} belongs to the system", hint="Work in a folder of a project.")
@@ -63,7 +64,7 @@ def checked_workspace(path: str) -> str:
 def hidden_below(workspace: str) -> str:
     """Hermes's own folder, where it lies in the workspace and has to be covered; else empty."""
     own = os.path.realpath(hermes_home())
-    return own if own.startswith(f"{workspace}/") and os.path.isdir(own) else ""
+    return own if is_below(own, workspace) and os.path.isdir(own) else ""
 
 
 def parsed_binds(texts: Iterable[str]) -> list[Bind]:

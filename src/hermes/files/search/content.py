@@ -10,7 +10,7 @@ from hermes.environments.disk import DiskError, LocalDisk
 from hermes.files.search.python_engine import Foreign, WiderSearch
 from hermes.files.search.query import Asked, Choice, Tally, Watch
 from hermes.files.search.walk import Walk, rules_above
-from hermes.text.regex_lines import decoded
+from hermes.text.regex_worker import decoded
 
 TYPE_CHECKING = False
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hermes.files.search.dialect import Pattern
     from hermes.files.search.python_engine import PythonSearch
     from hermes.files.search.query import Opens, Skipped
-    from hermes.text.regex_lines import Spot
+    from hermes.text.regex_worker import Spot
 
 
 # How long a line is shown whole; of a longer one, the surroundings of its first match.

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import io
-import subprocess
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from hermes.core.errors import ToolError
 from hermes.environments.disk import DiskError
 from hermes.files.file_type import HEAD, is_text, kind_of_content
 from hermes.files.search.query import Asked, Tally
 from hermes.text.encoding import decode, width_of
-from hermes.text.regex_lines import UTF_16, Apart, Here, StoppedError, is_binary
+from hermes.text.regex_worker import FLAGS, UTF_16, RegexWorker, SlowPatternError, is_binary
 
 TYPE_CHECKING = False
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from hermes.files.search.query import Opens, Watch
     from hermes.files.search.ripgrep import Ripgrep
-    from hermes.text.regex_lines import Spot
+    from hermes.text.regex_worker import Spot
 
 
 # Large files are read in pieces of about this size, cut between lines.
@@ -68,7 +67,7 @@ class PythonSearch:
                     tally.skipped.large += 1
                 except (OSError, DiskError):
                     tally.skipped.unreadable += 1
-                except StoppedError:
+                except SlowPatternError:
                     tally.finished = not _stopped(watch)
                     break
                 else:
@@ -97,7 +96,7 @@ class PythonSearch:
                                 break
                 except (OSError, DiskError, TooLargeError):
                     continue
-                except StoppedError:
+                except SlowPatternError:
                     _stopped(watch)
                     break
         return found
@@ -109,25 +108,19 @@ def _stopped(watch: Watch) -> bool:
 
 
 @contextmanager
-def _matcher(asked: Asked, watch: Watch) -> Iterator[Here | Apart]:
+def _matcher(asked: Asked, watch: Watch) -> Iterator[RegexWorker]:
     import re
 
     pattern = asked.pattern
     try:
-        here = Here(pattern.python)
+        worker = RegexWorker(
+            pattern.python, flags=FLAGS, risky=pattern.risky, seconds=watch.left + 1
+        )
     except (re.error, OverflowError, RecursionError) as error:
         raise ToolError(f"the pattern can't be used: {error}") from None
-    if not pattern.risky:
-        yield here
-        return
-    process = subprocess.Popen(
-        Apart.command(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    with watch.over(process):
-        yield Apart(process, pattern.python, watch.left)
+    process = worker.start()
+    with nullcontext() if process is None else watch.over(process):
+        yield worker
 
 
 def _blocks(file: BinaryIO, size: int, *, text: bool) -> Iterator[tuple[bytes, int, int]]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from hermes.files.search.query import Asked, Watch
-    from hermes.text.regex_lines import Spot
+    from hermes.text.regex_worker import Spot
 
 _VERSION = b"ripgrep 15."
 _COMMON = ("--no-config", "--color=never", "--no-mmap", "--no-ignore-global", "--no-ignore-exclude",

@@ -7,6 +7,8 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from hermes.core.suggest import close_matches
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -70,10 +72,8 @@ def command_in(line: str) -> tuple[str, str] | None:
 
 def nearest(word: str) -> str:
     """The command that a mistyped one may be meant to be; empty when none is near."""
-    from difflib import get_close_matches
-
     begun = [name for name in COMMANDS if name.startswith(word)]
-    near = begun or get_close_matches(word, [*COMMANDS, *ALIASES], 1, 0.5)
+    near = begun or close_matches(word, [*COMMANDS, *ALIASES])
     return ALIASES.get(near[0], near[0]) if near else ""
 
 

@@ -9,6 +9,7 @@ from importlib import import_module
 from hermes import __version__
 from hermes.core.errors import HermesError
 from hermes.core.log import Log
+from hermes.core.suggest import close_matches
 from hermes.interfaces.cli.commands import COMMANDS, DONE, FAILED, INTERRUPTED, USAGE, UsageError
 from hermes.interfaces.cli.terminal import Terminal
 from hermes.runtime.app import App
@@ -85,9 +86,7 @@ class Parser(ArgumentParser):
         sys.exit(USAGE)
 
     def _meant(self, word: str) -> str:
-        from difflib import get_close_matches
-
-        near = get_close_matches(word.partition("=")[0], self._option_string_actions, 1, 0.7)
+        near = close_matches(word.partition("=")[0], self._option_string_actions, cutoff=0.7)
         return f" (did you mean {near[0]}?)" if near and word.startswith("-") else ""
 
 
@@ -198,10 +197,7 @@ def _plugin_command(app: CliApp, name: str) -> Command | None:
     app.registry  # noqa: B018 - loads the plugins
     found = app.plugins.commands.get(name)
     if found is None:
-        import difflib
-
-        known = [*COMMANDS, *app.plugins.commands]
-        near = difflib.get_close_matches(name, known, 1, 0.5)
+        near = close_matches(name, [*COMMANDS, *app.plugins.commands])
         meant = f"did you mean `{near[0]}`?" if near else "`hermes --help` lists them"
         meant += f" (a request for the agent: hermes run {name:.40})"
         raise UsageError(f"no command is called {name!r:.80}; {meant}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hermes.core.errors import HermesError
+from hermes.core.suggest import did_you_mean
 from hermes.interfaces.cli.commands import DONE, FAILED, UsageError
 
 TYPE_CHECKING = False
@@ -27,10 +28,7 @@ def known_server(app: CliApp, name: str) -> tuple[Servers, Known]:
     servers = all_servers(app)
     known = servers.known.get(name)
     if known is None:
-        import difflib
-
-        near = difflib.get_close_matches(name, servers.known, 1, 0.5)
-        hint = f"did you mean {near[0]}?" if near else "`hermes mcp list` shows them"
+        hint = did_you_mean(name, servers.known, "`hermes mcp list` shows them.")
         raise HermesError(f"no server is called {name!r:.60}", hint=hint)
     return servers, known
 

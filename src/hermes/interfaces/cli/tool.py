@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
+from hermes.core.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -104,12 +105,9 @@ def _list(app: App, options: Namespace) -> None:
 def _show(app: App, options: Namespace) -> None:
     entry = app.registry.get(options.name)
     if entry is None:
-        import difflib
-
-        near = difflib.get_close_matches(options.name, app.registry.names(), 1, 0.5)
         raise HermesError(
             f"no tool is called {options.name!r:.80}",
-            hint=f"Did you mean {near[0]}?" if near else "hermes tool list shows them.",
+            hint=did_you_mean(options.name, app.registry.names(), "hermes tool list shows them."),
         )
     about = _about(app, entry, app.registry.availability.missing([entry]).get(entry.name))
     if options.json:

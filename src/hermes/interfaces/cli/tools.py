@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hermes.core.errors import HermesError
+from hermes.core.suggest import did_you_mean
 from hermes.interfaces.cli.commands import DONE, FAILED
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
@@ -101,11 +102,8 @@ def _search(app: CliApp, options: Namespace) -> int:
 
 def unknown_tool(app: CliApp, name: str) -> HermesError:
     """The error for a name that no tool has, with the nearest that one has."""
-    import difflib
-
     known = [*app.registry.names(), *app.registry.aliases()]
-    near = difflib.get_close_matches(name, known, 1, 0.5)
-    hint = f"did you mean {near[0]}?" if near else "`hermes tools` lists them"
+    hint = did_you_mean(name, known, "`hermes tools` lists them.")
     return HermesError(f"no tool is called {name!r:.80}", hint=hint)
 
 

@@ -5,15 +5,14 @@ again.
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ConfigError
-from hermes.core.home import home_path, make_private, write_private
+from hermes.core.home import home_path, locked, write_private
 from hermes.mcp.client.listing import digest, launch_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from typing import Any
 
     from hermes.mcp.client.settings import Server
@@ -95,16 +94,8 @@ class Pins:
         text = json.dumps(known, indent=1, sort_keys=True, ensure_ascii=False)
         write_private(self.path, text.encode("utf-8", "replace"))
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        import fcntl
-
-        handle = os.open(make_private(os.path.dirname(self.path)), os.O_RDONLY)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(handle)
+    def _alone(self) -> AbstractContextManager[None]:
+        return locked(os.path.dirname(self.path), directory=True)
 
 
 class Pin:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hermes.core.errors import RegistrationError
+from hermes.core.suggest import close_matches
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
@@ -205,9 +206,7 @@ class Document:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """`; did you mean …?` where one of the known words is near, else nothing."""
-    import difflib
-
-    near = difflib.get_close_matches(word.lower(), list(known), 1, 0.6)
+    near = close_matches(word.lower(), known, cutoff=0.6)
     return f"; did you mean `{near[0]}`?" if near else ""
 
 

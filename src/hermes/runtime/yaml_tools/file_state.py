@@ -7,10 +7,10 @@ from __future__ import annotations
 import os
 import stat
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from hermes.core.errors import ConfigError
-from hermes.core.home import make_private, write_private
+from hermes.core.home import locked, make_private, write_private
 from hermes.runtime.manifest import digest
 from hermes.runtime.yaml_tools.document import MOST_BYTES, DefinitionError, Problem
 
@@ -183,24 +183,9 @@ def _writing(folder: str) -> Iterator[None]:
 
 @contextmanager
 def _locked(path: str) -> Iterator[None]:
-    try:
-        import fcntl
-    except ImportError:
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(path, timeout=LOCK_SECONDS))
+        except TimeoutError:
+            raise ConfigError(f"another process has held {path} for {LOCK_SECONDS:g} s") from None
         yield
-        return
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        deadline = time.monotonic() + LOCK_SECONDS
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise ConfigError(
-                        f"another process has held {path} for {LOCK_SECONDS:g} s"
-                    ) from None
-                time.sleep(0.01)
-        yield
-    finally:
-        os.close(handle)

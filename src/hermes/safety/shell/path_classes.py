@@ -7,6 +7,7 @@ import posixpath
 import re
 from typing import TYPE_CHECKING
 
+from hermes.core.paths import is_below
 from hermes.safety.shell.scope import HOLE, UNSET, names
 from hermes.safety.shell.stream import ENVIRONMENT, SECRET
 
@@ -242,7 +243,7 @@ def in_workspace(path: str, scope: Scope) -> bool:
     workspace = scope.workspace
     if workspace == "/" or workspace in _SYSTEM:
         return False
-    return _is_inside(path, workspace)
+    return is_below(path, workspace)
 
 
 def lies_outside(word: Word, scope: Scope) -> bool:
@@ -256,10 +257,6 @@ def lies_outside(word: Word, scope: Scope) -> bool:
 def is_temporary(path: str) -> bool:
     """Whether a path lies below a directory for temporary files."""
     return path.startswith(_TEMPORARY)
-
-
-def _is_inside(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def is_startup(path: str, scope: Scope) -> bool:
@@ -327,7 +324,7 @@ def hermes_part(path: str, scope: Scope) -> str | None:
         return None
     own = f"{scope.home}/.hermes"
     for base in (own if moved is None else moved.text, own, "/root/.hermes"):
-        if _is_inside(path, base):
+        if is_below(path, base):
             return path[len(base) + 1 :]
     if path.startswith(("/home/", "/Users/")) and path.split("/")[3:4] == [".hermes"]:
         return "/".join(path.split("/")[4:])

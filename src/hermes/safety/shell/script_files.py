@@ -13,6 +13,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
+from hermes.core.paths import is_below
 from hermes.safety.shell.command import Command
 from hermes.safety.shell.scope import Scope, Value
 from hermes.safety.shell.stream import ANYTHING, Stream
@@ -145,7 +146,7 @@ def _merge(known: _Known, path: str, command: Command, judge: Judge) -> None:
 
 def _read(place: str, root: str) -> bytes | None:
     """The content of a regular file inside the workspace, up to one byte more than is judged."""
-    if not root or not place.startswith(os.path.join(root, "")) or "\0" in place:
+    if not is_below(place, root) or "\0" in place:
         return None
     try:
         # Never waits: what is no regular file is not read.
@@ -164,7 +165,7 @@ def _read(place: str, root: str) -> bytes | None:
 
 
 def _is_inside(place: str, root: str) -> bool:
-    return os.path.realpath(place).startswith(os.path.join(os.path.realpath(root), ""))
+    return is_below(os.path.realpath(place), os.path.realpath(root))
 
 
 def _is_generated(content: bytes) -> bool:

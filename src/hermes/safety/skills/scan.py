@@ -7,6 +7,7 @@ import re
 import stat
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from hermes.core.paths import is_below
 from hermes.safety.skills.code_blocks import CODE, SHELLS, find_dangers, find_disguises, find_stores
 from hermes.safety.skills.concealed_text import find_hidden, find_payloads, find_unshown
 from hermes.safety.skills.prose import (
@@ -209,7 +210,7 @@ def _paths(folder: str) -> Iterator[str]:
 def _entry(base: str, path: str, name: str) -> Iterator[Finding]:
     status = os.lstat(path)
     if stat.S_ISLNK(status.st_mode):
-        if os.path.commonpath([base, os.path.realpath(path)]) != base:
+        if not is_below(os.path.realpath(path), base):
             yield Finding(name, 1, "escape.symlink", "It is a link out of the skill's folder.")
         return
     if stat.S_ISDIR(status.st_mode):

@@ -9,8 +9,8 @@ import zlib
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from hermes.core.home import flock, open_lock
 from hermes.stores.checkpoints.packs import FRESH, RAW, PackWriter, compact, read_packed, squeezed
-from hermes.stores.checkpoints.path_locks import flock, open_lock
 from hermes.stores.checkpoints.types import CheckpointError
 
 if TYPE_CHECKING:

@@ -9,12 +9,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
-from hermes.stores.checkpoints.checkpoint_db import private_folder
+from hermes.core.home import flock, is_current, open_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _FIRST_SLEEP, _LONGEST_SLEEP = 0.001, 0.05
 _NAME_BYTES = 300
 # How many locks go by between two looks at how many files there are, and how many there may be.
@@ -66,7 +65,7 @@ class PathLocks:
             handle = open_lock(path)
             try:
                 # Gone before it is free: whoever waits for this file notices, and begins anew.
-                if flock(handle, exclusive=True, wait=False) and _still_there(handle, path):
+                if flock(handle, wait=False) and is_current(handle, path):
                     os.unlink(path)
             finally:
                 os.close(handle)
@@ -78,7 +77,7 @@ def _taken(path: str, place: str, seconds: float, check: Callable[[], None] | No
     while True:
         handle = open_lock(path)
         try:
-            if flock(handle, exclusive=True, wait=False) and _still_there(handle, path):
+            if flock(handle, wait=False) and is_current(handle, path):
                 return handle
             said = os.read(handle, _NAME_BYTES).decode("utf-8", "replace")
             holder = said.strip() or "somebody else"
@@ -92,34 +91,3 @@ def _taken(path: str, place: str, seconds: float, check: Callable[[], None] | No
             check()
         time.sleep(sleep)
         sleep = min(sleep * 1.5, _LONGEST_SLEEP)
-
-
-def _still_there(handle: int, path: str) -> bool:
-    """Whether the file we have locked is the one that others will find."""
-    try:
-        return os.path.samestat(os.fstat(handle), os.stat(path, follow_symlinks=False))
-    except FileNotFoundError:
-        return False
-
-
-def open_lock(path: str) -> int:
-    """A lock file, made when it is missing, and so is its folder."""
-    try:
-        return os.open(path, _FLAGS, 0o600)
-    except FileNotFoundError:
-        private_folder(os.path.dirname(path))
-        return os.open(path, _FLAGS, 0o600)
-
-
-def flock(handle: int, *, exclusive: bool, wait: bool) -> bool:
-    """Lock an open file; False when somebody else holds it and we don't wait."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: several processes at once are not kept apart there
-        return True
-    kind = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
-    try:
-        fcntl.flock(handle, kind if wait else kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import hermes.stores.checkpoints.journal as journal
 import hermes.stores.checkpoints.tree_walk as tree_walk
-from hermes.core.home import hermes_home
+from hermes.core.home import flock, hermes_home, open_lock
 from hermes.stores.checkpoints.journal import Record
 from hermes.stores.checkpoints.packs import CHUNK
-from hermes.stores.checkpoints.path_locks import flock, open_lock
 from hermes.stores.checkpoints.path_state import by_status, read_traits, same, traits_at
 from hermes.stores.checkpoints.tree_walk import differing, hidden, is_file, is_folder, is_link, walk
 from hermes.stores.checkpoints.types import ABSENT, Author, Change, Snapshot, State

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import hermes.stores.checkpoints.journal as journal
 from hermes.core.errors import ToolError
+from hermes.core.home import flock, open_lock
 from hermes.stores.checkpoints.journal import Record
-from hermes.stores.checkpoints.path_locks import flock, open_lock
 from hermes.stores.checkpoints.path_state import kept_state, present_state, same_content, unchanged
 from hermes.stores.checkpoints.restore import Plan, Restoration, Step, fitted, plan_undo
 from hermes.stores.checkpoints.types import (

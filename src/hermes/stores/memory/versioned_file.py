@@ -15,13 +15,13 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from hermes.core.errors import ToolError
-from hermes.core.home import make_private, write_private
+from hermes.core.home import locked, make_private, write_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,31 +44,15 @@ _LATE = "late"
 @contextmanager
 def folder_lock(folder: str) -> Iterator[None]:
     """Exclusive lock on the memory files of a folder, across processes and threads."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: concurrent processes are not serialised there
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(os.path.join(folder, ".lock"), timeout=_LOCK_SECONDS))
+        except TimeoutError:
+            raise ToolError(
+                f"the memory was locked by another process for {_LOCK_SECONDS:g} s",
+                hint="Try again later.",
+            ) from None
         yield
-        return
-    handle = os.open(
-        os.path.join(make_private(folder), ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-    )
-    try:
-        deadline, pause = time.monotonic() + _LOCK_SECONDS, 0.001
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise ToolError(
-                        f"the memory was locked by another process for {_LOCK_SECONDS:g} s",
-                        hint="Try again later.",
-                    ) from None
-            time.sleep(pause)
-            pause = min(pause * 1.5, 0.02)
-        yield
-    finally:
-        os.close(handle)
 
 
 def read(path: str) -> bytes | None:

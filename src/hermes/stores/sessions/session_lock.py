@@ -49,32 +49,25 @@ def held(session: Session, until: ExitStack) -> tuple[Session, str]:
 
 def _hold(session: str, until: ExitStack) -> str:
     """Note that this program has it; which other one does, empty when none is known to."""
-    try:
-        import fcntl
-    except ImportError:
-        # Not on this system.
-        return ""
-    from hermes.core.home import home_path, make_private
+    from hermes.core.home import flock, home_path, is_current, open_lock
 
     path = home_path(_FOLDER, session)
     while True:
         try:
-            make_private(os.path.dirname(path))
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            handle = open_lock(path)
         except OSError:
             # Where no note can be made none can be read.
             return ""
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            who = os.read(handle, 20).decode("ascii", "replace").strip()
-            os.close(handle)
-            return who or "unknown"
+            if not flock(handle, wait=False):
+                who = os.read(handle, 20).decode("ascii", "replace").strip()
+                os.close(handle)
+                return who or "unknown"
         except OSError:
             # No locks on this disk.
             os.close(handle)
             return ""
-        if _is_there(handle, path):
+        if is_current(handle, path):
             break
         # Whoever had it removed the file in between: nobody else would see this lock.
         os.close(handle)
@@ -86,14 +79,6 @@ def _hold(session: str, until: ExitStack) -> str:
         # It is held all the same.
         return ""
     return ""
-
-
-def _is_there(handle: int, path: str) -> bool:
-    """Whether an open file is the one that others find."""
-    try:
-        return os.path.samestat(os.fstat(handle), os.stat(path))
-    except FileNotFoundError:
-        return False
 
 
 def _let_go(handle: int, path: str) -> None:

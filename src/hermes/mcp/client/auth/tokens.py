@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ConfigError
-from hermes.core.home import home_path, make_private, write_private
+from hermes.core.home import flock, home_path, open_lock, write_private
 from hermes.core.json_text import to_json
 
 if TYPE_CHECKING:
@@ -102,17 +102,11 @@ def load_tokens(name: str, url: str) -> Tokens | None:
 async def renewing(name: str) -> AsyncIterator[None]:
     """While one program renews a server's tokens, no other does: a refresh token is good once."""
     import asyncio
-    import fcntl
 
-    make_private(os.path.dirname(_place(name)))
-    handle = os.open(f"{_place(name)}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = open_lock(f"{_place(name)}.lock")
     try:
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                await asyncio.sleep(_LOOK_SECONDS)
+        while not flock(handle, wait=False):  # noqa: ASYNC110 - held by another process
+            await asyncio.sleep(_LOOK_SECONDS)
         yield
     finally:
         os.close(handle)
