@@ -251,7 +251,7 @@ def lies_outside(word: Word, scope: Scope) -> bool:
     if not word.known:
         return False
     path = absolute(word.text, scope)
-    return not in_workspace(path, scope) and not (scope.root and _is_inside(path, scope.root))
+    return not in_workspace(path, scope) and not is_below(path, scope.root)
 
 
 def is_temporary(path: str) -> bool:
