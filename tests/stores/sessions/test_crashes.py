@@ -55,8 +55,16 @@ class Writer:
 
     def _read(self) -> None:
         assert self._process.stdout is not None
-        # A line that was cut off was not said.
-        self.said += [line.split() for line in self._process.stdout if line.endswith("\n")]
+        for line in self._process.stdout:
+            # A line that was cut off was not said.
+            if line.endswith("\n"):
+                self.said.append(line.split())
+
+    def wait_for_start(self) -> None:
+        """Until it has begun its session: on a busy machine a process starts slowly."""
+        until = time.monotonic() + 60
+        while not self.said and self._process.poll() is None and time.monotonic() < until:
+            time.sleep(0.01)
 
     def kill(self) -> None:
         """End it as a crash would."""
@@ -98,7 +106,10 @@ def test_a_process_killed_at_random_points_loses_nothing_that_it_kept(tmp_path: 
     writers = []
     for number in range(8):
         writer = Writer(path, f"writer{number}", delete=number % 2 == 0)
-        time.sleep(0.35 + chance.random() * 0.4)
+        if number % 4:
+            writer.wait_for_start()
+            time.sleep(0.1)
+        time.sleep(chance.random() * 0.4)
         writer.kill()
         writers.append(writer)
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from hermes.core.log import Log
 from hermes.stores.sessions.records import LINES, SYSTEM, TEXT, TOOL, SessionsError, searchable
-from hermes.stores.sessions.session_db import connect, prepare
+from hermes.stores.sessions.session_db import WORDING
+from hermes.stores.sqlite import connect, prepare, transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -164,7 +165,7 @@ class Index:
         self.path = path_of(database, self.generation)
         self.connection = connect(self.path, wait=wait)
         try:
-            prepare(self.connection, self.path, _STEPS)
+            prepare(self.connection, self.path, _STEPS, WORDING)
             self._belong()
         except BaseException:
             self.connection.close()
@@ -179,14 +180,8 @@ class Index:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction. Whoever needs one of the journal too begins this one first."""
-        self.connection.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(self.connection):
             yield self.connection
-            self.connection.execute("COMMIT")
-        except BaseException:
-            if self.connection.in_transaction:
-                self.connection.execute("ROLLBACK")
-            raise
 
     def mark(self, name: str) -> int:
         """A number kept under a name."""
@@ -214,7 +209,7 @@ class Index:
 
     def catch_up(self, check: Callable[[], Any] | None = None) -> None:
         """Take in every message that is not in here yet."""
-        while not self.database.within and self._take_some():
+        while not self.database.in_transaction and self._take_some():
             if check is not None:
                 check()
 

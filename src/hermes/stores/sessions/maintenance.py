@@ -20,7 +20,8 @@ from hermes.stores.sessions.index import (
     start_again,
 )
 from hermes.stores.sessions.records import LINES, OUTCOME, TEXT, TOOL, SessionInfo, SessionsError
-from hermes.stores.sessions.session_db import connect, explained, is_damage
+from hermes.stores.sessions.session_db import explained
+from hermes.stores.sqlite import connect, is_damage
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -112,7 +113,7 @@ def backup(database: Database, target: str) -> None:
                 _copy(index, f"{target}.search-{generation}")
             _copy(journal, target)
     except sqlite3.Error as error:
-        raise explained(error, target, what="the backup could not be made") from error
+        raise explained(error, target, failed="the backup could not be made") from error
 
 
 def _snapshots(
@@ -172,7 +173,7 @@ def _wrong(database: Database) -> list[str]:
     except sqlite3.Error as error:
         if is_damage(error):
             return [str(error)]
-        raise explained(error, database.path, what="the sessions can't be checked") from error
+        raise explained(error, database.path, failed="the sessions can't be checked") from error
     return [str(line) for (line,) in rows if line != "ok"]
 
 
@@ -236,8 +237,8 @@ def _index_trouble(database: Database) -> str:
                 return f"it has {held} messages, and should have {messages}"
     except sqlite3.Error as error:
         if not at_fault(error):
-            what = "the search index can't be checked"
-            raise explained(error, database.path, what=what) from error
+            failed = "the search index can't be checked"
+            raise explained(error, database.path, failed=failed) from error
         return str(error)
     return ""
 
@@ -290,7 +291,7 @@ def delete_session(database: Database, name: str) -> None:
         _delete(database, name)
     except sqlite3.Error as error:
         if not at_fault(error):
-            raise explained(error, database.path, what="the session was not deleted") from error
+            raise explained(error, database.path, failed="the session was not deleted") from error
         # A damaged index must not keep anybody from deleting; the new one starts without it.
         start_again(database, database.mark("index"))
         _delete(database, name)

@@ -238,14 +238,16 @@ def search(
         return _search(database, choices, limit, wanted)
     except sqlite3.Error as error:
         if not at_fault(error):
-            raise explained(error, database.path, what="the sessions can't be searched") from error
+            raise explained(
+                error, database.path, failed="the sessions can't be searched"
+            ) from error
     # Once: an index that fails again has another reason, which is said.
     start_again(database, generation)
     try:
         return _search(database, choices, limit, wanted)
     except sqlite3.Error as error:
-        what = "the index of the sessions can't be made"
-        raise explained(error, database.path, what=what) from error
+        failed = "the index of the sessions can't be made"
+        raise explained(error, database.path, failed=failed) from error
 
 
 class _Wanted:
