@@ -16,8 +16,9 @@ import pytest
 
 from hermes.core.context import Cancellation
 from hermes.core.errors import ToolError
+from hermes.environments.command import CommandResult
 from hermes.environments.docker import DockerEnvironment, DockerSettings
-from hermes.environments.environment import CommandResult, Environment
+from hermes.environments.environment import Environment
 from hermes.environments.host import LocalEnvironment
 from hermes.environments.sandbox import SandboxEnvironment
 from hermes.environments.singularity import SingularityEnvironment, SingularitySettings
@@ -265,7 +266,7 @@ def test_everything_can_be_said_in_order(place: Environment) -> None:
 
 
 def test_a_shell_can_be_opened_and_typed_into(place: Environment) -> None:
-    shell = place.open_shell()
+    shell = place.start('exec "${BASH:-sh}" -i', pty=True)
     shell.write(b"echo $((40 + 2))\n")
     answered = shell.wait(20, until=lambda: "\n42" in shell.recent().replace("\r", ""))
     shell.write(b"exit\n")
@@ -348,7 +349,7 @@ def test_a_reader_that_asks_nothing_is_noticed_on_a_terminal(place: Environment)
 
     assert result.ended == "needs input"
     assert result.background is not None
-    assert result.background.waits()
+    assert result.background.waits_for_input()
     result.background.write(b"joe\n")
     assert result.background.wait(10)
     assert result.background.recent() == "joe\njoe\n"
@@ -370,7 +371,7 @@ def test_a_pipe_between_programs_is_no_question(place: Environment) -> None:
     started = place.start("echo ready; sleep 3049 | cat")
     assert started.wait(10, until=lambda: "ready" in started.recent() and len(started.pids()) > 1)
 
-    assert not started.waits()
+    assert not started.waits_for_input()
 
     started.kill("a test")
     assert started.wait(6)

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.environments.command_output import ERR, IN_MEMORY, OUT, Collector, Rolling, Spill
+from hermes.environments.command_output import ERR, IN_MEMORY, OUT, Collector, RollingLog, Spill
 
 PIECES = st.lists(
     st.tuples(st.sampled_from([OUT, ERR]), st.text("abé日\n", max_size=30)), max_size=30
@@ -94,12 +94,12 @@ def test_turns_are_told_in_lines() -> None:
     for stream, text in ((OUT, b"1\n2\n"), (ERR, b"3\n"), (OUT, b"4")):
         collector.feed(stream, text)
 
-    assert collector.output().order() == "out 2, err 1, out 1"
+    assert collector.output().turns() == "out 2, err 1, out 1"
     assert collector.recent() == "1\n2\n3\n4"
 
 
 def test_a_long_log_is_read_from_any_place(tmp_path: Path) -> None:
-    rolling = Rolling(lambda: Spill(str(tmp_path)))
+    rolling = RollingLog(lambda: Spill(str(tmp_path)))
     whole = b"".join(b"%06d\n" % number for number in range(100_000))
     for at in range(0, len(whole), 5000):
         rolling.feed(whole[at : at + 5000])

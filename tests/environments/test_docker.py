@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from hermes.core.errors import ConfigError
+from hermes.environments.command import BackendError
 from hermes.environments.docker import DockerEnvironment, DockerSettings, run_arguments
 from hermes.environments.docker import engine as find_engine
-from hermes.environments.docker_engine import containers, explained, prune
-from hermes.environments.environment import PlaceError
+from hermes.environments.docker_engine import containers, explain_error, prune
 from hermes.environments.owner_labels import MACHINE, PID, STARTED, TASK
 
 IMAGE = "hermes-testbox"
@@ -213,7 +213,7 @@ def test_a_container_that_was_removed_is_made_anew_and_that_is_said(
     result = place.execute("echo $KEPT; pwd", timeout=30)
 
     assert result.stdout == "1\n/tmp\n"
-    assert "started anew" in " ".join(result.notes)
+    assert "a new one was started" in " ".join(result.notes)
     assert "what was kept only there, is gone" in " ".join(result.notes)
 
 
@@ -266,7 +266,7 @@ def test_containers_whose_hermes_is_gone_are_removed_and_others_stay(
 def test_what_keeps_it_from_starting_is_named_with_the_check(
     make: Make, options: dict[str, Any], cause: str, check: str
 ) -> None:
-    with pytest.raises(PlaceError, match=cause) as failure:
+    with pytest.raises(BackendError, match=cause) as failure:
         make(**options).execute("true", timeout=20)
 
     assert check in (failure.value.hint or "")
@@ -287,7 +287,7 @@ def test_an_engine_that_says_nothing_is_given_up_on_in_time(work: Path) -> None:
         host = f"tcp://127.0.0.1:{server.getsockname()[1]}"
         place = DockerEnvironment(str(work), DockerSettings(IMAGE, host=host, start_seconds=1.0))
 
-        with pytest.raises(PlaceError, match="within 1 s"):
+        with pytest.raises(BackendError, match="within 1 s"):
             place.execute("true", timeout=20)
 
         server.shutdown(socket.SHUT_RDWR)
@@ -299,7 +299,7 @@ def test_an_engine_that_says_nothing_is_given_up_on_in_time(work: Path) -> None:
 def test_no_room_for_another_process_is_told_from_other_causes() -> None:
     said = "OCI runtime exec failed: exec failed: resource temporarily unavailable: unknown"
 
-    error = explained(said, 126, program="docker", image="x", seconds=1)
+    error = explain_error(said, 126, program="docker", image="x", seconds=1)
 
     assert "another process" in str(error)
     assert "terminal.docker.pids" in (error.hint or "")
@@ -319,7 +319,7 @@ def _eventually(holds: Callable[[], bool], seconds: float = 15.0) -> bool:
         try:
             if holds():
                 return True
-        except PlaceError:
+        except BackendError:
             pass
         time.sleep(0.1)
     return False

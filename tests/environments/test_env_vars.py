@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.environments.env_vars import command_environment, passed_variables
+from hermes.environments.env_vars import command_environment, inherited_variables
 from hermes.environments.host import LocalEnvironment
 
 CANARIES = [
@@ -41,14 +41,14 @@ def test_no_canary_is_seen_by_a_command(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_variable_that_is_named_is_passed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WANTED_KEY", "yes")
 
-    assert passed_variables(["WANTED_KEY"])["WANTED_KEY"] == "yes"
-    assert "WANTED_KEY" not in passed_variables()
+    assert inherited_variables(["WANTED_KEY"])["WANTED_KEY"] == "yes"
+    assert "WANTED_KEY" not in inherited_variables()
 
 
 def test_proxies_without_a_password_are_passed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
 
-    assert passed_variables()["HTTPS_PROXY"] == "http://proxy:3128"
+    assert inherited_variables()["HTTPS_PROXY"] == "http://proxy:3128"
 
 
 def test_the_task_and_the_call_win_over_the_rest() -> None:

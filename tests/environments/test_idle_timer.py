@@ -14,7 +14,7 @@ import pytest
 from tests.environments.servers import SshHost
 
 from hermes.environments.docker import DockerEnvironment, DockerSettings
-from hermes.environments.environment import Idle, Shared
+from hermes.environments.environment import IdleTimer, SharedSettings
 from hermes.environments.sandbox import SandboxEnvironment
 from hermes.environments.ssh import SshEnvironment
 
@@ -27,12 +27,12 @@ def eventually(holds: Callable[[], bool], seconds: float = 15.0) -> bool:
 
 
 class Watched:
-    """An `Idle` with something to end."""
+    """An `IdleTimer` with something to end."""
 
     def __init__(self, seconds: float) -> None:
         self.ended = threading.Event()
         self.beside = False
-        self.idle = Idle(seconds, busy=lambda: self.beside, rest=self.ended.set)
+        self.idle = IdleTimer(seconds, busy=lambda: self.beside, release=self.ended.set)
 
 
 def test_what_is_left_alone_is_ended_once() -> None:
@@ -42,7 +42,7 @@ def test_what_is_left_alone_is_ended_once() -> None:
         pass
 
     assert it.ended.wait(10)
-    assert (it.idle.rested(), it.idle.rested()) == (True, False)
+    assert (it.idle.take_released(), it.idle.take_released()) == (True, False)
 
 
 def test_what_is_in_use_is_not_ended() -> None:
@@ -81,10 +81,10 @@ def test_nothing_is_ended_where_that_is_not_wanted_or_over() -> None:
 def test_an_idle_sandbox_is_ended_and_the_next_command_says_so(tmp_path: Path) -> None:
     if shutil.which("bwrap") is None:
         pytest.skip("bubblewrap is not installed")
-    place = SandboxEnvironment(str(tmp_path), shared=Shared(idle_seconds=0.3))
+    place = SandboxEnvironment(str(tmp_path), shared=SharedSettings(idle_seconds=0.3))
     try:
         place.execute("cd /tmp; export A=1; touch here; mkdir -p b", timeout=20)
-        first = place._owner.first
+        first = place._guardian.first
 
         assert eventually(lambda: not os.path.exists(f"/proc/{first}"))
         result = place.execute("pwd; echo $A; ls here", timeout=20)
@@ -104,7 +104,7 @@ def test_an_idle_container_is_ended_unless_something_runs_in_it(
         return subprocess.check_output(words, text=True).split()
 
     settings = DockerSettings("hermes-testbox", host=engine)
-    shared = Shared(task="idler", idle_seconds=0.5)
+    shared = SharedSettings(task="idler", idle_seconds=0.5)
     place = DockerEnvironment(str(tmp_path), settings, shared=shared)
     try:
         server = place.start("sleep 1000")
@@ -124,7 +124,7 @@ def test_an_idle_container_is_ended_unless_something_runs_in_it(
 
 
 def test_an_idle_connection_is_made_again_without_a_word(ssh_host: SshHost) -> None:
-    place = SshEnvironment(ssh_host.settings(), shared=Shared(idle_seconds=0.3))
+    place = SshEnvironment(ssh_host.settings(), shared=SharedSettings(idle_seconds=0.3))
     try:
         place.execute("cd /usr", timeout=20)
 

@@ -11,8 +11,8 @@ from tests.environments.servers import SshHost
 
 from hermes.core.errors import ToolError
 from hermes.environments.backends import BACKENDS, Backend, ready
-from hermes.environments.environment import Environment, Shared
-from hermes.environments.isolation_test import all_tried, tried
+from hermes.environments.environment import Environment, SharedSettings
+from hermes.environments.isolation_test import probe_backend, probe_backends
 
 
 def settings(**values: object) -> Any:
@@ -21,7 +21,7 @@ def settings(**values: object) -> Any:
 
 
 def test_the_machine_itself_keeps_nothing_apart() -> None:
-    report = tried(BACKENDS["local"], settings())
+    report = probe_backend(BACKENDS["local"], settings())
 
     assert report["works"]
     assert report["problems"] == []
@@ -34,7 +34,7 @@ def test_the_walls_of_the_sandbox_hold() -> None:
     if shutil.which("bwrap") is None:
         pytest.skip("bubblewrap is not installed")
 
-    report = tried(BACKENDS["sandbox"], settings())
+    report = probe_backend(BACKENDS["sandbox"], settings())
 
     assert report["works"], report
     assert report["problems"] == []
@@ -47,7 +47,7 @@ def test_a_wall_that_was_opened_is_seen() -> None:
     if shutil.which("bwrap") is None:
         pytest.skip("bubblewrap is not installed")
 
-    report = tried(BACKENDS["sandbox"], settings(sandbox__network=True))
+    report = probe_backend(BACKENDS["sandbox"], settings(sandbox__network=True))
 
     assert report["works"], report
     assert report["network"].startswith("open")
@@ -55,7 +55,7 @@ def test_a_wall_that_was_opened_is_seen() -> None:
 
 
 def test_the_walls_of_a_container_hold(engine: str) -> None:
-    report = tried(
+    report = probe_backend(
         BACKENDS["docker"], settings(docker__image="hermes-testbox", docker__host=engine)
     )
 
@@ -74,14 +74,14 @@ def test_a_host_is_taken_as_it_is(ssh_host: SshHost) -> None:
         "ssh__config_file": host.config_file,
     }  # fmt: skip
 
-    report = tried(BACKENDS["ssh"], settings(**given))
+    report = probe_backend(BACKENDS["ssh"], settings(**given))
 
     assert report["works"], report
     assert report["files"].startswith("open")
 
 
 def test_what_does_not_start_says_why() -> None:
-    report = tried(BACKENDS["docker"], settings(docker__host="unix:///nowhere.sock"))
+    report = probe_backend(BACKENDS["docker"], settings(docker__host="unix:///nowhere.sock"))
 
     assert not report["works"]
     assert report["problem"]
@@ -90,13 +90,13 @@ def test_what_does_not_start_says_why() -> None:
 def test_one_that_takes_too_long_does_not_keep_the_others() -> None:
     over = threading.Event()
 
-    def slow(workspace: str, setting: object, shared: Shared) -> Environment:
+    def slow(workspace: str, setting: object, shared: SharedSettings) -> Environment:
         over.wait(20)
         raise ToolError("too late")
 
     stuck = Backend("stuck", "", lambda: "", slow)
 
-    first, second = all_tried([stuck, BACKENDS["local"]], settings(), seconds=1.5)
+    first, second = probe_backends([stuck, BACKENDS["local"]], settings(), seconds=1.5)
     over.set()
 
     assert first["problem"] == "it gave no answer within 1.5 s"

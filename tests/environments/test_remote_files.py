@@ -11,7 +11,7 @@ import yaml
 from tests.environments.servers import SshHost
 from tests.tools.bench import Bench
 
-from hermes.environments.environment import Shared, inside, moved
+from hermes.environments.environment import SharedSettings, inside, moved
 from hermes.runtime.app import App
 
 Make = Callable[[str, dict[str, Any]], Bench]
@@ -107,12 +107,12 @@ def test_a_place_is_moved(place: str, folder: str, target: str, wanted: str) -> 
 
 
 def test_the_root_of_a_system_is_nobody_s_workspace() -> None:
-    shared = Shared(workspace="/w")
+    shared = SharedSettings(workspace="/w")
 
     assert shared.named("/home/u/a", "/home/u") == "/w/a"
     assert shared.named("/etc", "/home/u") == "/etc"
     assert shared.named("/etc", "/") == "/etc"
-    assert Shared().named("/home/u/a", "/home/u") == "/home/u/a"
+    assert SharedSettings().named("/home/u/a", "/home/u") == "/home/u/a"
 
 
 @pytest.mark.parametrize(("place", "folder"), [("/ws/a", "/w"), ("/", "/w"), ("/w/a", "")])

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ConfigError
-from hermes.environments.environment import CommandResult, PlaceError
+from hermes.environments.command import BackendError, CommandResult
 from hermes.environments.sandbox import SandboxEnvironment, cgroups
-from hermes.environments.sandbox.bwrap import checked_workspace, parsed_binds
+from hermes.environments.sandbox.bwrap import check_workspace, parse_binds
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="no bubblewrap here")
 
@@ -167,8 +167,8 @@ def test_what_is_enforced_is_said(make: Make) -> None:
 def test_nothing_is_left_after_cleanup(make: Make) -> None:
     place = make()
     run(place, "sleep 4017 & sleep 0.1")
-    first = place._owner.first
-    folders = list(place._owner.limits.folders) if place._owner.limits else []
+    first = place._guardian.first
+    folders = list(place._guardian.limits.folders) if place._guardian.limits else []
 
     place.cleanup()
 
@@ -193,7 +193,7 @@ def test_cgroups_of_programs_that_are_gone_are_removed() -> None:
 def test_a_killed_sandbox_is_made_anew(make: Make) -> None:
     place = make()
     run(place, "true")
-    os.kill(place._owner.first, 9)
+    os.kill(place._guardian.first, 9)
 
     results = [run(place, "echo again") for _ in range(2)]
 
@@ -215,7 +215,7 @@ def test_a_sandbox_outlives_the_thread_that_began_it(make: Make) -> None:
 @pytest.mark.parametrize("path", ["~", "/", "/home", "/usr", "/etc", "/tmp", "/nowhere"])
 def test_homes_and_system_folders_are_no_workspace(path: str) -> None:
     with pytest.raises(ConfigError):
-        checked_workspace(os.path.expanduser(path))
+        check_workspace(os.path.expanduser(path))
 
 
 def test_what_holds_a_home_is_no_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,7 +249,7 @@ def test_binds_are_as_configured_or_refused(make: Make, tmp_path: Path) -> None:
         listener.bind(str(tmp_path / "s.sock"))
         for bad in (f"{tmp_path}/none", "relative", f"{tmp_path}/s.sock", os.path.expanduser("~")):
             with pytest.raises(ConfigError):
-                parsed_binds([bad])
+                parse_binds([bad])
 
 
 def test_a_sandbox_that_can_not_start_says_why(make: Make, tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_a_sandbox_that_can_not_start_says_why(make: Make, tmp_path: Path) -> No
     place = make(binds=[f"{tmp_path}/data:/data"])
     (tmp_path / "data").rmdir()
 
-    with pytest.raises(PlaceError, match="data") as failure:
+    with pytest.raises(BackendError, match="data") as failure:
         run(place, "true")
 
     assert "bwrap" in (failure.value.hint or "")

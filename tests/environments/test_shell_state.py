@@ -113,7 +113,7 @@ def test_output_without_marks_is_left_alone() -> None:
     "command", ["true", "ls -la /tmp", "git status | head -5", "npm test 2>&1", "echo 'a b' >x"]
 )
 def test_plain_commands_need_no_wrapper(command: str) -> None:
-    assert shell_state.leaves_no_trace(command)
+    assert shell_state.is_stateless(command)
 
 
 @pytest.mark.parametrize(
@@ -125,4 +125,4 @@ def test_plain_commands_need_no_wrapper(command: str) -> None:
     ],
 )  # fmt: skip
 def test_commands_that_may_change_the_state_are_wrapped(command: str) -> None:
-    assert not shell_state.leaves_no_trace(command)
+    assert not shell_state.is_stateless(command)

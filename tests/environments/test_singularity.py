@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hermes.core.errors import ConfigError, UnavailableError
-from hermes.environments.environment import PlaceError
+from hermes.environments.command import BackendError
 from hermes.environments.singularity import SingularityEnvironment, SingularitySettings, prune
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def test_an_image_that_can_not_be_started_is_one_error_with_the_check(
 
     settings = SingularitySettings(str(broken), program=str(apptainer.program))
 
-    with pytest.raises(PlaceError, match="does not start") as refused:
+    with pytest.raises(BackendError, match="does not start") as refused:
         SingularityEnvironment(settings).execute("true", timeout=20)
 
     assert refused.value.hint is not None

@@ -16,7 +16,7 @@ import pytest
 
 from hermes.core.context import Cancellation
 from hermes.core.errors import ConfigError, ToolError
-from hermes.environments.environment import PlaceError
+from hermes.environments.command import BackendError
 from hermes.environments.ssh import SshEnvironment, SshSettings, socket_path
 
 if TYPE_CHECKING:
@@ -315,14 +315,14 @@ def test_what_ran_beside_on_a_dead_connection_is_lost_and_did_not_exit(
 
 
 def test_a_person_ends_here_what_runs_there(ssh: SshEnvironment) -> None:
-    from hermes.environments.host.process_listing import census, end
+    from hermes.environments.host.process_listing import list_processes, terminate
 
     word = sleeping()
     started = ssh.start(f"sleep {word}", name="far away")
-    holding = [one for one in census() if one.called == "far away"]
+    holding = [one for one in list_processes() if one.called == "far away"]
 
     assert [one.place for one in holding] == [ssh.label]
-    assert end(holding) == []
+    assert terminate(holding) == []
 
     assert started.wait(10)
     assert (started.state, started.killed_by) == ("killed", "a person, with hermes ps kill")
@@ -373,7 +373,7 @@ def test_a_plain_connection_does_as_well(ssh_host: SshHost) -> None:
 
 def test_a_socket_that_is_gone_does_not_stop_new_shells(ssh: SshEnvironment) -> None:
     ssh.execute("true", timeout=20)
-    ssh.link.close()
+    ssh.transport.close()
 
     started = ssh.start("echo beside")
 
@@ -394,7 +394,7 @@ def test_socket_names_are_short_in_deep_folders_too(monkeypatch: pytest.MonkeyPa
 
 def test_an_unknown_host_is_not_trusted(ssh_host: SshHost, tmp_path: Path) -> None:
     known = str(tmp_path / "known")
-    with pytest.raises(PlaceError, match="not known") as refused:
+    with pytest.raises(BackendError, match="not known") as refused:
         SshEnvironment(ssh_host.settings(known_hosts_file=known)).execute("true", timeout=20)
     trusting = SshEnvironment(ssh_host.settings(known_hosts_file=known, accept_new_hosts=True))
     accepted = trusting.execute("echo in", timeout=20)
@@ -411,7 +411,7 @@ def test_a_refused_login_says_so_and_asks_for_no_password(
     other = tmp_path / "other"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(other)], check=True)
 
-    with pytest.raises(PlaceError, match="refuses the login") as refused:
+    with pytest.raises(BackendError, match="refuses the login") as refused:
         SshEnvironment(ssh_host.settings(identity_file=str(other))).execute("true", timeout=20)
 
     assert refused.value.hint is not None
@@ -423,7 +423,7 @@ def test_a_closed_port_is_one_error_with_the_check(ssh_host: SshHost) -> None:
         probe.bind(("127.0.0.1", 0))
         closed = probe.getsockname()[1]
 
-    with pytest.raises(PlaceError, match="nothing listens") as refused:
+    with pytest.raises(BackendError, match="nothing listens") as refused:
         SshEnvironment(ssh_host.settings(port=closed)).execute("true", timeout=20)
 
     assert refused.value.hint is not None
@@ -436,7 +436,7 @@ def test_a_host_that_says_nothing_is_given_up(ssh_host: SshHost) -> None:
         silent.listen()
         settings = ssh_host.settings(port=silent.getsockname()[1], start_seconds=2.0)
 
-        with pytest.raises(PlaceError, match=r"does not answer|no answer"):
+        with pytest.raises(BackendError, match=r"does not answer|no answer"):
             SshEnvironment(settings).execute("true", timeout=20)
 
 

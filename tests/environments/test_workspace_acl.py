@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.environments.workspace_acl import AGENT, granted, withdraw
+from hermes.environments.workspace_acl import AGENT, grant_access, revoke_access
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="access lists as Linux has them")
 OTHER = 61_002
@@ -22,9 +22,9 @@ def folder(tmp_path: Path) -> Path:
         (made / "sub" / name).write_text(name)
         (made / "sub" / name).chmod(mode)
     made.chmod(0o2755)
-    if not granted(str(made), OTHER):
+    if not grant_access(str(made), OTHER):
         pytest.skip("this disk has no access lists")
-    withdraw(str(made), OTHER)
+    revoke_access(str(made), OTHER)
     return made
 
 
@@ -42,20 +42,20 @@ def state(folder: Path) -> dict[str, tuple[int, dict[str, bytes]]]:
 def test_what_is_taken_away_leaves_everything_as_it_was(folder: Path) -> None:
     before = state(folder)
 
-    granted(str(folder))
+    grant_access(str(folder))
     between = state(folder)
-    withdraw(str(folder))
+    revoke_access(str(folder))
 
     assert between != before
     assert state(folder) == before
 
 
 def test_somebody_else_s_entries_stay(folder: Path) -> None:
-    granted(str(folder), OTHER)
+    grant_access(str(folder), OTHER)
     before = state(folder)
 
-    granted(str(folder))
-    withdraw(str(folder))
+    grant_access(str(folder))
+    revoke_access(str(folder))
 
     assert state(folder) == before
 
@@ -63,7 +63,7 @@ def test_somebody_else_s_entries_stay(folder: Path) -> None:
 def test_what_the_user_made_is_handed_over(folder: Path) -> None:
     if os.getuid():
         pytest.skip("only root can give files away")
-    granted(str(folder))
+    grant_access(str(folder))
     made = folder / "theirs"
     made.write_text("x")
     made.chmod(0o4755)
@@ -73,7 +73,7 @@ def test_what_the_user_made_is_handed_over(folder: Path) -> None:
     os.lchown(folder / "link", AGENT, AGENT)
     passwd = os.stat("/etc/passwd")
 
-    withdraw(str(folder))
+    revoke_access(str(folder))
 
     assert (made.stat().st_uid, made.stat().st_mode & 0o7777) == (0, 0o755)
     assert (folder / "link").lstat().st_uid == 0
@@ -81,4 +81,4 @@ def test_what_the_user_made_is_handed_over(folder: Path) -> None:
 
 
 def test_a_folder_that_is_gone_is_no_trouble(tmp_path: Path) -> None:
-    withdraw(str(tmp_path / "nothing"))
+    revoke_access(str(tmp_path / "nothing"))

@@ -37,7 +37,7 @@ _OF_SIGNAL = """
     SIGTTIN SIGTTOU pthread_sigmask setitimer
 """
 # Started as programs of their own, by backends that only Linux has.
-_PROGRAMS = ("hermes.environments.host.guardian", "hermes.environments.sandbox.inside")
+_PROGRAMS = ("hermes.environments.host.guardian",)
 _CALLS = (
     ("read_file", {"path": "a.txt"}),
     ("search_files", {"pattern": "needle", "path": "."}),

@@ -296,9 +296,9 @@ def test_starting_needs_a_command(runtime: Runtime) -> None:
 
 def test_one_that_was_ended_from_outside_says_who_did_it(runtime: Runtime, home: Path) -> None:
     started = ask(runtime, "start", name="victim", command="sleep 600")
-    from hermes.environments.host.process_listing import census, end
+    from hermes.environments.host.process_listing import list_processes, terminate
 
-    assert end([one for one in census() if one.pid == started["pid"]]) == []
+    assert terminate([one for one in list_processes() if one.pid == started["pid"]]) == []
 
     ended = ask(runtime, "wait", name="victim", timeout=10)
     assert ended["state"] == "killed"

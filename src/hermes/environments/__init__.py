@@ -1,46 +1,39 @@
-"""Where commands run and files lie: this machine, a sandbox, a container, a host far away.
+"""Environments: where commands run and files are. This machine, a sandbox, a container, a host.
 
-    protocol.py     `Environment`: what every such place can do
-    order.py        `Order`: one command as it was asked for
-    results.py      `CommandResult`, `Isolation`: how it ended, what is kept from it
-    beside.py       `Background`: a command that runs while others do; how many there may be
+    environment.py       `Environment`, base class of all backends; shared settings, idle timer
+    command.py           `CommandRequest`, `CommandResult`, `Isolation`
+    background.py        `Background` commands, and the set of a task's
+    backends.py          table of the backends, and how one is made from the settings
+    for_task.py          environment and disk of a task
 
-    choosing.py     which environment a task works in
-    tasks.py        the environment of a task, made at its first command
-    backends.py     the kinds there are, and how one is made from the settings
-    local/          this machine: shell, owned processes, the guardian
-    sandbox/        this machine behind walls: bubblewrap
-    docker/         a container
-    ssh/            another host
-    singularity/    a container of Apptainer or Singularity
-    cloud/          a sandbox of Modal, Daytona or Vercel
-    far/            what those share that are reached through a shell
+    host/                this machine: guardian, processes
+    sandbox/             this machine behind bubblewrap
+    remote_shell/        base of the backends that are reached through a shell
+    docker.py            container of Docker or Podman; docker_engine.py: errors, orphans;
+                         workspace_acl.py: access for the container's user
+    ssh.py               another host
+    singularity.py       container of Apptainer or Singularity
+    cloud/               sandbox of a cloud service, by modal.py, daytona.py or vercel.py
+    disk/                `Disk`: files here, behind a shell, in a shared folder
 
-What all of them share:
+    shell_state.py       directory, variables and functions from one command to the next
+    env_vars.py          environment variables of commands
+    command_output.py    output within limits: collector, spill file, rolling log
+    command_wait.py      wait for a command
+    input_wait.py        detection of commands that wait for input
+    exit_codes.py        meaning of exit codes
+    terminal_result.py   result of the `terminal` tool
+    process_actions.py   actions of the `process` tool
+    restart_policy.py    background commands that are started again when they fail
+    gate_text.py         text of a command for the gate; syntax errors
+    isolation_test.py    proves the isolation of a backend by probing
+    owner_labels.py      labels of containers and sandboxes, so that orphans can be found
+    sync.py              folders copied by hash
 
-    sharing.py      what each is given: whose it is, what it may see
-    owning.py       labels that say whose a container is, and whether that Hermes is gone
-    idling.py       ends what nobody has used for long
-    trying.py       what is really kept apart, by trying it
-    variables.py    what a command sees of the environment
-    shell_disk.py   files that only a shell can reach; shared_folder.py: one that both sides have
-    sync.py         folders sent there by hash, so that only what changed travels
-    shell_state.py  folder, variables and functions from one command to the next
-    output/         what commands print, within bounds and readable
-    exits.py        what exit codes mean
-    prompts.py      whether somebody is being asked; unfed.py: whether a `read` would be in vain
-    attending.py    a command on a terminal elsewhere, until it ends or asks
-    watching.py     remarks: a full disk, a busy background
-    judging.py      what the gate has to judge of a command
-    reporting.py    what the model is told of a command
-    handling.py     what the process tool does; listening.py: ports;
-                    line_matching.py: patterns, within a time limit
-    restarting.py   background commands that are started again when they fail
+A command takes one way: `execute` makes a `CommandRequest`, the backend's `_run` carries it out, a
+`CommandResult` comes back.
 
-A command goes one way through it: `execute` makes an `Order`, the backend's `_run` carries that
-out, a `CommandResult` comes back.
-
-New here? Read protocol.py, then local/hosted.py.
+New here? Read environment.py, then host/host_environment.py.
 """
 
 from __future__ import annotations

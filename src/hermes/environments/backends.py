@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Protocol
 
-    from hermes.environments.environment import Environment, Shared
+    from hermes.environments.environment import Environment, SharedSettings
 
     # The value of a setting, or what is given where there is none.
     Setting = Callable[[str, Any], Any]
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     class Make(Protocol):
         """Makes an environment; nothing is started by that."""
 
-        def __call__(self, workspace: str, setting: Setting, shared: Shared) -> Environment: ...
+        def __call__(
+            self, workspace: str, setting: Setting, shared: SharedSettings
+        ) -> Environment: ...
 
 
 class Backend(NamedTuple):
@@ -63,7 +65,7 @@ def ready(one: Backend, setting: Setting, *, chosen: bool) -> str:
 def _local(
     workspace: str,
     setting: Setting,  # noqa: ARG001
-    shared: Shared,
+    shared: SharedSettings,
 ) -> Environment:
     from hermes.environments.host import LocalEnvironment
 
@@ -73,7 +75,7 @@ def _local(
 def _sandbox(
     workspace: str,
     setting: Setting,
-    shared: Shared,
+    shared: SharedSettings,
 ) -> Environment:
     from hermes.environments.sandbox import SandboxEnvironment, sandbox_environment
 
@@ -90,7 +92,7 @@ def _sandbox(
 def _docker(
     workspace: str,
     setting: Setting,
-    shared: Shared,
+    shared: SharedSettings,
 ) -> Environment:
     from hermes.environments.docker import DockerEnvironment, DockerSettings
 
@@ -100,7 +102,7 @@ def _docker(
 def _ssh(
     workspace: str,  # noqa: ARG001
     setting: Setting,
-    shared: Shared,
+    shared: SharedSettings,
 ) -> Environment:
     from hermes.environments.ssh import SshEnvironment, SshSettings
 
@@ -112,7 +114,7 @@ def _ssh(
 def _singularity(
     workspace: str,
     setting: Setting,
-    shared: Shared,
+    shared: SharedSettings,
 ) -> Environment:
     from hermes.environments.singularity import SingularityEnvironment, SingularitySettings
 
@@ -126,7 +128,7 @@ def _cloud(name: str) -> Make:
     def make(
         workspace: str,  # noqa: ARG001
         setting: Setting,
-        shared: Shared,
+        shared: SharedSettings,
     ) -> Environment:
         from hermes.environments.cloud import CloudEnvironment, provider_of
 

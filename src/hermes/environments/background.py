@@ -1,6 +1,4 @@
-"""Background commands: the `Background` protocol, and the set of a task's background commands with
-its limits.
-"""
+"""Background commands: the `Background` protocol, and the set of a task's background commands."""
 
 from __future__ import annotations
 
@@ -18,15 +16,15 @@ if TYPE_CHECKING:
     State = Literal["running", "exited", "killed", "lost"]
     Kind = TypeVar("Kind", bound="Background")
 
-# Who killed a process, when nobody that is known did: the system for want of memory, a person.
+# The killer of a process when it is not known: the OOM killer, a person.
 OUTSIDE = "somebody outside this task (SIGTERM or SIGKILL)"
-# So many commands may run beside others, and so many processes may be left running by one.
-MOST = 32
-MOST_LEFT = 100
+# Limits of a task: background commands, and processes that one command may leave running.
+MAX_BACKGROUND = 32
+MAX_LEFT_RUNNING = 100
 
 
 class Background(Protocol):
-    """A command that runs while others do, and everything that it started."""
+    """A background command with all its processes."""
 
     name: str
     command: str
@@ -39,32 +37,32 @@ class Background(Protocol):
     exit_code: int | None
     killed_by: str
     detached: bool
-    # Not started as one, but left running by a command that ended.
+    # Not started in the background, but left running by a command that ended.
     left_behind: bool
-    # Whether it is certainly over when it is lost, unless it was detached.
-    ends_with_place: bool
+    # Whether a lost one has ended for certain, unless it was detached.
+    dies_with_backend: bool
 
     @property
     def takes_input(self) -> bool:
-        """Whether something can be typed."""
+        """Whether its stdin is open."""
         ...
 
     @property
     def log_path(self) -> str | None:
-        """A file with the whole log, once it is long."""
+        """The file with the whole log, once it is long."""
         ...
 
     @property
     def last_output_at(self) -> float:
-        """When it last printed something."""
+        """Time of the last output."""
         ...
 
     def recent(self, size: int = 2000) -> str:
-        """The end of what it printed."""
+        """The end of its output."""
         ...
 
     def log(self, offset: int | None = None, *, limit: int = 20_000) -> tuple[str, int, int]:
-        """Text from a byte on (the newest when None); where it starts; how many bytes there are."""
+        """Text from a byte offset on (the newest for None), its real offset, the total size."""
         ...
 
     def wait(
@@ -74,56 +72,56 @@ class Background(Protocol):
         until: Callable[[], bool] | None = None,
         cancellation: Cancellation | None = None,
     ) -> bool:
-        """Wait until it has ended, or until what is asked for holds; whether that came."""
+        """Wait until it has ended, or until the condition holds; whether that happened."""
         ...
 
     def write(self, data: bytes) -> None:
-        """Type something; raises `ToolError` when it takes no input."""
+        """Write to its stdin; raises `ToolError` when it is closed."""
         ...
 
     def close_input(self) -> None:
-        """Let it read the end of its input."""
+        """Close its stdin."""
         ...
 
     def signal(self, number: int) -> None:
-        """Signal everything that belongs to it."""
+        """Send a signal to all its processes."""
         ...
 
     def kill(self, by: str) -> None:
-        """End everything that belongs to it, and note who wanted that."""
+        """End all its processes; `by` is recorded as the killer."""
         ...
 
     def detach(self) -> None:
-        """Let it live on when the task ends."""
+        """Let it outlive the task."""
         ...
 
-    def waits(self) -> bool:
-        """Whether one of its processes is seen to wait for somebody to type."""
+    def waits_for_input(self) -> bool:
+        """Whether one of its processes is blocked on a read of the terminal or stdin."""
         ...
 
-    def hides(self) -> bool:
-        """Whether what is typed now is not shown, as that of a password is not."""
+    def hides_input(self) -> bool:
+        """Whether the terminal's echo is off, as for a password."""
         ...
 
     def pids(self) -> list[int]:
-        """Its processes that are alive, by the numbers that commands know."""
+        """Its live processes, in their own pid namespace."""
         ...
 
-    def here(self) -> list[int]:
-        """The same by their numbers on this machine; none where they are on another."""
+    def host_pids(self) -> list[int]:
+        """The same in the pid namespace of this machine; none if they run on another."""
         ...
 
     def ports(self) -> list[str]:
-        """Where they listen, as `address:port`."""
+        """The addresses that its processes listen on, as `address:port`."""
         ...
 
     def discard(self) -> None:
-        """Let go of its log."""
+        """Delete its log."""
         ...
 
 
-class Beside:
-    """Those of one task, the oldest first; of those that have ended only the newest are kept."""
+class BackgroundSet:
+    """The background commands of one task, oldest first; of the ended ones only the newest."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -131,49 +129,49 @@ class Beside:
         self._count = 0
 
     def all(self) -> list[Background]:
-        """Everything that runs or ran."""
+        """The running and the ended ones."""
         with self._lock:
             return list(self._all)
 
     def running(self) -> list[Background]:
-        """What has not ended, as far as is known."""
-        return [one for one in self.all() if one.state == "running"]
+        """Those that run, as far as is known."""
+        return [each for each in self.all() if each.state == "running"]
 
     def check(self, name: str) -> None:
-        """Raise `ToolError` where no more may be started, or not by that name."""
+        """Raise `ToolError` where no more may be started, or the name is taken."""
         running = self.running()
-        if len(running) >= MOST:
+        if len(running) >= MAX_BACKGROUND:
             raise ToolError(
                 f"{len(running)} commands run in the background already",
                 hint="End some with the process tool first.",
             )
-        if name and any(one.name == name for one in running):
+        if name and any(each.name == name for each in running):
             raise ToolError(f"{name} runs already", hint="Choose another name, or kill it first.")
 
     def add(self, make: Callable[[str], Kind], name: str = "") -> Kind:
-        """Take in what `make` gives for a name: the one that was wanted, or the next number."""
+        """Add the result of `make`, called with the name: as wanted, else the next number."""
         with self._lock:
             self._count += 1
-            one = make(name or f"p{self._count}")
+            background = make(name or f"p{self._count}")
             ended = [old for old in self._all if old.state != "running"]
-            for old in ended[: max(0, len(ended) - MOST)]:
+            for old in ended[: max(0, len(ended) - MAX_BACKGROUND)]:
                 self._all.remove(old)
                 old.discard()
-            self._all.append(one)
-        return one
+            self._all.append(background)
+        return background
 
-    def doom(self) -> list[Background]:
-        """Note that the task's end ends what still runs; all that ends by it."""
-        ended = [one for one in self.all() if not one.detached]
-        for one in ended:
-            if one.state == "running":
-                one.killed_by = one.killed_by or "the end of the task"
-        return ended
+    def mark_ending(self) -> list[Background]:
+        """Record the end of the task as the killer of those that run; all that are not detached."""
+        ending = [each for each in self.all() if not each.detached]
+        for background in ending:
+            if background.state == "running":
+                background.killed_by = background.killed_by or "the end of the task"
+        return ending
 
 
-def too_many(left: Background, pids: tuple[int, ...], most: int) -> list[str]:
-    """Stop what a command left running when that is too much; what there is to say of it."""
-    if len(pids) <= most:
+def stop_excess(background: Background, pids: tuple[int, ...], limit: int) -> list[str]:
+    """Kill the processes that a command left running if they are too many; a note on that."""
+    if len(pids) <= limit:
         return []
-    left.kill(f"a limit: no more than {most} processes may be left running")
+    background.kill(f"a limit: no more than {limit} processes may be left running")
     return [f"{len(pids)} processes were left running and stopped"]

@@ -15,200 +15,130 @@ if TYPE_CHECKING:
     from hermes.environments.background import Background
     from hermes.environments.command_output import Output
 
+    EndReason = Literal["exited", "timeout", "cancelled", "needs input", "lost"]
 
-# What a terminal holds for a program that does not read yet.
-MOST_TYPED = 4000
+# Capacity of a terminal's input queue.
+MAX_TYPED = 4000
+# Exit code after a timeout.
+TIMED_OUT = 124
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_NONE: Mapping[str, str] = {}
+_NO_VARIABLES: Mapping[str, str] = {}
 
 
-class Order(NamedTuple):
-    """What to run, where, with what, and for how long."""
+class BackendError(ToolError):
+    """A backend can't be reached, or can't start a command."""
+
+
+class CommandRequest(NamedTuple):
+    """One command with its options."""
 
     command: str
-    # In seconds; None is without end.
+    # In seconds; None is without limit.
     timeout: float | None = None
-    # For this command alone; None is where the last one left off.
+    # For this command alone; None is the directory of the last one.
     cwd: str | None = None
-    env: Mapping[str, str] = _NONE
-    # What it reads; None is nothing at all.
+    env: Mapping[str, str] = _NO_VARIABLES
+    # None: stdin is closed.
     stdin: bytes | None = None
     pty: bool = False
-    # What it is called when it runs beside others.
+    # Name of a background command.
     name: str = ""
     on_output: Callable[[str], None] | None = None
     cancellation: Cancellation | None = None
 
     @property
     def cancelled(self) -> bool:
-        """Whether nobody wants it any more."""
         return self.cancellation is not None and self.cancellation.cancelled
 
     @property
     def typed(self) -> bytes:
-        """What is typed at the start, on a terminal; raises `ToolError` when it is too much."""
-        if len(self.stdin or b"") > MOST_TYPED:
+        """The bytes to type at the start, on a terminal; raises `ToolError` for too many."""
+        if len(self.stdin or b"") > MAX_TYPED:
             raise ToolError(
-                f"a terminal takes no more than {MOST_TYPED} bytes at once",
+                f"a terminal takes no more than {MAX_TYPED} bytes at once",
                 hint="Leave pty out, or give the rest with process write.",
             )
         return self.stdin or b""
 
     def check(self) -> None:
-        """Raise `ToolError` for what no program can be given."""
-        as_bytes(self.command)
+        """Raise `ToolError` for text that the system can't pass to a program."""
+        encode_text(self.command)
         if "\0" in self.command:
             raise ToolError("a command can't hold a zero character")
         for name, value in self.env.items():
             if not name or "=" in name or "\0" in name + value:
-                raise no_variable(name)
+                raise variable_error(name)
 
     def check_names(self) -> None:
         """Raise `ToolError` for variables that a shell can't set."""
         for name in self.env:
-            if not is_name(name):
-                raise no_variable(name)
+            if not is_variable_name(name):
+                raise variable_error(name)
 
 
-def is_name(name: str) -> bool:
-    """Whether a shell can have a variable of that name."""
-    return _NAME.fullmatch(name) is not None
+class CommandResult(NamedTuple):
+    """Outcome and output of a command."""
 
+    code: int | None
+    output: Output
+    cwd: str
+    duration: float
+    # Remarks for the model.
+    notes: list[str]
+    ended: EndReason = "exited"
+    cpu_seconds: float = 0.0
+    # The processes that it left running, or the command itself while it waits for input.
+    background: Background | None = None
+    background_pids: tuple[int, ...] = ()
+    # The line in which it asked for input.
+    prompt: str = ""
+    # Whether the order of the two streams is reliable.
+    ordered: bool = False
 
-def no_variable(name: str) -> ToolError:
-    """What to say of a variable that can't be."""
-    return ToolError(f"{name!r:.80} can't be a variable, or not with that value")
-
-
-def as_bytes(text: str) -> bytes:
-    """A text as programs are given it."""
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        raise ToolError("the text holds half a character, which no program can be given") from None
-
-
-def as_data(stdin: str | bytes | None) -> bytes | None:
-    """What a command is to read, as bytes."""
-    return as_bytes(stdin) if isinstance(stdin, str) else stdin
-
-
-if TYPE_CHECKING:
-    Ended = Literal["exited", "timeout", "cancelled", "needs input", "lost"]
-
-# The exit code of one whose time was up.
-TIMED_OUT = 124
-
-
-class PlaceError(ToolError):
-    """The place where commands run can't be reached, or can't start one."""
-
-
-class CommandResult:
-    """How a command ended, and what it printed.
-
-    `exit_code` is the shell's: 128 + N for a signal, 124 when its time was up. `ended` says why it
-    ended; `notes` are remarks for the model; `background_pids` still run.
-    """
-
-    __slots__ = (
-        "background",
-        "background_pids",
-        "cpu_seconds",
-        "cwd",
-        "duration",
-        "ended",
-        "exit_code",
-        "notes",
-        "ordered",
-        "output",
-        "prompt",
-    )
-
-    def __init__(
-        self,
-        exit_code: int | None,
-        output: Output,
-        *,
-        cwd: str,
-        duration: float,
-        ended: Ended = "exited",
-        cpu_seconds: float = 0.0,
-        background: Background | None = None,
-        background_pids: tuple[int, ...] = (),
-        prompt: str = "",
-        ordered: bool = False,
-        notes: list[str] | None = None,
-    ) -> None:
-        # -1 where nobody knows.
-        known = -1 if exit_code is None else exit_code
-        self.exit_code = TIMED_OUT if ended == "timeout" else known
-        self.output = output
-        self.cwd = cwd
-        self.duration = duration
-        self.ended: Ended = ended
-        self.cpu_seconds = cpu_seconds
-        # What it left running, as a process of the task's.
-        self.background = background
-        self.background_pids = background_pids
-        # The line in which it asked for input.
-        self.prompt = prompt
-        # Whether the two streams are known to have taken turns as the output says.
-        self.ordered = ordered
-        self.notes = notes or []
+    @property
+    def exit_code(self) -> int:
+        """As a shell has it: 128 + N for a signal, 124 after a timeout; -1 when it is not known."""
+        if self.ended == "timeout":
+            return TIMED_OUT
+        return -1 if self.code is None else self.code
 
     @property
     def stdout(self) -> str:
-        """What it printed to standard output; where much was left out, a line says so."""
+        """Standard output; a line marks where bytes were left out."""
         return self.output.stdout
 
     @property
     def stderr(self) -> str:
-        """What it printed to standard error."""
         return self.output.stderr
 
     @property
     def timed_out(self) -> bool:
-        """Whether it was stopped because its time was up."""
         return self.ended == "timeout"
 
     @property
     def spill(self) -> str | None:
-        """A file with all it printed, when that was too much to be held here; whose it is now."""
+        """The file with the whole output, when it was too large for memory."""
         return self.output.spill
 
     @property
     def truncated(self) -> int:
-        """How many bytes of output were left out."""
+        """The number of output bytes left out."""
         return self.output.left_out
 
 
-class Isolation:
-    """What is really enforced: for each kind of thing, what keeps a command from it."""
+class Isolation(NamedTuple):
+    """The isolation that a backend enforces: one sentence per kind, empty where there is none."""
 
-    __slots__ = ("backend", "files", "memory", "network", "not_enforced", "processes")
-
-    def __init__(
-        self,
-        backend: str,
-        *,
-        files: str = "",
-        network: str = "",
-        processes: str = "",
-        memory: str = "",
-        not_enforced: tuple[str, ...] = (),
-    ) -> None:
-        self.backend = backend
-        # Empty where nothing is kept from the command.
-        self.files = files
-        self.network = network
-        self.processes = processes
-        self.memory = memory
-        # What one might expect here, and why it is not so.
-        self.not_enforced = not_enforced
+    backend: str
+    files: str = ""
+    network: str = ""
+    processes: str = ""
+    memory: str = ""
+    # Isolation that one might expect here, and why it is missing.
+    not_enforced: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
-        """The same for people and programs to read."""
+        """The same for JSON and listings."""
         return {
             "backend": self.backend,
             "files": self.files or "not isolated",
@@ -217,3 +147,25 @@ class Isolation:
             "memory": self.memory or "not limited",
             "not_enforced": list(self.not_enforced),
         }
+
+
+def is_variable_name(name: str) -> bool:
+    """Whether a shell can have a variable of that name."""
+    return _NAME.fullmatch(name) is not None
+
+
+def variable_error(name: str) -> ToolError:
+    """The error for an invalid variable."""
+    return ToolError(f"{name!r:.80} can't be a variable, or not with that value")
+
+
+def encode_text(text: str) -> bytes:
+    """Text as UTF-8; surrogates from undecodable bytes become those bytes again."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise ToolError("the text holds half a character, which no program can be given") from None
+
+
+def stdin_bytes(stdin: str | bytes | None) -> bytes | None:
+    return encode_text(stdin) if isinstance(stdin, str) else stdin

@@ -85,7 +85,7 @@ def _private(path: str, flags: int) -> int:
 IN_MEMORY = 200 * 1024
 
 
-class Rolling:
+class RollingLog:
     """Bytes by their place from the beginning. Those that are neither in memory nor in the file,
     since the file is full, are gone: reading goes on with the oldest there are."""
 
@@ -170,7 +170,7 @@ class Output:
         """Both streams, as a terminal would have shown them."""
         return "".join(text for _, text in self.pieces)
 
-    def order(self) -> str:
+    def turns(self) -> str:
         """How the streams took turns, in lines: `out 3, err 1, out 2`; empty for one stream."""
         turns = [
             (_NAMES[stream], text.count("\n") + (not text.endswith("\n")))

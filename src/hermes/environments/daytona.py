@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from hermes.core.availability import require
-from hermes.environments.cloud.provider import Found, translated
-from hermes.environments.remote_shell.scripts import quoted
+from hermes.environments.cloud.provider import ListedSandbox, provider_errors
+from hermes.environments.remote_shell.scripts import quote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +38,7 @@ class DaytonaProvider:
             "auto_delete_interval": minutes,
             "labels": dict(labels),
         }
-        with translated("create a sandbox", sdk.DaytonaError):
+        with provider_errors("create a sandbox", sdk.DaytonaError):
             if snapshot or not image:
                 params = sdk.CreateSandboxFromSnapshotParams(snapshot=snapshot or None, **common)
             else:
@@ -55,16 +55,16 @@ class DaytonaProvider:
     def run(self, command: str, *, seconds: float) -> str:
         """What a command prints there."""
         sdk = require("daytona", extra="daytona")
-        with translated("run a command", sdk.DaytonaError):
+        with provider_errors("run a command", sdk.DaytonaError):
             # The shell there may be any; both streams come back as one.
-            done = self._sandbox.process.exec(f"sh -c {quoted(command)}", timeout=int(seconds) + 1)
+            done = self._sandbox.process.exec(f"sh -c {quote(command)}", timeout=int(seconds) + 1)
         return str(done.result)
 
     def snapshot(self) -> str:
         """Save its disk under a new name."""
         sdk = require("daytona", extra="daytona")
         name = f"hermes-{os.urandom(8).hex()}"
-        with translated("take a snapshot", sdk.DaytonaError):
+        with provider_errors("take a snapshot", sdk.DaytonaError):
             self._sandbox.create_snapshot(name)
         return name
 
@@ -73,19 +73,19 @@ class DaytonaProvider:
         sandbox, self._sandbox = self._sandbox, None
         if sandbox is not None:
             sdk = require("daytona", extra="daytona")
-            with translated("delete the sandbox", sdk.DaytonaError):
+            with provider_errors("delete the sandbox", sdk.DaytonaError):
                 self._client.delete(sandbox)
 
-    def sandboxes(self) -> list[Found]:
+    def sandboxes(self) -> list[ListedSandbox]:
         """Those of the organisation, with their labels."""
         sdk = require("daytona", extra="daytona")
-        with translated("list the sandboxes", sdk.DaytonaError):
+        with provider_errors("list the sandboxes", sdk.DaytonaError):
             listed = self._connected(sdk).list()
-            return [Found(str(one.id), one.labels or {}) for one in listed]
+            return [ListedSandbox(str(one.id), one.labels or {}) for one in listed]
 
     def remove(self, id_: str) -> None:
         """Delete one of those."""
         sdk = require("daytona", extra="daytona")
-        with translated("delete a sandbox", sdk.DaytonaError):
+        with provider_errors("delete a sandbox", sdk.DaytonaError):
             client = self._connected(sdk)
             client.delete(client.get(id_))

@@ -16,22 +16,22 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.errors import ConfigError, UnavailableError
-from hermes.environments.command import Isolation, PlaceError
+from hermes.environments.command import BackendError, Isolation
 from hermes.environments.disk.shared_folder import SharedFolderDisk
-from hermes.environments.docker_engine import ContainerGoneError, containers, explained, prune
-from hermes.environments.environment import Shared
+from hermes.environments.docker_engine import ContainerGoneError, containers, explain_error, prune
+from hermes.environments.environment import SharedSettings
 from hermes.environments.owner_labels import labels
-from hermes.environments.remote_shell import FarEnvironment
+from hermes.environments.remote_shell import RemoteShellEnvironment, Transport
 from hermes.environments.remote_shell.framing import BrokenChannelError
-from hermes.environments.remote_shell.scripts import quoted
-from hermes.environments.sandbox.bwrap import checked_workspace, hidden_below
-from hermes.environments.workspace_acl import AGENT, granted, withdraw
+from hermes.environments.remote_shell.scripts import quote
+from hermes.environments.sandbox.bwrap import check_workspace, hermes_home_below
+from hermes.environments.workspace_acl import AGENT, grant_access, revoke_access
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from hermes.environments.command import CommandResult, Order
+    from hermes.environments.command import CommandRequest, CommandResult
     from hermes.environments.disk.shell_disk import ShellDisk
 
 
@@ -116,7 +116,7 @@ class DockerSettings:
 
 def workspace_of(path: str) -> str:
     """A folder that may be mounted: never a home, never what holds one."""
-    return checked_workspace(path)
+    return check_workspace(path)
 
 
 def _volume(text: str) -> Volume:
@@ -139,7 +139,7 @@ def _volume(text: str) -> Volume:
     if stat.S_ISSOCK(mode) or os.path.basename(real) in _SOCKETS:
         raise ConfigError(f"{source} is a socket, which leads out of the container")
     if stat.S_ISDIR(mode):
-        checked_workspace(real)
+        check_workspace(real)
     return Volume(real, target, writable)
 
 
@@ -186,7 +186,7 @@ def run_arguments(
         argv += ["--mount", _mount(volume)]
     if workspace:
         argv += ["--mount", _bind(workspace, workspace, writable=True), "--workdir", workspace]
-        if own := hidden_below(workspace):
+        if own := hermes_home_below(workspace):
             argv += ["--mount", _joined(["type=tmpfs", f"target={own}"])]
     return [*argv, *settings.extra, "--entrypoint", "/bin/sh", settings.image, "-c", _FIRST]
 
@@ -204,7 +204,7 @@ def user_of(settings: DockerSettings, workspace: str) -> str:
     found = os.stat(workspace)
     if found.st_uid:
         return f"{found.st_uid}:{found.st_gid or found.st_uid}"
-    return f"{AGENT}:{AGENT}" if granted(workspace) else "0:0"
+    return f"{AGENT}:{AGENT}" if grant_access(workspace) else "0:0"
 
 
 def _mount(volume: Volume) -> str:
@@ -253,11 +253,8 @@ def engine(settings: DockerSettings) -> list[str]:
     return [env, *(f"{name}={value}" for name, value in given.items()), program]
 
 
-class DockerLink:
+class DockerTransport(Transport):
     """Starts a container with its first shell; the others join it."""
-
-    lasts = False
-    gives_terminal = True
 
     def __init__(self, settings: DockerSettings, *, workspace: str, task: str) -> None:
         self.settings = settings
@@ -279,7 +276,7 @@ class DockerLink:
         self._user = ""
         if not self._pruned:
             # Should the engine not answer, starting a container will say why.
-            with suppress(PlaceError):
+            with suppress(BackendError):
                 prune(self._engine, seconds=min(5.0, self.start_seconds))
             self._pruned = True
         word = re.sub(r"[^A-Za-z0-9_.-]+", "-", self._task)[:40].strip("-.") or "task"
@@ -311,11 +308,11 @@ class DockerLink:
             self._user = user_of(self.settings, self.workspace)
         return self._user
 
-    def explain(self, said: str, code: int | None) -> PlaceError:
+    def explain(self, errors: str, code: int | None) -> BackendError:
         """Why there is no shell in the container."""
         program = os.path.basename(self._engine[-1]) if self._engine else "docker"
-        return explained(
-            said,
+        return explain_error(
+            errors,
             code,
             program=program,
             image=self.settings.image,
@@ -350,23 +347,23 @@ class DockerLink:
         from hermes.environments.docker_engine import remove
 
         name, self.name = self.name, ""
-        with suppress(PlaceError):
+        with suppress(BackendError):
             remove(self._engine, name)
         if self._user == f"{AGENT}:{AGENT}" and not self._shared_with_others():
-            withdraw(self.workspace)
+            revoke_access(self.workspace)
 
     def _shared_with_others(self) -> bool:
         """Whether another container, of this program or another, may work in the same folder."""
         try:
             return any(not one.stale for one in containers(self._engine))
-        except PlaceError:
+        except BackendError:
             return True
 
 
 _KILLED = 137
 
 
-class DockerEnvironment(FarEnvironment):
+class DockerEnvironment(RemoteShellEnvironment):
     """Runs commands in one container, which is started with the first of them.
 
     The workspace is mounted under its own name, so that a path means the same inside and out.
@@ -378,12 +375,12 @@ class DockerEnvironment(FarEnvironment):
         cwd: str = "",
         settings: DockerSettings | None = None,
         *,
-        shared: Shared | None = None,
+        shared: SharedSettings | None = None,
     ) -> None:
         settings = settings or DockerSettings()
-        shared = shared or Shared()
+        shared = shared or SharedSettings()
         self.workspace = workspace_of(cwd or os.getcwd()) if settings.mount_workspace else ""
-        self._container = DockerLink(settings, workspace=self.workspace, task=shared.task)
+        self._container = DockerTransport(settings, workspace=self.workspace, task=shared.task)
         super().__init__(
             self._container,
             self.workspace or cwd or "/",
@@ -416,13 +413,13 @@ class DockerEnvironment(FarEnvironment):
                 )
         return notes
 
-    def _run(self, order: Order) -> CommandResult:
+    def _run(self, request: CommandRequest) -> CommandResult:
         try:
-            result = super()._run(order)
+            result = super()._run(request)
         except ContainerGoneError:
             self._connection.drop()
-            result = super()._run(order)
-            result.notes.append(self._anew)
+            result = super()._run(request)
+            result.notes.append(self._reconnected)
         if result.exit_code == _KILLED:
             killed = self._out_of_memory()
             if killed > self._killed:
@@ -447,12 +444,12 @@ class DockerEnvironment(FarEnvironment):
         word = os.urandom(8).hex()
         place = os.path.join(self.workspace, f".hermes-probe-{word}")
         with suppress(BrokenChannelError, OSError):
-            self._connection.ask(f"echo {word} >{quoted(place)}")
+            self._connection.ask(f"echo {word} >{quote(place)}")
             try:
                 with open(place, encoding="ascii") as file:
                     self.persistent = file.read().strip() == word
             finally:
-                self._connection.ask(f"rm -f {quoted(place)}")
+                self._connection.ask(f"rm -f {quote(place)}")
 
     def _out_of_memory(self) -> int:
         """How often something in the container was killed for want of memory."""

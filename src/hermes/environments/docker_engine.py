@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.environments.command import PlaceError
-from hermes.environments.env_vars import passed_variables
+from hermes.environments.command import BackendError
+from hermes.environments.env_vars import inherited_variables
 from hermes.environments.host.guardian_client import guardian
-from hermes.environments.host.process import answer
+from hermes.environments.host.process import run_to_end
 from hermes.environments.owner_labels import MACHINE, PID, STARTED, TASK, is_stale
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _GONE = ("no such container", "is not running", "container state improper")
 
 
-class ContainerGoneError(PlaceError):
+class ContainerGoneError(BackendError):
     """The container was removed, or has ended, while we thought it ran."""
 
 
@@ -53,9 +53,9 @@ _ASIDES = ("Run '", "See '", "Usage:", "WARNING:")
 _FULL = ("OCI runtime exec failed", "resource temporarily unavailable", "can't fork")
 
 
-def explained(
+def explain_error(
     said: str, code: int | None, *, program: str, image: str, seconds: float
-) -> PlaceError:
+) -> BackendError:
     """Why there is no shell in the container."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     # How its options are called helps nobody here.
@@ -65,7 +65,7 @@ def explained(
     last = " ".join(lines).removeprefix("docker: ")[-400:]
     lowered = said.lower()
     if any(word.lower() in lowered for word in _FULL) and code == 126:
-        return PlaceError(
+        return BackendError(
             f"the container can't start another process: {last}",
             hint="The limit on processes is reached; end some, or raise terminal.docker.pids.",
         )
@@ -74,7 +74,7 @@ def explained(
     for words, cause, check in _COMPLAINTS:
         if words.lower() in lowered:
             where = {"p": program, "image": image}
-            return PlaceError(
+            return BackendError(
                 f"no container: {cause.format(**where)} ({last})",
                 hint=f"Check with: {check.format(**where)}",
             )
@@ -84,7 +84,7 @@ def explained(
         cause = "it was killed (out of memory, or stopped from outside)"
     else:
         cause = f"{program} ended with {code}"
-    return PlaceError(
+    return BackendError(
         f"no container: {cause}{f' ({last})' if last else ''}", hint=f"Check with: {program} info"
     )
 
@@ -94,7 +94,7 @@ _FORMAT = "\t".join(
 )
 
 
-class Found(NamedTuple):
+class ListedContainer(NamedTuple):
     """A container that some Hermes made."""
 
     id: str
@@ -104,8 +104,8 @@ class Found(NamedTuple):
     stale: bool
 
 
-def containers(engine: Sequence[str], *, seconds: float = 10.0) -> list[Found]:
-    """The containers that a Hermes made, wherever it ran; raises `PlaceError`."""
+def containers(engine: Sequence[str], *, seconds: float = 10.0) -> list[ListedContainer]:
+    """The containers that a Hermes made, wherever it ran; raises `BackendError`."""
     listed = _engine([*engine, "ps", "--all", "--no-trunc", "--filter", f"label={PID}",
                       "--format", _FORMAT], seconds)  # fmt: skip
     found = []
@@ -115,11 +115,11 @@ def containers(engine: Sequence[str], *, seconds: float = 10.0) -> list[Found]:
             continue
         id_, pid, started, machine, task = words
         stale = is_stale({PID: pid, STARTED: started, MACHINE: machine})
-        found.append(Found(id_, task, int(pid), stale))
+        found.append(ListedContainer(id_, task, int(pid), stale))
     return found
 
 
-def prune(engine: Sequence[str], *, seconds: float = 10.0) -> list[Found]:
+def prune(engine: Sequence[str], *, seconds: float = 10.0) -> list[ListedContainer]:
     """Remove the containers whose Hermes is gone; those that were."""
     stale = [one for one in containers(engine, seconds=seconds) if one.stale]
     if stale:
@@ -128,12 +128,12 @@ def prune(engine: Sequence[str], *, seconds: float = 10.0) -> list[Found]:
 
 
 def _engine(argv: Sequence[str], seconds: float) -> str:
-    env = {os.fsencode(k): os.fsencode(v) for k, v in passed_variables().items()}
-    code, out, err = answer(
+    env = {os.fsencode(k): os.fsencode(v) for k, v in inherited_variables().items()}
+    code, out, err = run_to_end(
         guardian, [os.fsencode(word) for word in argv], env=env, seconds=seconds
     )
     if code:
-        raise PlaceError(err.decode("utf-8", "replace").strip()[-400:] or f"exit code {code}")
+        raise BackendError(err.decode("utf-8", "replace").strip()[-400:] or f"exit code {code}")
     return out.decode("utf-8", "replace")
 
 

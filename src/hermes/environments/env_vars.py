@@ -55,7 +55,7 @@ UNATTENDED = {
 }
 
 
-def passed_variables(named: Iterable[str] = ()) -> dict[str, str]:
+def inherited_variables(named: Iterable[str] = ()) -> dict[str, str]:
     """Those of our own variables that commands may see: the allow-list, and what is `named`."""
     env = child_environment((*_PLACES, *named), {})
     for name in _PROXIES:
@@ -83,12 +83,12 @@ def command_environment(
         env["TERM"] = "xterm-256color"
     else:
         env.update(UNATTENDED)
-    env = settled(env, task_env)
+    env = apply_changes(env, task_env)
     env.update(extra or {})
     return env
 
 
-def settled(given: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
+def apply_changes(given: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
     """Variables with some changes, of which None takes one away."""
     env = dict(given)
     for name, value in changes.items():

@@ -3,7 +3,7 @@
 A backend implements a few methods that take one `CommandRequest`:
 
     _run, _begin     run a command to its end; start a background command
-    run_script       run a script of ours, outside the task's shell state
+    run_script       run an internal script, outside the task's shell state
     disk             the files there
     info, cleanup    isolation that is enforced; shut down
 """
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import hermes.environments.shell_state as shell_state
 from hermes.core.paths import is_below
-from hermes.environments.background import Background, Beside
-from hermes.environments.command import CommandResult, Isolation, Order, as_data
+from hermes.environments.background import Background, BackgroundSet
+from hermes.environments.command import CommandRequest, CommandResult, Isolation, stdin_bytes
 from hermes.environments.command_output import Collector, Spill
 
 if TYPE_CHECKING:
@@ -30,22 +30,24 @@ if TYPE_CHECKING:
     from hermes.environments.disk import Disk
     from hermes.environments.sync import Synced
 
+TIMEOUT = 180.0
 
-class Shared:
-    """Whose an environment is, what its commands may see of ours, how their output is kept.
+
+class SharedSettings:
+    """Settings that all backends share.
 
     Args:
-        env: The task's variables, which commands change; None takes one away.
-        task: The task, for people and for labels.
-        workspace: The task's folder by the name that file tools know. Where it is not mounted, the
-            folder that commands begin in stands for it.
-        passed: Names of our own variables that commands may see besides the usual ones.
-        spill_folder: Where output is kept that is too much for memory; else with temporary files.
-        ansi: Leave colours and other escapes in what commands print.
-        idle_seconds: After so long without use, end what can be made again; 0 is never.
+        env: The task's variables, which commands change; None removes one.
+        task: Name of the task, for labels and listings.
+        workspace: The task's folder as file tools name it. Where it is not mounted, the folder that
+            commands start in takes its place.
+        pass_env: Names of variables of this program that commands inherit besides the usual ones.
+        spill_folder: Folder for output that is too large for memory.
+        ansi: Keep colours and other escape sequences in the output.
+        idle_seconds: Release the backend's resources after so long without use; 0 is never.
     """
 
-    __slots__ = ("ansi", "env", "idle_seconds", "passed", "spill_folder", "task", "workspace")
+    __slots__ = ("ansi", "env", "idle_seconds", "pass_env", "spill_folder", "task", "workspace")
 
     def __init__(
         self,
@@ -53,7 +55,7 @@ class Shared:
         env: dict[str, str | None] | None = None,
         task: str = "main",
         workspace: str = "",
-        passed: Sequence[str] = (),
+        pass_env: Sequence[str] = (),
         spill_folder: str | None = None,
         ansi: bool = False,
         idle_seconds: float = 0.0,
@@ -61,51 +63,51 @@ class Shared:
         self.env = {} if env is None else env
         self.task = task
         self.workspace = workspace
-        self.passed = tuple(passed)
+        self.pass_env = tuple(pass_env)
         self.spill_folder = spill_folder
         self.ansi = ansi
         self.idle_seconds = idle_seconds
 
-    def passed_on(self) -> dict[str, str]:
-        """Those of our own variables that are named, as they are now."""
-        return {name: os.environ[name] for name in self.passed if name in os.environ}
+    def passed_env(self) -> dict[str, str]:
+        """The current values of the variables in `pass_env`."""
+        return {name: os.environ[name] for name in self.pass_env if name in os.environ}
 
-    def named(self, place: str, begin: str) -> str:
-        """A place where commands begin in `begin`, by the workspace's name where it lies in that.
+    def named(self, path: str, start: str) -> str:
+        """A remote path by its name in the workspace, if it is below the start folder.
 
-        The root of a system is nobody's workspace.
+        The root folder of a system never stands for the workspace.
         """
-        if not self.workspace or begin.strip("/") == "" or not is_below(place, begin):
-            return place
-        return moved(place, begin, self.workspace)
+        if not self.workspace or start.strip("/") == "" or not is_below(path, start):
+            return path
+        return _moved(path, start, self.workspace)
 
 
-def moved(place: str, folder: str, target: str) -> str:
-    """The place in `target` that one in `folder` stands for."""
-    rest = place[len(folder.rstrip("/")) :]
+def _moved(path: str, folder: str, target: str) -> str:
+    """The path below `target` that corresponds to one below `folder`."""
+    rest = path[len(folder.rstrip("/")) :]
     return f"{target.rstrip('/')}{rest}" or "/"
 
 
-class Idle:
-    """In use while entered; when left alone for long, `rest` is called.
+class IdleTimer:
+    """Context manager around each use; calls `release` after a time without use.
 
     Args:
-        seconds: How long that is; 0 is never.
-        busy: Whether something goes on beside, so that nothing may be ended.
-        rest: Ends it. Whoever enters meanwhile waits until that is done.
+        seconds: That time; 0 is never.
+        busy: Whether background work forbids the release.
+        release: Frees the resources. Uses that begin meanwhile wait for it.
     """
 
     def __init__(
-        self, seconds: float, *, busy: Callable[[], bool], rest: Callable[[], None]
+        self, seconds: float, *, busy: Callable[[], bool], release: Callable[[], None]
     ) -> None:
         self.seconds = seconds
         self._busy = busy
-        self._rest = rest
+        self._release = release
         self._lock = threading.Lock()
         self._users = 0
-        self._left_at = 0.0
+        self._last_use = 0.0
         self._timer: threading.Timer | None = None
-        self._rested = False
+        self._released = False
 
     def __enter__(self) -> None:
         if self.seconds <= 0:
@@ -120,82 +122,79 @@ class Idle:
             return
         with self._lock:
             self._users -= 1
-            self._left_at = time.monotonic()
+            self._last_use = time.monotonic()
 
-    def rested(self) -> bool:
-        """Whether it was ended since this was last asked."""
-        rested, self._rested = self._rested, False
-        return rested
+    def take_released(self) -> bool:
+        """Whether `release` was called since the last time this was asked."""
+        released, self._released = self._released, False
+        return released
 
     def close(self) -> None:
-        """Look no more."""
+        """Cancel the timer."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
 
     def _arm(self, seconds: float) -> None:
-        # One thread for all the time, and not one for each command: it looks again when it wakes.
-        self._timer = threading.Timer(seconds, self._look)
+        # Not one timer thread for each command: it re-arms itself when it fires.
+        self._timer = threading.Timer(seconds, self._check)
         self._timer.daemon = True
         self._timer.start()
 
-    def _look(self) -> None:
-        # Asked beforehand: that may take a while, and nobody is to wait for it.
+    def _check(self) -> None:
+        # Outside of the lock, since it may take a while.
         busy = not self._users and self._busy()
         with self._lock:
             if self._timer is None:
                 return
-            left = self._left_at + self.seconds - time.monotonic()
+            left = self._last_use + self.seconds - time.monotonic()
             if self._users or busy:
                 self._arm(self.seconds)
             elif left > 0:
                 self._arm(left)
             else:
                 self._timer = None
-                self._rested = True
-                self._rest()
-
-
-TIMEOUT = 180.0
+                self._released = True
+                self._release()
 
 
 class Environment(ABC):
-    """A place for one task. Folder, variables and functions stay from one command to the next.
+    """Runs the commands of one task. Directory, variables and functions persist between them.
 
     Args:
-        cwd: The folder to begin in.
-        shared: Whose it is, and what its commands may see.
-        rest: Ends what can be made again, when nobody has used it for long.
+        cwd: The folder to start in.
+        shared: Settings that all backends share.
+        release: Frees resources that can be made again, after a time without use.
     """
 
     # For people: the kind, the host, the container.
     label = ""
-    # What to say in the first result after such a rest; empty where nothing was lost by it.
-    woken = ""
+    # Note for the first result after a release; empty where nothing was lost by it.
+    idle_note = ""
 
     def __init__(
-        self, cwd: str, shared: Shared | None, *, rest: Callable[[], None] | None = None
+        self, cwd: str, shared: SharedSettings | None, *, release: Callable[[], None] | None = None
     ) -> None:
-        self._shared = shared or Shared()
-        # The folder that the next command starts in, and the variables that the task has set.
+        self._shared = shared or SharedSettings()
+        # The working directory of the next command, and the variables that the task has set.
         self.cwd = cwd
         self.env = self._shared.env
-        # The folder that stands for the workspace where that itself is not there.
+        # The folder that takes the workspace's place where that is not mounted.
         self._first_folder = ""
-        # Functions and aliases that earlier commands defined, as shell text.
+        # Functions and aliases of earlier commands, as shell text.
         self.definitions = ""
-        # Two environments may be of tasks that have the same name.
+        # Unique: two tasks may have the same name.
         self._task = f"{self._shared.task}/{os.urandom(4).hex()}"
-        self._beside = Beside()
+        self._backgrounds = BackgroundSet()
         self._lock = threading.Lock()
-        self._idle = Idle(
-            self._shared.idle_seconds if rest is not None else 0.0,
-            busy=lambda: any(one.state == "running" for one in self.processes()),
-            rest=rest or _nothing,
+        self._idle = IdleTimer(
+            self._shared.idle_seconds if release is not None else 0.0,
+            busy=lambda: any(each.state == "running" for each in self.processes()),
+            release=release or (lambda: None),
         )
 
-    # -- everybody's --------------------------------------------------------------------------
+    # -- for callers --------------------------------------------------------------------------
 
     def execute(
         self,
@@ -209,21 +208,21 @@ class Environment(ABC):
         cancellation: Cancellation | None = None,
         pty: bool = False,
     ) -> CommandResult:
-        """Run a command to its end, or stop it and everything it started.
+        """Run a command to its end, or stop it with all its processes.
 
-        Folder and exported variables carry over to the next command, unless `cwd` is given: that is
-        for this one alone. Raises `ToolError` when it can't be started.
+        Directory and exported variables carry over to the next command, unless `cwd` is given,
+        which is for this one alone. Raises `ToolError` when it can't be started.
         """
-        order = Order(
-            command, timeout, cwd, env or {}, as_data(stdin), pty,
+        request = CommandRequest(
+            command, timeout, cwd, env or {}, stdin_bytes(stdin), pty,
             on_output=on_output, cancellation=cancellation,
         )  # fmt: skip
-        order.check()
+        request.check()
         with self._idle:
-            rested = self._idle.rested() and self.woken
-            result = self._run(order)
-            if rested:
-                result.notes.insert(0, self.woken)
+            released = self._idle.take_released() and self.idle_note
+            result = self._run(request)
+            if released:
+                result.notes.insert(0, self.idle_note)
             return result
 
     def start(
@@ -236,49 +235,43 @@ class Environment(ABC):
         stdin: str | bytes | None = None,
         pty: bool = False,
     ) -> Background:
-        """Start a command that runs while others do; it ends with the task at the latest."""
-        order = Order(command, None, cwd, env or {}, as_data(stdin), pty, name)
-        order.check()
+        """Start a background command; it ends with the task at the latest."""
+        request = CommandRequest(command, None, cwd, env or {}, stdin_bytes(stdin), pty, name)
+        request.check()
         with self._idle:
             self.processes()
-            self._beside.check(name)
-            return self._begin(order)
-
-    def open_shell(
-        self, *, cwd: str | None = None, env: Mapping[str, str] | None = None
-    ) -> Background:
-        """A shell on a terminal, to type into; it ends with the task at the latest."""
-        return self.start('exec "${BASH:-sh}" -i', cwd=cwd, env=env, pty=True)
+            self._backgrounds.check(name)
+            return self._begin(request)
 
     def processes(self) -> Sequence[Background]:
-        """What runs or ran beside: started so, or left behind by commands."""
-        return self._beside.all()
+        """All background commands, and processes that commands left running; ended ones too."""
+        return self._backgrounds.all()
 
-    def upload(self, local: str, there: str) -> Synced:
-        """Make a folder there hold what a local one does; only what changed travels."""
+    def upload(self, local: str, remote: str) -> Synced:
+        """Copy a local folder there; only changed files are sent."""
         from hermes.environments.sync import upload
 
-        return upload(self, local, self.absolute(there))
+        return upload(self, local, self.absolute(remote))
 
-    def download(self, there: str, local: str) -> None:
+    def download(self, remote: str, local: str) -> None:
         """Fetch a file or folder from there into a local folder."""
         from hermes.environments.sync import download
 
-        download(self, self.absolute(there), local)
+        download(self, self.absolute(remote), local)
 
     def open(self) -> list[str]:
-        """Make it ready, if need be; what there is to say of that. Raises `PlaceError`."""
+        """Connect or start the backend, if need be; notes for the model. Raises `BackendError`."""
         return []
 
-    def here(self, place: str) -> str:
-        """The name that a place there has for the gate and for file tools."""
-        return self._shared.named(place, self._first_folder)
+    def workspace_name(self, path: str) -> str:
+        """The name of a path there for the gate and for file tools."""
+        return self._shared.named(path, self._first_folder)
 
     def absolute(self, folder: str) -> str:
-        """Where a folder is there, by a name that commands would understand."""
+        """The absolute path of a folder there."""
         return os.path.normpath(os.path.join(self.cwd, os.path.expanduser(folder)))
 
-    # -- each backend's -----------------------------------------------------------------------
+    # -- implemented by backends --------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -287,35 +280,34 @@ class Environment(ABC):
 
     @abstractmethod
     def run_script(self, script: str, data: bytes = b"") -> tuple[int, bytes, bytes]:
-        """Run a script of ours there: its exit code, standard output and standard error.
+        """Run an internal script there: its exit code, stdout and stderr.
 
-        Nothing of the task's is used or changed.
+        It neither uses nor changes the task's shell state.
         """
 
     @abstractmethod
     def info(self) -> Isolation:
-        """What is really isolated here."""
+        """The isolation that is enforced."""
 
     @abstractmethod
     def cleanup(self) -> None:
-        """End everything that was started here and was not detached."""
+        """End all commands that were not detached."""
 
     @abstractmethod
-    def _run(self, order: Order) -> CommandResult:
-        """Run a command to its end, or stop it and everything it started."""
+    def _run(self, request: CommandRequest) -> CommandResult:
+        """Run a command to its end, or stop it with all its processes."""
 
     @abstractmethod
-    def _begin(self, order: Order) -> Background:
-        """Start a command that runs while others do."""
+    def _begin(self, request: CommandRequest) -> Background:
+        """Start a background command."""
 
     # -- for backends -------------------------------------------------------------------------
 
     def _collector(self) -> Collector:
-        """What takes in the output of one command."""
         return Collector(make_spill=self._spill)
 
     def _output(self, collector: Collector) -> Output:
-        """What it took in; the file of a flood is the caller's from now on."""
+        """The collected output; its spill file belongs to the caller."""
         output = collector.output(ansi=self._shared.ansi)
         collector.keep_spill()
         return output
@@ -324,9 +316,9 @@ class Environment(ABC):
         return Spill(self._shared.spill_folder)
 
     def _carry(self, data: bytes, given: Mapping[str, str], folder: str | None) -> bool:
-        """Take over what a shell left; no folder where that was for its command alone.
+        """Carry over the shell state of a command; whether nothing had changed.
 
-        Whether it had left everything as it was.
+        `given` are the variables it started with, `folder` its directory, or None to ignore it.
         """
         state = shell_state.read_state(data)
         if state is None:
@@ -339,28 +331,24 @@ class Environment(ABC):
             self.definitions = state.definitions
             return not changed and state.cwd == self.cwd
 
-    def _unkept(self, command: str, state: bytes) -> list[str]:
-        """What there is to say of a shell that should have left a state, and left none."""
-        if not shell_state.was_lost(command, state):
+    def _state_notes(self, command: str, state: bytes) -> list[str]:
+        """A note when a command meant to change the shell state, and its shell wrote none."""
+        if not shell_state.state_was_lost(command, state):
             return []
         early = "its shell was replaced or ended early (exec, a trap of its own on EXIT, a signal)"
         return [f"{early}: working directory and variables are as before"]
 
-    def _there(self, place: str) -> str:
-        """Where a place is there: what lies in the workspace lies where commands begin."""
-        if not is_below(place, self._shared.workspace):
-            return place
+    def _remote_path(self, path: str) -> str:
+        """The path there: the workspace maps to the folder that commands start in."""
+        if not is_below(path, self._shared.workspace):
+            return path
         self.open()
-        return moved(place, self._shared.workspace, self._first_folder)
+        return _moved(path, self._shared.workspace, self._first_folder)
 
-    def _end_beside(self, end: Callable[[], object]) -> None:
-        """End what runs beside, by `end`, and let go of its logs."""
-        ended = self._beside.doom()
+    def _end_backgrounds(self, end: Callable[[], object]) -> None:
+        """End all background commands by calling `end`, and discard their logs."""
+        ending = self._backgrounds.mark_ending()
         end()
-        for one in ended:
-            one.wait(1.0)
-            one.discard()
-
-
-def _nothing() -> None:
-    """There is nothing that could be made again."""
+        for background in ending:
+            background.wait(1.0)
+            background.discard()

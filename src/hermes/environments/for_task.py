@@ -20,20 +20,20 @@ _KEY = "environment"
 
 def environment_of(ctx: ToolContext) -> Environment:
     """Where the commands of a call's task run."""
-    return environment_so_far(ctx) or ctx.task.keep(
+    return existing_environment(ctx) or ctx.task.keep(
         _KEY, lambda: _made(ctx), lambda made: made.cleanup()
     )
 
 
-def environment_so_far(ctx: ToolContext) -> Environment | None:
+def existing_environment(ctx: ToolContext) -> Environment | None:
     """The same, when the task has run a command yet."""
     found: Environment | None = ctx.task.kept(_KEY)
     return found
 
 
-def note_folder(ctx: ToolContext, environment: Environment) -> None:
+def record_cwd(ctx: ToolContext, environment: Environment) -> None:
     """Let the rest of Hermes know where the next command runs, by the name that it has here."""
-    ctx.task.cwd = environment.here(environment.cwd)
+    ctx.task.cwd = environment.workspace_name(environment.cwd)
 
 
 def restarts_of(ctx: ToolContext) -> Restarts:
@@ -46,18 +46,18 @@ def restarts_of(ctx: ToolContext) -> Restarts:
 
 def _made(ctx: ToolContext) -> Environment:
     from hermes.environments.backends import backend
-    from hermes.environments.environment import Shared
+    from hermes.environments.environment import SharedSettings
 
     setting = setting_of(ctx)
-    shared = Shared(
+    shared = SharedSettings(
         env=ctx.task.env,
         task=ctx.task_id,
         workspace=os.path.realpath(ctx.workspace),
-        passed=setting("terminal.pass_env", ()),
+        pass_env=setting("terminal.pass_env", ()),
         ansi=setting("terminal.ansi", False),
         idle_seconds=60.0 * setting("terminal.idle_minutes", 0),
     )
-    return backend(kind_of(ctx)).make(ctx.workspace, setting, shared)
+    return backend(backend_name(ctx)).make(ctx.workspace, setting, shared)
 
 
 def setting_of(ctx: ToolContext) -> Setting:
@@ -76,7 +76,7 @@ LOCAL = "local"
 _local = LocalDisk()
 
 
-def kind_of(ctx: ToolContext) -> str:
+def backend_name(ctx: ToolContext) -> str:
     """The kind of environment: from the environment variable, else from the settings."""
     named = os.environ.get(VARIABLE)
     if named:
@@ -87,7 +87,7 @@ def kind_of(ctx: ToolContext) -> str:
 
 def disk_of(ctx: ToolContext) -> Disk:
     """The disk that a task's files are on."""
-    if kind_of(ctx) == LOCAL:
+    if backend_name(ctx) == LOCAL:
         # No command has to run for a file to be read here.
         return _local
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hermes.core.context import ToolContext
 
 
-def judged(
+def gate_text(
     ctx: ToolContext,
     command: str,
     *,
@@ -23,9 +23,9 @@ def judged(
 ) -> str:
     """A shell text that does what the command will: with the variables, functions and aliases that
     earlier commands left, with those of this call, and with what it is given to read."""
-    from hermes.environments.for_task import environment_so_far
+    from hermes.environments.for_task import existing_environment
 
-    so_far = environment_so_far(ctx)
+    so_far = existing_environment(ctx)
     definitions = so_far.definitions if so_far is not None else ""
     if not (definitions or env or stdin or ctx.task.env):
         return command

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _READS = frozenset({"0", "45", "63", "207"})  # read, recvfrom on x86-64; read, recvfrom on arm64
 
 
-def waits_for_input(pids: list[int], places: tuple[str, ...]) -> bool | None:
+def blocked_on_input(pids: list[int], places: tuple[str, ...]) -> bool | None:
     """Whether one of the processes is blocked reading a file whose name begins with a place.
 
     None where the system does not say.
@@ -44,7 +44,7 @@ def waits_for_input(pids: list[int], places: tuple[str, ...]) -> bool | None:
     return False if known else None
 
 
-def hides_typing(terminal: int) -> bool:
+def echo_is_off(terminal: int) -> bool:
     """Whether a terminal shows nothing of the line that is typed, as for a password."""
     import termios
 
@@ -53,7 +53,7 @@ def hides_typing(terminal: int) -> bool:
     return bool(modes & termios.ICANON) and not modes & termios.ECHO
 
 
-def idle(pids: list[int]) -> bool:
+def all_sleep(pids: list[int]) -> bool:
     """Whether all of the processes sleep; False where the system does not say."""
     seen = False
     for pid in pids:

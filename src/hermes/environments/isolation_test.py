@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
-from hermes.environments.environment import Shared
+from hermes.environments.environment import SharedSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,7 +54,7 @@ _PROCESS = {"apart": "kept apart", "open": "open: ours can be seen"}
 _AT_MOST = re.compile(r"at most (\d+)")
 
 
-def tried(backend: Backend, setting: Setting) -> dict[str, Any]:
+def probe_backend(backend: Backend, setting: Setting) -> dict[str, Any]:
     """What comes of starting one: whether it works, and what was found of each kind of wall.
 
     `problems` has what was promised and is not kept; `problem` and `hint` why it did not start.
@@ -66,7 +66,7 @@ def tried(backend: Backend, setting: Setting) -> dict[str, Any]:
     left = str(10**8 + int.from_bytes(os.urandom(4), "big"))
     with tempfile.TemporaryDirectory(prefix="hermes-test-", ignore_cleanup_errors=True) as folder:
         try:
-            place = backend.make(folder, _small(setting), Shared(task="test"))
+            place = backend.make(folder, _small(setting), SharedSettings(task="test"))
             _try(place, report, left)
         except HermesError as error:
             report["problem"] = str(error)
@@ -83,7 +83,7 @@ def tried(backend: Backend, setting: Setting) -> dict[str, Any]:
     return report
 
 
-def all_tried(
+def probe_backends(
     backends: Iterable[Backend], setting: Setting, *, seconds: float = SECONDS
 ) -> list[dict[str, Any]]:
     """The same for several at once; one that takes too long is said to."""
@@ -92,7 +92,7 @@ def all_tried(
     for one in backends:
 
         def look(one: Backend = one) -> None:
-            found[one.name] = tried(one, setting)
+            found[one.name] = probe_backend(one, setting)
 
         threads[one.name] = threading.Thread(target=look, daemon=True, name=f"try-{one.name}")
         threads[one.name].start()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.core.availability import require
-from hermes.environments.cloud.provider import Found, translated
+from hermes.environments.cloud.provider import ListedSandbox, provider_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ class ModalProvider:
     ) -> None:
         """Start a sandbox that the service ends after its lifetime."""
         sdk = _sdk()
-        with translated("create a sandbox", sdk.exception.Error):
+        with provider_errors("create a sandbox", sdk.exception.Error):
             app = sdk.App.lookup(self._app, create_if_missing=True)
             if snapshot or image.startswith("im-"):
                 source = sdk.Image.from_id(snapshot or image)
@@ -38,7 +38,7 @@ class ModalProvider:
 
     def run(self, command: str, *, seconds: float) -> str:
         """What a command prints there."""
-        with translated("run a command", _sdk().exception.Error):
+        with provider_errors("run a command", _sdk().exception.Error):
             process = self._sandbox.exec("sh", "-c", command, timeout=int(seconds) + 1)
             printed = process.stdout.read()
             process.wait()
@@ -46,28 +46,28 @@ class ModalProvider:
 
     def snapshot(self) -> str:
         """Save its disk as an image."""
-        with translated("take a snapshot", _sdk().exception.Error):
+        with provider_errors("take a snapshot", _sdk().exception.Error):
             return str(self._sandbox.snapshot_filesystem().object_id)
 
     def destroy(self) -> None:
         """Terminate the sandbox."""
         sandbox, self._sandbox = self._sandbox, None
         if sandbox is not None:
-            with translated("end the sandbox", _sdk().exception.Error):
+            with provider_errors("end the sandbox", _sdk().exception.Error):
                 sandbox.terminate()
 
-    def sandboxes(self) -> list[Found]:
+    def sandboxes(self) -> list[ListedSandbox]:
         """Those of the app, with their tags."""
         sdk = _sdk()
-        with translated("list the sandboxes", sdk.exception.Error):
+        with provider_errors("list the sandboxes", sdk.exception.Error):
             app = sdk.App.lookup(self._app, create_if_missing=True)
             listed = sdk.Sandbox.list(app_id=app.app_id)
-            return [Found(one.object_id, one.get_tags()) for one in listed]
+            return [ListedSandbox(one.object_id, one.get_tags()) for one in listed]
 
     def remove(self, id_: str) -> None:
         """Terminate one of those."""
         sdk = _sdk()
-        with translated("end a sandbox", sdk.exception.Error):
+        with provider_errors("end a sandbox", sdk.exception.Error):
             sdk.Sandbox.from_id(id_).terminate()
 
 

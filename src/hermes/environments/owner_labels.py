@@ -7,6 +7,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from hermes.environments.host.process_table import start_time
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -14,33 +16,21 @@ TASK, PID, STARTED, MACHINE = "hermes.task", "hermes.pid", "hermes.started", "he
 
 
 def labels(task: str) -> dict[str, str]:
-    """What tells one of ours from others, and whose it is."""
+    """Labels of a container or sandbox that this process makes for a task."""
     pid = os.getpid()
-    return {TASK: task, PID: str(pid), STARTED: _started(pid), MACHINE: _machine()}
+    return {TASK: task, PID: str(pid), STARTED: start_time(pid), MACHINE: _machine()}
 
 
-def is_stale(found: Mapping[str, str]) -> bool:
-    """Whether the program that made it ran on this machine and is gone."""
-    pid = found.get(PID, "")
-    if not pid.isdigit() or found.get(MACHINE) != _machine():
+def is_stale(owner: Mapping[str, str]) -> bool:
+    """Whether the process named by some labels ran on this machine and is gone."""
+    pid = owner.get(PID, "")
+    if not pid.isdigit() or owner.get(MACHINE) != _machine():
         return False
-    return _started(int(pid)) != found.get(STARTED)
-
-
-def _started(pid: int) -> str:
-    """When a process began, as the system counts; empty when there is none."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            words = file.read().rpartition(b")")[2].split()
-    except FileNotFoundError:
-        return ""
-    except OSError:
-        return "unknown"
-    return "" if words[0] in (b"Z", b"X") else words[19].decode()
+    return start_time(int(pid)) != owner.get(STARTED)
 
 
 def _machine() -> str:
-    """This machine since it was last started; process numbers mean nothing elsewhere."""
+    """The boot id: process ids of another machine, or of an earlier boot, mean nothing here."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()

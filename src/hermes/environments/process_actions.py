@@ -90,12 +90,12 @@ def _live(one: Background) -> dict[str, Any]:
 
 def waiting(one: Background) -> bool:
     """Whether it waits for somebody to type."""
-    return one.takes_input and (one.waits() or looks_like_prompt(one.recent()))
+    return one.takes_input and (one.waits_for_input() or looks_like_prompt(one.recent()))
 
 
 def types_secret(one: Background) -> bool:
     """Whether it asks for a password, or for what else is not shown when it is typed."""
-    return one.takes_input and (one.hides() or asks_for_secret(one.recent()))
+    return one.takes_input and (one.hides_input() or asks_for_secret(one.recent()))
 
 
 def log(

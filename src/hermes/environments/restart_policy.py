@@ -123,7 +123,7 @@ def failed(one: Background) -> bool:
     """Whether a process ended by itself and not well, or was killed by nobody that is known."""
     if one.state == "lost":
         # Two of them are worse than none: only what certainly went with its place is started again.
-        return one.ends_with_place and not one.detached
+        return one.dies_with_backend and not one.detached
     if one.state == "killed":
         return one.killed_by == OUTSIDE
     return one.state == "exited" and one.exit_code != 0

@@ -110,12 +110,12 @@ def wrapped(
     )
 
 
-def leaves_no_trace(command: str) -> bool:
+def is_stateless(command: str) -> bool:
     """Whether a command can't change the state, so that a plain shell will do for it."""
     return command[:1].isalpha() and not _MAY_CHANGE.search(command)
 
 
-def was_lost(command: str, state: bytes) -> bool:
+def state_was_lost(command: str, state: bytes) -> bool:
     """Whether a command meant to change the state, and its shell did not get to write it down."""
     return not state and _MEANT.search(command) is not None
 

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 
 from hermes.core.errors import ConfigError, UnavailableError
 from hermes.core.paths import is_below
-from hermes.environments.command import Isolation, PlaceError
-from hermes.environments.env_vars import passed_variables
+from hermes.environments.command import BackendError, Isolation
+from hermes.environments.env_vars import inherited_variables
 from hermes.environments.host.guardian_client import guardian
-from hermes.environments.host.process import Process, Ready
-from hermes.environments.remote_shell import FarEnvironment
+from hermes.environments.host.process import Poller, Process
+from hermes.environments.remote_shell import RemoteShellEnvironment, Transport
 from hermes.environments.remote_shell.framing import start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from hermes.environments.environment import Shared
+    from hermes.environments.environment import SharedSettings
 
 
 START_SECONDS = 60.0
@@ -173,15 +173,15 @@ def start_words(settings: SingularitySettings, name: str) -> list[str]:
     return [*words, settings.image, name]
 
 
-def explained(
+def explain_error(
     settings: SingularitySettings, program: str, said: str, code: int | None
-) -> PlaceError:
+) -> BackendError:
     """Why there is no container, in a line, with what to check."""
     check = f"{os.path.basename(program)} exec --containall {settings.image} true"
     label = f"the container of {settings.image}"
     for words, meaning, advice in _COMPLAINTS:
         if re.search(words, said, re.IGNORECASE):
-            return PlaceError(
+            return BackendError(
                 f"{label} does not start: {meaning}", hint=f"{advice} To check: {check}"
             )
     if code is None:
@@ -189,18 +189,17 @@ def explained(
     else:
         fatal = [line for line in said.splitlines() if line.startswith(("FATAL", "ERROR"))]
         meaning = " ".join((fatal or said.splitlines() or [f"exit code {code}"])[-1].split())[-300:]
-    return PlaceError(f"{label} does not start: {meaning}", hint=f"To check: {check}")
+    return BackendError(f"{label} does not start: {meaning}", hint=f"To check: {check}")
 
 
 _NAME = re.compile(r"hermes-(\d+)-[0-9a-f]{8}")
 _LIST_SECONDS = 20.0
 
 
-class SingularityLink:
+class SingularityTransport(Transport):
     """Gets shells in a container of its own."""
 
-    lasts = False
-    gives_terminal = False
+    terminal = "local"
 
     def __init__(self, settings: SingularitySettings) -> None:
         self._settings = settings
@@ -221,20 +220,14 @@ class SingularityLink:
         self._name = f"hermes-{os.getpid()}-{os.urandom(4).hex()}"
         said = bytearray()
         process = Process(lambda _, data: said.extend(data[:8000]))
-        ready = Ready()
+        poller = Poller()
         argv = [self._program, *start_words(self._settings, self._name)]
-        os.close(start(process, argv, task=self._task, ready=ready))
-        until = time.monotonic() + self.start_seconds
+        os.close(start(process, argv, task=self._task, poller=poller))
         try:
-            while process.exit_code is None and not process.gone:
-                left = until - time.monotonic()
-                if left <= 0:
-                    break
-                for file in ready.wait(process.watched(), left):
-                    process.take(file)
+            process.wait_until(poller, time.monotonic() + self.start_seconds)
             process.drain()
         finally:
-            ready.close()
+            poller.close()
         if process.failure is not None or process.exit_code != 0:
             process.close()
             raise self.explain(said.decode("utf-8", "replace"), process.exit_code)
@@ -246,9 +239,9 @@ class SingularityLink:
         options = ["--cleanenv", "--no-privs", "--pwd", folder]
         return [self._program, "exec", *options, f"instance://{self._name}", *words]
 
-    def explain(self, said: str, code: int | None) -> PlaceError:
+    def explain(self, errors: str, code: int | None) -> BackendError:
         """Why there is no shell."""
-        return explained(self._settings, self._program, said, code)
+        return explain_error(self._settings, self._program, errors, code)
 
     def info(self) -> Isolation:
         """What the program enforces, as it was asked to."""
@@ -302,7 +295,7 @@ def _run(*argv: str) -> str:
     try:
         done = subprocess.run(
             argv,
-            env=passed_variables(),
+            env=inherited_variables(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_LIST_SECONDS,
@@ -313,7 +306,7 @@ def _run(*argv: str) -> str:
     return done.stdout.decode("utf-8", "replace")
 
 
-class SingularityEnvironment(FarEnvironment):
+class SingularityEnvironment(RemoteShellEnvironment):
     """Runs commands in a container; nothing is started before the first one."""
 
     def __init__(
@@ -321,7 +314,7 @@ class SingularityEnvironment(FarEnvironment):
         settings: SingularitySettings,
         cwd: str = "",
         *,
-        shared: Shared | None = None,
+        shared: SharedSettings | None = None,
     ) -> None:
         start = cwd or (settings.workdir if settings.workspace else "/")
-        super().__init__(SingularityLink(settings), start, shared=shared)
+        super().__init__(SingularityTransport(settings), start, shared=shared)

@@ -10,14 +10,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ConfigError, UnavailableError
-from hermes.environments.command import Isolation, PlaceError
-from hermes.environments.remote_shell import FarEnvironment
+from hermes.environments.command import BackendError, Isolation
+from hermes.environments.remote_shell import RemoteShellEnvironment, Transport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from hermes.environments.environment import Shared
+    from hermes.environments.environment import SharedSettings
 
 
 START_SECONDS = 20.0
@@ -131,11 +131,10 @@ def socket_path(label: str) -> str:
     return path
 
 
-class SshLink:
+class SshTransport(Transport):
     """Gets shells on a host. The first connection carries the others as long as it can."""
 
-    lasts = True
-    gives_terminal = True
+    persistent = True
 
     def __init__(self, settings: SshSettings) -> None:
         self._settings = settings
@@ -196,19 +195,19 @@ class SshLink:
         # Whatever the login shell is, it has nothing more to do.
         return [*argv, "--", settings.host, "exec", *words]
 
-    def explain(self, said: str, code: int | None) -> PlaceError:
+    def explain(self, errors: str, code: int | None) -> BackendError:
         """Why there is no shell, in a line, with what to check."""
         check = f"ssh -o BatchMode=yes {self._by_hand()} true"
         for words, meaning, advice in _COMPLAINTS:
-            if words.lower() in said.lower():
-                return PlaceError(
+            if words.lower() in errors.lower():
+                return BackendError(
                     f"{self.label} can't be used: {meaning}", hint=f"{advice} To check: {check}"
                 )
         if code is None:
             meaning = f"no answer within {self.start_seconds:g} s"
         else:
-            meaning = " ".join(said.split())[-300:] or f"ssh ended with {code}"
-        return PlaceError(f"{self.label} can't be used: {meaning}", hint=f"To check: {check}")
+            meaning = " ".join(errors.split())[-300:] or f"ssh ended with {code}"
+        return BackendError(f"{self.label} can't be used: {meaning}", hint=f"To check: {check}")
 
     def info(self) -> Isolation:
         """Another host: its user's rights are all that holds a command back there."""
@@ -249,7 +248,7 @@ def _private_folder(folder: str) -> bool:
     return os.path.isdir(folder) and found.st_uid == os.getuid() and not found.st_mode & 0o077
 
 
-class SshEnvironment(FarEnvironment):
+class SshEnvironment(RemoteShellEnvironment):
     """Runs commands on a host; nothing is connected before the first one."""
 
     def __init__(
@@ -257,6 +256,6 @@ class SshEnvironment(FarEnvironment):
         settings: SshSettings,
         cwd: str = "",
         *,
-        shared: Shared | None = None,
+        shared: SharedSettings | None = None,
     ) -> None:
-        super().__init__(SshLink(settings), cwd, shared=shared)
+        super().__init__(SshTransport(settings), cwd, shared=shared)

@@ -156,9 +156,9 @@ def _nobody(member: Any) -> Any:
 
 
 def _with(script: str, *words: str) -> str:
-    from hermes.environments.remote_shell.scripts import quoted
+    from hermes.environments.remote_shell.scripts import quote
 
-    return f"set -- {' '.join(map(quoted, words))}\n{script}"
+    return f"set -- {' '.join(map(quote, words))}\n{script}"
 
 
 def _hash(path: str) -> str:

@@ -94,7 +94,7 @@ def _streams(ctx: ToolContext, result: CommandResult, notes: list[str]) -> dict[
     shown: dict[str, Any] = {"stdout": _cut(stdout)}
     if stderr:
         shown["stderr"] = _cut(stderr)
-    turns = result.output.order()
+    turns = result.output.turns()
     if turns and result.ordered and turns.count(",") < _MOST_TURNS:
         shown["order"] = turns
     whole = len(stdout) <= SHOWN and len(stderr) <= SHOWN and not result.truncated

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from hermes.core.availability import require
-from hermes.environments.cloud.provider import Found, translated
+from hermes.environments.cloud.provider import ListedSandbox, provider_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +31,7 @@ class VercelProvider:
     ) -> None:
         """Start a sandbox that the service stops after its lifetime."""
         sdk = _sdk()
-        with translated("create a sandbox", *_errors()):
+        with provider_errors("create a sandbox", *_errors()):
             given: dict[str, Any] = {"execution_time_limit": seconds, "tags": dict(labels)}
             if snapshot:
                 given["source"] = sdk.SnapshotSource(snapshot_id=snapshot)
@@ -54,7 +54,7 @@ class VercelProvider:
 
     def run(self, command: str, *, seconds: float) -> str:
         """What a command prints there."""
-        with translated("run a command", *_errors()):
+        with provider_errors("run a command", *_errors()):
             # Left to itself the library would print to our own terminal.
             done = self._sandbox.run_process(
                 "sh", ["-c", command], capture_output=True, kill_after=seconds
@@ -63,28 +63,28 @@ class VercelProvider:
 
     def snapshot(self) -> str:
         """Save its disk. The service stops the sandbox for that; the next command resumes it."""
-        with translated("take a snapshot", *_errors()):
+        with provider_errors("take a snapshot", *_errors()):
             return str(self._sandbox.snapshot().id)
 
     def destroy(self) -> None:
         """Delete the sandbox, and leave its snapshots."""
         sandbox, self._sandbox = self._sandbox, None
         if sandbox is not None:
-            with translated("delete the sandbox", *_errors()):
+            with provider_errors("delete the sandbox", *_errors()):
                 sandbox.destroy()
         client, self._client = self._client, None
         if client is not None:
             client.close()
 
-    def sandboxes(self) -> list[Found]:
+    def sandboxes(self) -> list[ListedSandbox]:
         """Those of the project, with their tags."""
-        with translated("list the sandboxes", *_errors()):
+        with provider_errors("list the sandboxes", *_errors()):
             listed = self._connected(_sdk()).query_sandboxes()
-            return [Found(one.name, dict(one.tags or {})) for one in listed]
+            return [ListedSandbox(one.name, dict(one.tags or {})) for one in listed]
 
     def remove(self, id_: str) -> None:
         """Delete one of those."""
-        with translated("delete a sandbox", *_errors()):
+        with provider_errors("delete a sandbox", *_errors()):
             self._connected(_sdk()).get_sandbox(name=id_).destroy()
 
 

@@ -27,7 +27,7 @@ _OWNER, _USER, _GROUP, _MASK, _OTHER = 0x01, 0x02, 0x04, 0x10, 0x20
 _NOBODY = 0xFFFFFFFF
 
 
-def granted(folder: str, user: int = AGENT) -> bool:
+def grant_access(folder: str, user: int = AGENT) -> bool:
     """Let a user read and write what is in a folder; False where the disk has no access lists.
 
     Files that only their owner may read stay as they are.
@@ -51,7 +51,7 @@ def granted(folder: str, user: int = AGENT) -> bool:
     return True
 
 
-def withdraw(folder: str, user: int = AGENT) -> None:
+def revoke_access(folder: str, user: int = AGENT) -> None:
     """Take away what was granted, and hand over what the user has made to the folder's owner."""
     if sys.platform != "linux":
         return

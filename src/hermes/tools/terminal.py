@@ -25,13 +25,13 @@ Action = Literal[
 
 def _judged(arguments: Mapping[str, Any], ctx: ToolContext) -> Iterator[tuple[str, ...]]:
     """What the gate looks at: the command with all that decides what it does, and where."""
-    from hermes.environments.gate_text import judged, syntax_error
+    from hermes.environments.gate_text import gate_text, syntax_error
 
     command = arguments["command"]
     error = syntax_error(command)
     if error:
         raise ToolError(f"the shell can't read this, and nothing ran: {error}", hint="Correct it.")
-    text = judged(ctx, command, env=arguments.get("env"), stdin=arguments.get("stdin"))
+    text = gate_text(ctx, command, env=arguments.get("env"), stdin=arguments.get("stdin"))
     yield "execute", text, _folder(arguments, ctx)
 
 
@@ -49,11 +49,11 @@ def _judged_process(arguments: Mapping[str, Any], ctx: ToolContext) -> Iterator[
 def _typing(arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[str, ...]:
     """What typing amounts to: the program, reading all that it was given so far and this."""
     from hermes.environments import process_actions
-    from hermes.environments.for_task import environment_so_far
-    from hermes.environments.gate_text import judged
+    from hermes.environments.for_task import existing_environment
+    from hermes.environments.gate_text import gate_text
 
     try:
-        one = process_actions.find(environment_so_far(ctx), arguments.get("name"))
+        one = process_actions.find(existing_environment(ctx), arguments.get("name"))
     except ToolError:
         # The tool will say that there is none.
         return "execute", "true"
@@ -63,7 +63,7 @@ def _typing(arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[str, ...]:
     if not over and process_actions.types_secret(one):
         _keep_secret(ctx, before.rpartition("\n")[2], data)
     # Pieces of a line are harmless; the line need not be.
-    return "execute", judged(ctx, one.command, stdin=before + data), one.cwd
+    return "execute", gate_text(ctx, one.command, stdin=before + data), one.cwd
 
 
 def _keep_secret(ctx: ToolContext, begun: str, typed: str) -> None:
@@ -123,7 +123,7 @@ def terminal(
         env: More variables, for this command only.
         stdin: Text to read; otherwise standard input is closed.
     """
-    from hermes.environments.for_task import environment_of, note_folder
+    from hermes.environments.for_task import environment_of, record_cwd
     from hermes.environments.process_actions import described
     from hermes.environments.terminal_result import report
 
@@ -147,7 +147,7 @@ def terminal(
             cancellation=ctx.cancellation,
         )
     result.notes.extend(unprotected)
-    note_folder(ctx, environment)
+    record_cwd(ctx, environment)
     return report(ctx, command, result, pty=pty, fed=stdin is not None)
 
 
@@ -205,7 +205,7 @@ def process(
     from functools import partial
 
     from hermes.environments import process_actions
-    from hermes.environments.for_task import environment_of, environment_so_far, restarts_of
+    from hermes.environments.for_task import environment_of, existing_environment, restarts_of
 
     if action == "start":
         if not command or not command.strip():
@@ -219,7 +219,7 @@ def process(
             restarts_of(ctx).watch(started, again, most=max_restarts)
         shown = {**process_actions.described(started), "output": started.recent()}
         return ToolResult(shown, notes=[*unprotected, _LATER])
-    known = environment_so_far(ctx)
+    known = existing_environment(ctx)
     if action == "list":
         listed = known.processes() if known is not None else []
         return ToolResult({"processes": [process_actions.described(one) for one in listed]})
@@ -262,10 +262,10 @@ def _protect(ctx: ToolContext, folder: str) -> AbstractContextManager[list[str]]
     """Makes the changes of a command undoable; notes on those that are not."""
     from contextlib import nullcontext
 
-    from hermes.environments.for_task import kind_of
+    from hermes.environments.for_task import backend_name
     from hermes.files.command_undo import protected
 
-    if kind_of(ctx) not in ("local", "sandbox"):
+    if backend_name(ctx) not in ("local", "sandbox"):
         # Its files are not on this machine.
         return nullcontext([])
     return protected(ctx, cwd=folder)

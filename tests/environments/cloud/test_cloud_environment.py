@@ -14,8 +14,8 @@ import pytest
 from hermes.core.context import Cancellation
 from hermes.core.errors import ToolError
 from hermes.environments.cloud import CloudEnvironment
-from hermes.environments.cloud.provider import Found, ProviderError, prune
-from hermes.environments.environment import Shared
+from hermes.environments.cloud.provider import ListedSandbox, ProviderError, prune
+from hermes.environments.environment import SharedSettings
 from hermes.environments.owner_labels import MACHINE, PID, labels
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ class Folders:
             del self.labels[self.home.name]
         self.home = None
 
-    def sandboxes(self) -> list[Found]:
-        return [Found(id_, labels) for id_, labels in self.labels.items()]
+    def sandboxes(self) -> list[ListedSandbox]:
+        return [ListedSandbox(id_, labels) for id_, labels in self.labels.items()]
 
     def remove(self, id_: str) -> None:
         del self.labels[id_]
@@ -388,7 +388,7 @@ def test_long_output_comes_back_in_pieces(service: Folders) -> None:
 
 
 def test_an_idle_sandbox_is_saved_and_ended(service: Folders) -> None:
-    place = made(service, persistent=True, lifetime=600.0, shared=Shared(idle_seconds=0.2))
+    place = made(service, persistent=True, lifetime=600.0, shared=SharedSettings(idle_seconds=0.2))
     place.execute("echo work >file", timeout=20)
     until = time.monotonic() + 10
     while service.home is not None and time.monotonic() < until:

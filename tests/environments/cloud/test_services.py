@@ -28,7 +28,7 @@ def loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
-def tried(provider: Provider, image: str = "some/image") -> None:
+def probe_backend(provider: Provider, image: str = "some/image") -> None:
     """Everything that an environment asks of a service."""
     place = CloudEnvironment(provider, image=image, lifetime=600.0)
 
@@ -80,7 +80,7 @@ def test_vercel_makes_runs_saves_and_deletes() -> None:
     pytest.importorskip("vercel.sandbox", reason="the vercel extra is not installed")
 
     with stubs.serving(stubs.vercel) as (address, seen):
-        tried(VercelProvider(token="t", team_id="a", project_id="b", base_url=address))
+        probe_backend(VercelProvider(token="t", team_id="a", project_id="b", base_url=address))
 
     assert "DELETE /v2/sandboxes/stale" in seen
     assert seen[-2].endswith("/snapshot")
@@ -93,7 +93,7 @@ def test_daytona_makes_runs_saves_and_deletes() -> None:
 
     with stubs.serving(stubs.daytona(lambda: addresses[0])) as (address, seen):
         addresses.append(address)
-        tried(DaytonaProvider(api_key="k", api_url=f"{address}/api"))
+        probe_backend(DaytonaProvider(api_key="k", api_url=f"{address}/api"))
 
     calls = [one for one in seen if "socket.io" not in one]
     assert calls.index("DELETE /api/sandbox/stale") < calls.index("POST /api/sandbox")
@@ -112,7 +112,7 @@ def test_modal_makes_runs_saves_and_ends(monkeypatch: pytest.MonkeyPatch) -> Non
         }  # fmt: skip
         for name, value in given.items():
             monkeypatch.setenv(f"MODAL_{name}", value)
-        tried(ModalProvider(), image="im-1")
+        probe_backend(ModalProvider(), image="im-1")
 
     assert seen.index("SandboxTerminate sb-stale") < seen.index("SandboxCreateV2")
     assert seen[-2] == "TaskSnapshotFilesystem"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hermes.environments.host import LocalEnvironment
-from hermes.environments.host.process import Ready
+from hermes.environments.host.process import Poller
 
 _COUNT = """
 import json, sys
@@ -50,13 +50,13 @@ def test_hermes_is_woken_once_and_not_by_the_end_of_each_stream(
     local = LocalEnvironment(str(tmp_path))
     local.execute("true")
     waits = []
-    wait = Ready.wait
+    wait = Poller.wait
 
-    def counted(self: Ready, *arguments: object) -> list[int]:
+    def counted(self: Poller, *arguments: object) -> list[int]:
         waits.append(arguments)
         return wait(self, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Ready, "wait", counted)
+    monkeypatch.setattr(Poller, "wait", counted)
     quiet = local.execute("true")
     calls = len(waits)
     loud = local.execute("echo out; echo err >&2")

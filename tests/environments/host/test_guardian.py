@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from hermes.environments.environment import Shared
+from hermes.environments.environment import SharedSettings
 from hermes.environments.host import LocalEnvironment, process_table
-from hermes.environments.host.guardian_client import MARK, Guardian, guardian
+from hermes.environments.host.guardian_client import MARK, GuardianClient, guardian
 from hermes.runtime.child_process import marked
 
 PROGRAM = """
 import sys
 from hermes.environments.host import LocalEnvironment
-from hermes.environments.environment import Shared
-local = LocalEnvironment("/tmp", shared=Shared(task=sys.argv[1]))
+from hermes.environments.environment import SharedSettings
+local = LocalEnvironment("/tmp", shared=SharedSettings(task=sys.argv[1]))
 local.execute("for i in $(seq 20); do sleep 9999 & done", timeout=20)
 local.execute("(setsid nohup env -i /bin/sleep {seconds} >/dev/null 2>&1 &)", timeout=20)
 local.start("trap '' TERM HUP INT; while :; do sleep 9999; done")
@@ -145,7 +145,7 @@ def test_a_command_whose_guardian_is_killed_says_so(tmp_path: Path) -> None:
 
 def test_the_guardian_holds_no_variable_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_TOKEN", "sparrow")
-    own = Guardian()
+    own = GuardianClient()
     try:
         own._start()
         time.sleep(0.2)
@@ -156,8 +156,8 @@ def test_the_guardian_holds_no_variable_of_ours(monkeypatch: pytest.MonkeyPatch)
 
 def test_ending_a_task_leaves_those_of_others_alone(tmp_path: Path) -> None:
     one, other = (
-        LocalEnvironment(str(tmp_path), shared=Shared(task="a")),
-        LocalEnvironment(str(tmp_path), shared=Shared(task="a")),
+        LocalEnvironment(str(tmp_path), shared=SharedSettings(task="a")),
+        LocalEnvironment(str(tmp_path), shared=SharedSettings(task="a")),
     )
     first, second = one.start("sleep 9996"), other.start("sleep 9996")
 
@@ -227,7 +227,7 @@ def test_what_hides_from_both_that_are_killed_is_found_at_the_next_start() -> No
     )
     words = [sys.executable, "-W", "ignore", "-c", program]
     ended = subprocess.run(words, check=False, timeout=60)
-    next_one = Guardian()
+    next_one = GuardianClient()
     try:
         next_one.open()
 

@@ -14,7 +14,8 @@ import pytest
 
 from hermes.core.context import Cancellation
 from hermes.core.errors import ToolError
-from hermes.environments.environment import CommandResult, Shared
+from hermes.environments.command import CommandResult
+from hermes.environments.environment import SharedSettings
 from hermes.environments.host import LocalEnvironment
 from hermes.environments.host.guardian_client import guardian
 
@@ -320,7 +321,7 @@ def test_many_commands_leave_no_zombie(local: LocalEnvironment) -> None:
 
 
 def test_colours_stay_where_they_are_wanted(tmp_path: Path) -> None:
-    local = LocalEnvironment(str(tmp_path), shared=Shared(ansi=True))
+    local = LocalEnvironment(str(tmp_path), shared=SharedSettings(ansi=True))
     command = "printf '\\033[31mred\\033[0m\\r\\n'"
 
     result = run(local, command)
@@ -335,7 +336,8 @@ def test_colours_stay_where_they_are_wanted(tmp_path: Path) -> None:
 
 def test_commands_side_by_side_do_not_mix(tmp_path: Path) -> None:
     tasks = [
-        LocalEnvironment(str(tmp_path), shared=Shared(task=f"t{number}")) for number in range(8)
+        LocalEnvironment(str(tmp_path), shared=SharedSettings(task=f"t{number}"))
+        for number in range(8)
     ]
     wrong: list[str] = []
 
@@ -384,7 +386,7 @@ def test_what_is_not_isolated_is_said(local: LocalEnvironment) -> None:
 def test_a_full_disk_is_mentioned(local: LocalEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     from hermes.environments.host import host_environment
 
-    monkeypatch.setattr(host_environment, "_LITTLE", 1 << 60)
+    monkeypatch.setattr(host_environment, "_LOW_SPACE", 1 << 60)
 
     assert any("nearly full" in note for note in run(local, "true").notes)
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.environments.host import LocalEnvironment
-from hermes.environments.host.launch import plain_words
+from hermes.environments.host.launch import plain_argv
 
 PATH = {"PATH": "/usr/bin:/bin"}
 
@@ -25,7 +25,7 @@ def local(tmp_path: Path) -> Iterator[LocalEnvironment]:
 
 @pytest.mark.parametrize("command", ["true", "ls", "ls -la /tmp", "ls  -a\t-l "])
 def test_a_program_and_plain_words_need_no_shell(command: str) -> None:
-    found = plain_words(command, PATH)
+    found = plain_argv(command, PATH)
 
     assert found is not None
     assert found[1] == [word.encode() for word in command.split()]
@@ -40,7 +40,7 @@ def test_a_program_and_plain_words_need_no_shell(command: str) -> None:
     ],
 )  # fmt: skip
 def test_everything_else_is_the_shell_s(command: str) -> None:
-    assert plain_words(command, PATH) is None
+    assert plain_argv(command, PATH) is None
 
 
 @pytest.mark.parametrize(
@@ -48,14 +48,14 @@ def test_everything_else_is_the_shell_s(command: str) -> None:
     [{**PATH, "BASH_ENV": "/x"}, {**PATH, "BASH_FUNC_ls%%": "() { :; }"}, {"PATH": "rel:/bin"}, {}],
 )
 def test_so_is_what_its_variables_may_change(variables: dict[str, str]) -> None:
-    assert plain_words("ls", variables) is None
+    assert plain_argv("ls", variables) is None
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.text("ab0/._+:,@%=-", min_size=1, max_size=6), max_size=4))
 def test_words_are_what_a_shell_makes_of_them(words: list[str]) -> None:
     command = " ".join(["printenv", *words])
-    found = plain_words(command, PATH)
+    found = plain_argv(command, PATH)
     if found is None:
         return
     seen = subprocess.run(

@@ -11,7 +11,7 @@ from hermes.environments.host import process_listing
 
 
 def test_a_notice_from_before_the_machine_was_started_says_nothing(home: Path) -> None:
-    path = process_listing.put_up("web", "errand", "sleep 1", place="", pids=[os.getpid()])
+    path = process_listing.publish_notice("web", "errand", "sleep 1", remote="", pids=[os.getpid()])
     assert [one.name for one in process_listing.notices()] == ["web"]
 
     kept = Path(path)
@@ -23,11 +23,13 @@ def test_a_notice_from_before_the_machine_was_started_says_nothing(home: Path) -
 
 
 def test_words_about_all_of_some_processes_are_taken_down(home: Path) -> None:
-    path = process_listing.put_up("web", "errand", "sleep 1", place="", pids=[7_000_001, 7_000_002])
+    path = process_listing.publish_notice(
+        "web", "errand", "sleep 1", remote="", pids=[7_000_001, 7_000_002]
+    )
     for pid in (7_000_001, 7_000_002):
-        process_listing.leave_word(pid, "a person")
+        process_listing.record_killer(pid, "a person")
 
-    assert process_listing.who_ended([7_000_001, 7_000_002]) == "a person"
-    assert process_listing.who_ended([7_000_001, 7_000_002]) == ""
-    process_listing.take_down(path)
+    assert process_listing.take_killer([7_000_001, 7_000_002]) == "a person"
+    assert process_listing.take_killer([7_000_001, 7_000_002]) == ""
+    process_listing.remove_notice(path)
     assert os.listdir(home_path("run")) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.environments.remote_shell.framing import Splitter
+from hermes.environments.remote_shell.framing import FrameSplitter
 
 MARK = "0123456789abcdef"
 PIECES = st.one_of(
@@ -28,7 +28,7 @@ def test_every_byte_comes_out_once_and_on_its_side(
         return
     printed: list[bytes] = []
     told: list[bytes] = []
-    splitter = Splitter(MARK, printed=printed.append, told=told.append)
+    splitter = FrameSplitter(MARK, on_output=printed.append, on_message=told.append)
 
     at = 0
     for size in [*sizes, len(whole) + 1]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 
-from hermes.environments.remote_shell.scripts import listening
+from hermes.environments.remote_shell.scripts import parse_listeners
 
 
 def tables(*sockets: socket.socket) -> str:
@@ -24,7 +24,7 @@ def test_listening_sockets_are_found_and_no_others() -> None:
         ours.listen()
         other.listen()
 
-        found = listening(tables(ours, silent))
+        found = parse_listeners(tables(ours, silent))
 
         assert found == [f"127.0.0.1:{ours.getsockname()[1]}"]
 
@@ -35,5 +35,5 @@ def test_addresses_of_the_sixth_version_are_read() -> None:
         "00000000:00000000 00:00000000 00000000     0        0 77 1 0 100 0 0 10 0"
     )
 
-    assert listening(f"socket:[77]\n{line}\n") == ["::1:8080"]
-    assert listening(f"socket:[7]\n{line}\n") == []
+    assert parse_listeners(f"socket:[77]\n{line}\n") == ["::1:8080"]
+    assert parse_listeners(f"socket:[7]\n{line}\n") == []

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import HermesError
-from hermes.environments.environment import Shared
+from hermes.environments.environment import SharedSettings
 from hermes.environments.host import LocalEnvironment
 from hermes.interfaces.cli import ps
 from hermes.interfaces.cli.main import CliApp
@@ -21,7 +21,7 @@ from hermes.interfaces.cli.main import CliApp
 
 @pytest.fixture
 def local(tmp_path: Path) -> Iterator[LocalEnvironment]:
-    made = LocalEnvironment(str(tmp_path), shared=Shared(task="errand"))
+    made = LocalEnvironment(str(tmp_path), shared=SharedSettings(task="errand"))
     yield made
     made.cleanup()
 
@@ -104,11 +104,11 @@ def test_notices_of_a_program_that_is_gone_are_taken_down(home: Path) -> None:
         "L('/').start('sleep 817', name='orphan'); os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", script], check=False)
-    assert list((home / "run").glob("beside.*"))
+    assert list((home / "run").glob("background.*"))
 
     command("--json")
 
-    assert not list((home / "run").glob("beside.*"))
+    assert not list((home / "run").glob("background.*"))
 
 
 def test_what_is_not_there_is_said_to_be_none(local: LocalEnvironment) -> None:

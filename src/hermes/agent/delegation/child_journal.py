@@ -157,13 +157,11 @@ def cut_off(data: Mapping[str, Any]) -> bool:
 
 def process(pid: int) -> tuple[int, str]:
     """A process and when it began, for a number alone is given to others later."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return pid, file.read().rpartition(b") ")[2].split()[19].decode()
-    except (OSError, IndexError):
-        pass
-    if os.path.isdir("/proc/self"):
-        return 0, ""
+    from hermes.environments.host.process_table import start_time
+
+    since = start_time(pid)
+    if since != "unknown":
+        return (pid, since) if since else (0, "")
     try:
         os.kill(pid, 0)
     except OSError:

@@ -1,18 +1,12 @@
-"""Sandboxes of cloud services: a machine with an end, kept safe by snapshots.
+"""Sandboxes of cloud services: a machine with a limited lifetime, saved by snapshots.
 
-    provider.py        what a service has to offer: `Provider`
-    deadline.py        how much of a sandbox's life is left
-    life.py            one sandbox after the other, saved before its end
-    saved.py           the last snapshot of a task, remembered on disk
-    shell.py           what the shell there is asked
-    wrapping.py        commands and what comes of them, as one text there and one back
-    live.py            what a command prints, shown while it runs
-    starting.py        a command beside others; background.py: whose log is a file there
-    environment.py     `CloudEnvironment`, the same for all services
+    provider.py            `Provider`: the operations of a service
+    lifecycle.py           creation, snapshots and expiry of a task's sandbox
+    shell_request.py       commands and output as one text each way
+    cloud_background.py    background commands
+    cloud_environment.py   `CloudEnvironment`, the same for all services
 
-    modal.py, daytona.py, vercel.py     the services, by their own libraries (extras)
-
-New here? Read provider.py, then environment.py.
+New here? Read provider.py, then cloud_environment.py.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import hermes.environments.shell_state as shell_state
 from hermes.core.errors import ToolError
 from hermes.environments.cloud.provider import ProviderError
-from hermes.environments.remote_shell.scripts import SCRIPT, listening, quoted, settings
+from hermes.environments.remote_shell.scripts import LIST_SOCKETS, exports, parse_listeners, quote
 from hermes.text.ansi import clean
 from hermes.text.console_output import decode
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hermes.core.context import Cancellation
     from hermes.environments.background import State
     from hermes.environments.cloud.shell_request import Shell
-    from hermes.environments.command import Order
+    from hermes.environments.command import CommandRequest
 
 
 # A terminal, by whatever is there that makes one and tells how its command ended.
@@ -34,13 +34,13 @@ export P
 _PTY = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])) & 255)"
 _ON_TERMINAL = (
     'if [ "$P" = script ]; then unset P; exec script -qfec {text} /dev/null; '
-    f"else unset P; exec python3 -c {quoted(_PTY)} sh -c {{text}}; fi"
+    f"else unset P; exec python3 -c {quote(_PTY)} sh -c {{text}}; fi"
 )
 
 
 def begin(
     shell: Shell,
-    order: Order,
+    request: CommandRequest,
     kept: str,
     *,
     folder: str,
@@ -48,8 +48,8 @@ def begin(
     definitions: str,
 ) -> int:
     """Start a command with `kept` as its folder for log, input and exit code; its process id."""
-    given = "" if order.stdin is None or order.pty else shell.send(order.stdin)
-    text = _text(shell, order, kept, folder, variables, definitions, given)
+    given = "" if request.stdin is None or request.pty else shell.send(request.stdin)
+    text = _text(shell, request, kept, folder, variables, definitions, given)
     said = shell.quick(text)
     if "no folder" in said:
         raise ToolError(f"{folder} is no folder", hint="Give a workdir that exists.")
@@ -58,7 +58,7 @@ def begin(
             "no terminal can be had in this sandbox: its image has neither script nor python3",
             hint="Leave pty out, or use another image.",
         )
-    pid = shell.quick(f"cat {quoted(kept)}/pid").strip()
+    pid = shell.quick(f"cat {quote(kept)}/pid").strip()
     if not pid.isdigit():
         raise ToolError(f"it could not be started: {said.strip()[-200:] or pid[-200:]}")
     return int(pid)
@@ -66,7 +66,7 @@ def begin(
 
 def _text(
     shell: Shell,
-    order: Order,
+    request: CommandRequest,
     kept: str,
     folder: str,
     variables: Mapping[str, str | None],
@@ -76,10 +76,10 @@ def _text(
     around = shell_state.wrapped(bash=shell.bash, keep=False)
     words = " ".join(
         ["exec", "bash" if shell.bash else "sh", "-c"]
-        + [quoted(word) for word in (around, "sh", order.command, definitions)]
+        + [quote(word) for word in (around, "sh", request.command, definitions)]
     )
-    if order.pty:
-        words = _ON_TERMINAL.format(text=quoted(f"stty rows 40 cols 120 2>/dev/null; {words}"))
+    if request.pty:
+        words = _ON_TERMINAL.format(text=quote(f"stty rows 40 cols 120 2>/dev/null; {words}"))
     inner = (
         f'(cd "$W" && unset D W; {words}) <{given or "in"} >log 2>&1; '
         "echo $? >code.new; mv code.new code; [ ! -e hold ] || kill $(cat hold) 2>/dev/null"
@@ -87,11 +87,11 @@ def _text(
     # Whoever holds the pipe open keeps its reader from the end of its input.
     hold = "" if given else "mkfifo in; (exec 3<>in; exec sleep 2147483647) & echo $! >hold\n"
     return (
-        f"D={quoted(kept)}; export D; X=$(command -v setsid)\n{_TERMINAL if order.pty else ''}"
-        f"cd {quoted(folder)} || {{ echo no folder; exit 0; }}\nW=$PWD; export W\n"
-        f'{settings(variables)}mkdir -p "$D" && cd "$D" && : >log || exit 97\n'
+        f"D={quote(kept)}; export D; X=$(command -v setsid)\n{_TERMINAL if request.pty else ''}"
+        f"cd {quote(folder)} || {{ echo no folder; exit 0; }}\nW=$PWD; export W\n"
+        f'{exports(variables)}mkdir -p "$D" && cd "$D" && : >log || exit 97\n'
         f"exec </dev/null >pid 2>/dev/null\n{hold}"
-        f"$X sh -c {quoted(inner)} >/dev/null 2>&1 & echo $!; exec >&-\n"
+        f"$X sh -c {quote(inner)} >/dev/null 2>&1 & echo $!; exec >&-\n"
     )
 
 
@@ -115,7 +115,7 @@ class CloudBackground:
     """See `environments.protocol.Background`. Nothing is known of it but by asking."""
 
     # Who does not answer may run all the same.
-    ends_with_place = False
+    dies_with_backend = False
 
     def __init__(
         self, ask: Ask, folder: str, mark: str, *, name: str, command: str, cwd: str, pid: int
@@ -141,9 +141,9 @@ class CloudBackground:
 
     def look(self, start: int = 0, limit: int = 0) -> tuple[bytes, int]:
         """Ask how it is; a piece of its log, and how long that is."""
-        marked = _MARKED.format(mark=quoted(self._mark))
+        marked = _MARKED.format(mark=quote(self._mark))
         script = _LOOK.format(
-            folder=quoted(self._folder), marked=marked, start=start + 1, limit=limit
+            folder=quote(self._folder), marked=marked, start=start + 1, limit=limit
         )
         try:
             code, pids, total, text = self._ask(script).split("|", 3)
@@ -217,7 +217,7 @@ class CloudBackground:
         if not self.takes_input or self.state != "running":
             raise ToolError(f"{self.name} takes no input", hint="Start it with process start.")
         text = base64.b64encode(data).decode()
-        script = f"printf %s {text} | base64 -d | timeout 5 dd of={quoted(self._folder)}/in"
+        script = f"printf %s {text} | base64 -d | timeout 5 dd of={quote(self._folder)}/in"
         if "left" in self._ask(f"{script} 2>/dev/null || echo left"):
             raise ToolError(f"{self.name} does not read what is written to it")
 
@@ -226,13 +226,13 @@ class CloudBackground:
         if not self.takes_input:
             raise ToolError(f"the input of {self.name} is closed already")
         self.takes_input = False
-        self._ask(f"cd {quoted(self._folder)} && kill $(cat hold); rm -f hold")
+        self._ask(f"cd {quote(self._folder)} && kill $(cat hold); rm -f hold")
 
     def signal(self, number: int) -> None:
         """Signal everything that belongs to it."""
         if self.state == "running":
             word = signal.Signals(number).name.removeprefix("SIG")
-            marked = _MARKED.format(mark=quoted(self._mark))
+            marked = _MARKED.format(mark=quote(self._mark))
             self._ask(f"for p in $({marked}); do kill -{word} $p; done 2>/dev/null")
 
     def kill(self, by: str) -> None:
@@ -247,11 +247,11 @@ class CloudBackground:
         """Nothing outlives its sandbox."""
         raise ToolError(f"{self.name} ends with its sandbox", hint="Use a host of your own.")
 
-    def waits(self) -> bool:
+    def waits_for_input(self) -> bool:
         """Nobody can type anything there."""
         return False
 
-    def hides(self) -> bool:
+    def hides_input(self) -> bool:
         """Nobody can type anything there."""
         return False
 
@@ -261,7 +261,7 @@ class CloudBackground:
             self.look()
         return self._pids if self.state == "running" else []
 
-    def here(self) -> list[int]:
+    def host_pids(self) -> list[int]:
         """They are elsewhere."""
         return []
 
@@ -271,4 +271,4 @@ class CloudBackground:
     def ports(self) -> list[str]:
         """Where they listen there, as `address:port`."""
         pids = " ".join(map(str, self.pids()))
-        return listening(self._ask(f"set -- {pids}; {SCRIPT}")) if pids else []
+        return parse_listeners(self._ask(f"set -- {pids}; {LIST_SOCKETS}")) if pids else []

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
 from hermes.environments.cloud.cloud_background import CloudBackground, begin
-from hermes.environments.cloud.lifecycle import Life
+from hermes.environments.cloud.lifecycle import Lifecycle
 from hermes.environments.cloud.provider import ProviderError
 from hermes.environments.cloud.shell_request import Shell, working_folder
 from hermes.environments.command import CommandResult, Isolation
-from hermes.environments.command_wait import attend
+from hermes.environments.command_wait import wait_on_terminal
 from hermes.environments.disk.shell_disk import ShellDisk
-from hermes.environments.env_vars import MARK, UNATTENDED, settled
+from hermes.environments.env_vars import MARK, UNATTENDED, apply_changes
 from hermes.environments.environment import Environment
-from hermes.environments.remote_shell.scripts import quoted
+from hermes.environments.remote_shell.scripts import quote
 from hermes.text.console_output import live_decoder
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from hermes.environments.background import Background
     from hermes.environments.cloud.provider import Provider
     from hermes.environments.cloud.shell_request import Answer
-    from hermes.environments.command import Ended, Order
+    from hermes.environments.command import CommandRequest, EndReason
     from hermes.environments.disk import Disk
-    from hermes.environments.environment import Shared
+    from hermes.environments.environment import SharedSettings
 
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Live:
         # A service that hangs must not hold up the command's own answer.
         self._thread.join(LONGEST_PAUSE)
 
-    def rest(self, *streams: bytes) -> None:
+    def release(self, *streams: bytes) -> None:
         """Show the end of what came back, as far as it was not shown."""
         for number, whole in enumerate(streams):
             self._pass_on(number, whole[self._seen[number] :][-MOST:])
@@ -85,7 +85,7 @@ class Live:
         while not self._over.wait(pause):
             pause = min(LONGEST_PAUSE, pause * 1.3)
             script = _LOOK.format(
-                folder=quoted(self._folder), most=MOST, out=self._seen[0], err=self._seen[1]
+                folder=quote(self._folder), most=MOST, out=self._seen[0], err=self._seen[1]
             )
             try:
                 lines = self._ask(script).splitlines()
@@ -120,18 +120,18 @@ class CloudEnvironment(Environment):
         image: str,
         lifetime: float = 3600.0,
         persistent: bool = True,
-        shared: Shared | None = None,
+        shared: SharedSettings | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(cwd, shared, rest=lambda: self._life.end())
+        super().__init__(cwd, shared, release=lambda: self._life.end())
         self.label = f"{provider.name} {self._task}"
-        self.woken = (
+        self.idle_note = (
             f"the sandbox was ended after {self._idle.seconds / 60:.3g} minutes without use, "
             "and a new one was made from its last snapshot"
         )
         self._name = provider.name
         self._shell = Shell(provider)
-        self._life = Life(
+        self._life = Lifecycle(
             provider,
             task=self._shared.task,
             image=image,
@@ -141,7 +141,7 @@ class CloudEnvironment(Environment):
             begun=self._probe,
         )
         self._token = os.urandom(8).hex()
-        self._disk = ShellDisk(self.run_script, label=provider.name, there=self._there)
+        self._disk = ShellDisk(self.run_script, label=provider.name, remote=self._remote_path)
 
     @property
     def disk(self) -> Disk:
@@ -159,10 +159,10 @@ class CloudEnvironment(Environment):
 
     def processes(self) -> Sequence[Background]:
         """What runs or ran beside: started so, or left behind by commands."""
-        for one in self._beside.running():
+        for one in self._backgrounds.running():
             # Nothing is known of it but by asking.
             one.pids()
-        return self._beside.all()
+        return self._backgrounds.all()
 
     def info(self) -> Isolation:
         """A machine of the service's; what is there is not here."""
@@ -178,7 +178,7 @@ class CloudEnvironment(Environment):
         """Save what is there, and end the sandbox with all that runs in it."""
         self._idle.close()
         self._life.end()
-        for one in self._beside.doom():
+        for one in self._backgrounds.mark_ending():
             if one.state == "running":
                 one.state = "killed"
 
@@ -191,26 +191,26 @@ class CloudEnvironment(Environment):
 
     # -- commands -----------------------------------------------------------------------------
 
-    def _run(self, order: Order) -> CommandResult:
-        order.check_names()
+    def _run(self, request: CommandRequest) -> CommandResult:
+        request.check_names()
         notes = self.open()
-        if order.pty:
-            result = attend(self._begin(order), order)
-            result.notes += notes + self._life.watch()
+        if request.pty:
+            result = wait_on_terminal(self._begin(request), request)
+            result.notes.extend(notes + self._life.watch())
             return result
         begun = time.monotonic()
-        wanted = _LONGEST_SECONDS if order.timeout is None else order.timeout
+        wanted = _LONGEST_SECONDS if request.timeout is None else request.timeout
         seconds = min(wanted, max(1.0, self._life.left - 1.0))
-        folder = self.cwd if order.cwd is None else self.absolute(order.cwd)
-        mark, variables = self._variables(order)
-        answer = self._answer(order, folder, mark, variables, seconds)
+        folder = self.cwd if request.cwd is None else self.absolute(request.cwd)
+        mark, variables = self._variables(request)
+        answer = self._answer(request, folder, mark, variables, seconds)
         duration = time.monotonic() - begun
-        if answer.moved and order.cwd is not None:
+        if answer.moved and request.cwd is not None:
             raise ToolError(f"{folder} is no folder", hint="Give a workdir that exists.")
         if answer.moved:
             notes.append(f"{folder} is gone; the command ran above it")
-        given = settled(self._shell.exports, variables)
-        self._carry(answer.state, given, folder if order.cwd is None else None)
+        given = apply_changes(self._shell.exports, variables)
+        self._carry(answer.state, given, folder if request.cwd is None else None)
         collector = self._collector()
         try:
             missing = self._shell.pages(answer, collector.feed)
@@ -222,10 +222,10 @@ class CloudEnvironment(Environment):
         stopped = duration >= seconds and answer.code in (124, 137)
         if stopped and seconds < wanted:
             notes.append("it was stopped because the sandbox was about to end")
-        ended: Ended = "cancelled" if order.cancelled else "timeout" if stopped else "exited"
+        ended: EndReason = "cancelled" if request.cancelled else "timeout" if stopped else "exited"
         if ended == "exited":
-            notes += self._unkept(order.command, answer.state)
-        left = self._left(order, folder, mark, answer.left) if answer.left else None
+            notes += self._state_notes(request.command, answer.state)
+        left = self._left(request, folder, mark, answer.left) if answer.left else None
         return CommandResult(
             answer.code,
             self._output(collector),
@@ -239,7 +239,7 @@ class CloudEnvironment(Environment):
 
     def _answer(
         self,
-        order: Order,
+        request: CommandRequest,
         folder: str,
         mark: str,
         variables: Mapping[str, str | None],
@@ -247,55 +247,62 @@ class CloudEnvironment(Environment):
     ) -> Answer:
         """What came of a command; what it prints meanwhile is shown to whoever wants it."""
         forget = None
-        if order.cancellation is not None:
-            forget = order.cancellation.on_cancel(lambda: self._shell.kill(f"{MARK}={mark}"))
+        if request.cancellation is not None:
+            forget = request.cancellation.on_cancel(lambda: self._shell.kill(f"{MARK}={mark}"))
         number = os.urandom(8).hex()
         live = None
-        if order.on_output is not None:
-            live = Live(self._shell.quick, working_folder(number), order.on_output)
+        if request.on_output is not None:
+            live = Live(self._shell.quick, working_folder(number), request.on_output)
         try:
             with live or nullcontext():
                 answer = self._shell.ask(
-                    order.command, folder, data=order.stdin, variables=variables, seconds=seconds,
-                    strict=order.cwd is not None, definitions=self.definitions, keep=True,
+                    request.command, folder, data=request.stdin, variables=variables,
+                    seconds=seconds,
+                    strict=request.cwd is not None, definitions=self.definitions, keep=True,
                     counted=f"{MARK}={mark}", mark=number,
                 )  # fmt: skip
         finally:
             if forget is not None:
                 forget()
         if live is not None:
-            live.rest(answer.out, answer.err)
+            live.release(answer.out, answer.err)
         return answer
 
-    def _begin(self, order: Order) -> CloudBackground:
-        order.check_names()
+    def _begin(self, request: CommandRequest) -> CloudBackground:
+        request.check_names()
         self.open()
-        folder = self.cwd if order.cwd is None else self.absolute(order.cwd)
-        mark, variables = self._variables(order)
+        folder = self.cwd if request.cwd is None else self.absolute(request.cwd)
+        mark, variables = self._variables(request)
         # Too much of it is said before anything runs.
-        typed = order.typed if order.pty else b""
+        typed = request.typed if request.pty else b""
         pid = begin(
-            self._shell, order, self._kept(mark), folder=folder, variables=variables,
+            self._shell, request, self._kept(mark), folder=folder, variables=variables,
             definitions=self.definitions,
         )  # fmt: skip
-        one = self._beside.add(lambda name: self._made(name, order, folder, mark, pid), order.name)
-        one.takes_input = order.stdin is None or order.pty
+        one = self._backgrounds.add(
+            lambda name: self._made(name, request, folder, mark, pid), request.name
+        )
+        one.takes_input = request.stdin is None or request.pty
         if typed:
             one.write(typed)
         return one
 
-    def _left(self, order: Order, folder: str, mark: str, pids: tuple[int, ...]) -> CloudBackground:
+    def _left(
+        self, request: CommandRequest, folder: str, mark: str, pids: tuple[int, ...]
+    ) -> CloudBackground:
         """What a command left running, as a process of the task's."""
         kept = self._kept(mark)
         self._shell.quick(f"mkdir -p {kept}; : >{kept}/log")
-        one = self._beside.add(lambda name: self._made(name, order, folder, mark, pids[0]))
+        one = self._backgrounds.add(lambda name: self._made(name, request, folder, mark, pids[0]))
         one.left_behind = True
         return one
 
-    def _made(self, name: str, order: Order, folder: str, mark: str, pid: int) -> CloudBackground:
+    def _made(
+        self, name: str, request: CommandRequest, folder: str, mark: str, pid: int
+    ) -> CloudBackground:
         return CloudBackground(
             self._shell.quick, self._kept(mark), f"{MARK}={mark}", name=name,
-            command=order.command, cwd=folder, pid=pid,
+            command=request.command, cwd=folder, pid=pid,
         )  # fmt: skip
 
     # -- the rest of it -----------------------------------------------------------------------
@@ -304,13 +311,13 @@ class CloudEnvironment(Environment):
         """The folder there for what belongs to a command beside others."""
         return f"/tmp/hermes-{self._token}/{mark}"
 
-    def _variables(self, order: Order) -> tuple[str, dict[str, str | None]]:
+    def _variables(self, request: CommandRequest) -> tuple[str, dict[str, str | None]]:
         """A mark of its own for a command, and the variables that it is given."""
         mark = f"{self._token}.{os.urandom(4).hex()}."
-        usual = {**UNATTENDED, **self._shared.passed_on()}
-        if order.pty:
-            usual = {**self._shared.passed_on(), "TERM": "xterm-256color"}
-        return mark, {**usual, **self.env, **order.env, MARK: mark}
+        usual = {**UNATTENDED, **self._shared.passed_env()}
+        if request.pty:
+            usual = {**self._shared.passed_env(), "TERM": "xterm-256color"}
+        return mark, {**usual, **self.env, **request.env, MARK: mark}
 
     def _probe(self) -> None:
         """Learn what a new sandbox is like, and where commands begin in it."""

@@ -52,35 +52,35 @@ class Deadline:
         return max(0.0, self.left - self.seconds * (1 - WARN_SHARE))
 
 
-class Saved(NamedTuple):
+class SnapshotRecord(NamedTuple):
     """A snapshot, and the image that its sandbox had been started from."""
 
     image: str
     snapshot: str
 
 
-class SavedSnapshots:
+class SnapshotFile:
     """Of one task at one service."""
 
     def __init__(self, provider: str, task: str) -> None:
         key = sha256(task.encode("utf-8", "surrogateescape")).hexdigest()[:24]
         self._path = home_path("sandboxes", f"{provider}-{key}.json")
 
-    def last(self) -> Saved | None:
+    def last(self) -> SnapshotRecord | None:
         """The newest one; None when there is none, or nothing legible."""
         try:
             with open(self._path, encoding="utf-8") as file:
                 found = json.load(file)
-            return Saved(str(found["image"]), str(found["snapshot"]))
+            return SnapshotRecord(str(found["image"]), str(found["snapshot"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def keep(self, saved: Saved) -> None:
+    def keep(self, saved: SnapshotRecord) -> None:
         """Remember a snapshot in place of the one before."""
         write_private(self._path, json.dumps(saved._asdict()).encode())
 
 
-class Life:
+class Lifecycle:
     """One sandbox after the other. `begun` is called with each new one, before anybody uses it."""
 
     def __init__(
@@ -101,7 +101,7 @@ class Life:
         self._persistent = persistent
         self._clock = clock
         self._begun = begun
-        self._saved = SavedSnapshots(provider.name, task)
+        self._saved = SnapshotFile(provider.name, task)
         self._deadline: Deadline | None = None
         self._timer: threading.Timer | None = None
         self._lock = threading.RLock()
@@ -193,4 +193,4 @@ class Life:
                 self._unsaved = str(error)
                 return
             self._unsaved = ""
-            self._saved.keep(Saved(self._image, name))
+            self._saved.keep(SnapshotRecord(self._image, name))

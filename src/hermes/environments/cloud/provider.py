@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from hermes.environments.command import PlaceError
+from hermes.environments.command import BackendError
 from hermes.environments.owner_labels import is_stale
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class ProviderError(PlaceError):
+class ProviderError(BackendError):
     """The service would not do it; the message has its own words."""
 
 
@@ -41,7 +41,7 @@ class Provider(Protocol):
         """End the sandbox; nothing happens when there is none."""
         ...
 
-    def sandboxes(self) -> list[Found]:
+    def sandboxes(self) -> list[ListedSandbox]:
         """Those that there are at the service, with their labels."""
         ...
 
@@ -50,7 +50,7 @@ class Provider(Protocol):
         ...
 
 
-class Found(NamedTuple):
+class ListedSandbox(NamedTuple):
     """A sandbox at a service, whoever made it."""
 
     id: str
@@ -81,7 +81,7 @@ def provider_of(name: str, setting: Callable[[str, Any], Any]) -> Provider:
 
 
 @contextmanager
-def translated(doing: str, *theirs: type[Exception]) -> Iterator[None]:
+def provider_errors(doing: str, *theirs: type[Exception]) -> Iterator[None]:
     """Tell an error of a library, or of the way to its service, as `ProviderError`."""
     expected: tuple[type[Exception], ...] = (*theirs, OSError, ValueError)
     try:

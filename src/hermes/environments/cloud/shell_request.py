@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import hermes.environments.shell_state as shell_state
 from hermes.core.errors import ToolError
 from hermes.environments.cloud.provider import ProviderError
-from hermes.environments.command import PlaceError
+from hermes.environments.command import BackendError
 from hermes.environments.command_output import ERR, OUT
-from hermes.environments.remote_shell.scripts import quoted, settings
+from hermes.environments.remote_shell.scripts import exports, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -92,11 +92,11 @@ def asked(
     script = shell_state.wrapped(bash=bash, keep=keep)
     limit = max(1, round(seconds))
     return (
-        f"M={mark}; K={quoted(counted)}; d={working_folder(mark)}{_BEFORE}"
-        f"f={quoted(folder)}; x={'1' if strict else ''}{_ENTER}(\n"
-        f"{settings(variables)}export PWD\n"
-        f'exec timeout -k 2 {limit} "$B" -c {quoted(script)} sh {quoted(command)} '
-        f'{quoted(definitions)} <{quoted(given)} >"$d/o" 2>"$d/e" 9>"$d/s"\n)'
+        f"M={mark}; K={quote(counted)}; d={working_folder(mark)}{_BEFORE}"
+        f"f={quote(folder)}; x={'1' if strict else ''}{_ENTER}(\n"
+        f"{exports(variables)}export PWD\n"
+        f'exec timeout -k 2 {limit} "$B" -c {quote(script)} sh {quote(command)} '
+        f'{quote(definitions)} <{quote(given)} >"$d/o" 2>"$d/e" 9>"$d/s"\n)'
         f"{_AFTER}"
     )
 
@@ -107,45 +107,45 @@ def working_folder(mark: str) -> str:
 
 
 def answered(text: str, mark: str) -> Answer:
-    """What a text says that came back; raises `PlaceError` when it is not whole."""
+    """What a text says that came back; raises `BackendError` when it is not whole."""
     _, found, rest = text.partition(f"\n{mark} ")
     head, _, body = rest.partition("\n")
     words = head.split()
     parts = body.split(mark)
     if not found or len(words) not in (4, 6):
-        raise PlaceError(f"the sandbox gave no answer: {text.strip()[-200:]}")
+        raise BackendError(f"the sandbox gave no answer: {text.strip()[-200:]}")
     code, out_size, err_size, moved = (int(word) for word in words[:4])
     if code == 98 and not body.strip():
         return Answer(code, b"", b"", b"", (0, 0), True)
     if len(parts) < 4:
-        raise PlaceError("the answer of the sandbox was cut off")
+        raise BackendError("the answer of the sandbox was cut off")
     try:
         out, err, state = (base64.b64decode(part) for part in parts[:3])
     except binascii.Error:
-        raise PlaceError("the answer of the sandbox can't be read") from None
+        raise BackendError("the answer of the sandbox can't be read") from None
     left = tuple(int(word) for word in words[4].split(",") if word.isdigit())
     return Answer(code, out, err, state, (out_size, err_size), bool(moved), left, words[5])
 
 
 def page(folder: str, name: str, start: int) -> str:
     """The command that prints the next piece of what was printed, from a byte on."""
-    return f"tail -c +{start + 1} {quoted(folder)}/{name} | head -c {MOST_BACK} | base64"
+    return f"tail -c +{start + 1} {quote(folder)}/{name} | head -c {MOST_BACK} | base64"
 
 
 def paged(text: str) -> bytes:
-    """What that printed; raises `PlaceError` when it can't be read."""
+    """What that printed; raises `BackendError` when it can't be read."""
     try:
         return base64.b64decode(text)
     except binascii.Error:
-        raise PlaceError("the answer of the sandbox can't be read") from None
+        raise BackendError("the answer of the sandbox can't be read") from None
 
 
 def sending(data: bytes, place: str) -> list[str]:
     """The commands that put bytes into a file there, one after the other."""
-    commands = [f": >{quoted(place)}"]
+    commands = [f": >{quote(place)}"]
     for start in range(0, len(data), MOST_SENT):
         piece = base64.b64encode(data[start : start + MOST_SENT]).decode()
-        commands.append(f"printf %s {piece} | base64 -d >>{quoted(place)}")
+        commands.append(f"printf %s {piece} | base64 -d >>{quote(place)}")
     return commands
 
 
@@ -233,7 +233,7 @@ class Shell:
                 piece = paged(self.quick(page(answer.folder, name, have)))
             missing += size - have
         if long:
-            self.quick(f"rm -rf {quoted(answer.folder)}")
+            self.quick(f"rm -rf {quote(answer.folder)}")
         return missing
 
     def script(self, text: str, data: bytes) -> tuple[int, bytes, bytes]:
@@ -247,4 +247,4 @@ class Shell:
     def kill(self, mark: str) -> None:
         """End everything that has a mark in its environment."""
         with suppress(ProviderError):
-            self._provider.run(_KILL.format(mark=quoted(mark)), seconds=10.0)
+            self._provider.run(_KILL.format(mark=quote(mark)), seconds=10.0)

@@ -11,7 +11,7 @@ import hermes.environments.confinement.landlock as landlock
 from hermes.core.errors import UnavailableError
 from hermes.environments.confinement.bwrap import arguments
 from hermes.environments.confinement.tables import DEVICES
-from hermes.environments.host.guardian_client import FOLDER, Guardian
+from hermes.environments.host.guardian_client import FOLDER, GuardianClient
 from hermes.environments.sandbox.sandbox_guardian import INFO_FILE, NamespaceGuardian
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _BEGIN = (
 )
 
 
-def guardian_for(mechanism: str, plan: Plan, *, task: str) -> Guardian:
+def guardian_for(mechanism: str, plan: Plan, *, task: str) -> GuardianClient:
     """The guardian of a mechanism, not started yet; raises `UnavailableError`."""
     if mechanism == "bubblewrap" and sys.platform == "linux":
         return BubblewrapGuardian(plan, task=task)
@@ -60,7 +60,7 @@ class BubblewrapGuardian(NamespaceGuardian):
         ]  # fmt: skip
 
 
-class LandlockGuardian(Guardian):
+class LandlockGuardian(GuardianClient):
     """Starts commands under Landlock rules."""
 
     def __init__(self, plan: Plan) -> None:
@@ -75,20 +75,20 @@ class LandlockGuardian(Guardian):
             self.close()
             raise UnavailableError("the guardian did not start under Landlock")
 
-    def _words(self) -> list[str]:
+    def _argv(self) -> list[str]:
         begin = _BEGIN.format(rules=rules(self._plan))
         return [sys.executable, "-I", "-S", "-c", begin, FOLDER, _HERE, str(os.getpid())]
 
 
-class SeatbeltGuardian(Guardian):
+class SeatbeltGuardian(GuardianClient):
     """Starts commands below `sandbox-exec` with the profile of a plan."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__()
         self._plan = plan
 
-    def _words(self) -> list[str]:
-        return ["/usr/bin/sandbox-exec", "-p", profile(self._plan), *super()._words()]
+    def _argv(self) -> list[str]:
+        return ["/usr/bin/sandbox-exec", "-p", profile(self._plan), *super()._argv()]
 
 
 def profile(plan: Plan) -> str:

@@ -16,18 +16,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError, UnavailableError
-from hermes.environments.host.host_environment import ThisMachine
+from hermes.environments.host.host_environment import LocalHost
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hermes.environments.confinement.policy import Plan, Settings
-    from hermes.environments.host.guardian_client import Guardian
+    from hermes.environments.host.guardian_client import GuardianClient
 
 MECHANISMS = ("bubblewrap", "landlock", "seatbelt")
 
 
-class ConfinedMachine(ThisMachine):
+class ConfinedMachine(LocalHost):
     """Starts the commands of one task confined; nothing is started before the first one."""
 
     def __init__(
@@ -42,7 +42,7 @@ class ConfinedMachine(ThisMachine):
         self._settings = settings.checked()
         self._task = task
         self._mechanisms = mechanisms
-        self._owner: Guardian | None = None
+        self._owner: GuardianClient | None = None
         self._temporary = ""
         self.plan: Plan | None = None
         # How commands are confined; empty before the first one.
@@ -51,7 +51,7 @@ class ConfinedMachine(ThisMachine):
         self.failures: list[str] = []
 
     @property
-    def owner(self) -> Guardian:
+    def guardian(self) -> GuardianClient:
         """The confined guardian, or the plain one where nothing can confine."""
         if self._owner is None:
             self._owner = self._choose()
@@ -59,14 +59,14 @@ class ConfinedMachine(ThisMachine):
 
     def is_folder(self, path: str) -> bool:
         """Whether there is such a folder, as commands see it."""
-        look = getattr(self.owner, "is_folder", None)
+        look = getattr(self.guardian, "is_folder", None)
         return bool(look(path)) if look else os.path.isdir(path)
 
-    def variables(self, named: Sequence[str]) -> dict[str, str]:
+    def variables(self, pass_env: Sequence[str]) -> dict[str, str]:
         """The allow-list, what is named, and the task's own temporary folder."""
-        assert self.owner
+        assert self.guardian
         allowed = self.plan.variables if self.plan else ()
-        found = super().variables([*named, *allowed])
+        found = super().variables([*pass_env, *allowed])
         if self.mechanism == "bubblewrap":
             found["TMPDIR"] = "/tmp"
         elif self.mechanism:
@@ -77,9 +77,9 @@ class ConfinedMachine(ThisMachine):
         """End the confined guardian with everything it started; remove the temporary folder."""
         import shutil
 
-        owner, self._owner = self._owner, None
-        if self.mechanism and owner is not None:
-            owner.close()
+        guardian, self._owner = self._owner, None
+        if self.mechanism and guardian is not None:
+            guardian.close()
         for suffix in ("", ".masked"):
             if self._temporary:
                 shutil.rmtree(self._temporary + suffix, ignore_errors=True)
@@ -88,12 +88,12 @@ class ConfinedMachine(ThisMachine):
                 os.unlink(f"{self._temporary}.empty")
         self._temporary = ""
 
-    def _choose(self) -> Guardian:
+    def _choose(self) -> GuardianClient:
         from hermes.environments.confinement import confined_guardian, policy
 
         if self._settings.mode == "off":
             self.mechanism = ""
-            return super().owner
+            return super().guardian
         self._temporary = temporary_folder()
         self.plan = policy.plan(self._workspace, self._temporary, self._settings)
         for mechanism in self._mechanisms:
@@ -110,7 +110,7 @@ class ConfinedMachine(ThisMachine):
                 f"commands can't be confined here: {'; '.join(self.failures)}",
                 hint="Install bubblewrap, or set terminal.confine.mode to auto.",
             )
-        return super().owner
+        return super().guardian
 
 
 def temporary_folder() -> str:

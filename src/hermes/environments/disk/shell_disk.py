@@ -100,12 +100,12 @@ class ShellDisk:
     """Files on the far side of a shell. `answer` runs a script there and gives what it printed."""
 
     def __init__(
-        self, answer: Answer, *, label: str, there: Callable[[str], str] | None = None
+        self, answer: Answer, *, label: str, remote: Callable[[str], str] | None = None
     ) -> None:
         self.label = label
         self._answer = answer
         # Where a place is over there, when it has another name here.
-        self._there = there
+        self._remote_path = remote
 
     def status(self, place: str) -> Status | None:
         """What is there; None when nothing is."""
@@ -226,8 +226,8 @@ class ShellDisk:
     def _ask(
         self, script: str, place: str, *arguments: str, data: bytes = b""
     ) -> tuple[int, bytes, bytes]:
-        if self._there is not None:
-            place = self._there(place)
+        if self._remote_path is not None:
+            place = self._remote_path(place)
         parts = [part for part in place.split("/") if part]
         if not place.startswith("/") or ".." in parts or "." in parts or "\0" in place:
             raise DiskError(f"{place} is not a resolved place")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import hermes.environments.host.process_listing as process_listing
 from hermes.core.errors import ToolError
 from hermes.environments.background import OUTSIDE
-from hermes.environments.command_output import Rolling
-from hermes.environments.input_wait import hides_typing, waits_for_input
+from hermes.environments.command_output import RollingLog
+from hermes.environments.input_wait import blocked_on_input, echo_is_off
 from hermes.text.ansi import clean
 from hermes.text.console_output import decode
 
@@ -28,66 +28,66 @@ if TYPE_CHECKING:
 IDLE_SECONDS = 5.0
 
 
-class Pump:
-    """Reads what background commands print, and notices how they end."""
+class OutputReader:
+    """One thread that reads the output and status of all background commands."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._wake = (-1, -1)
-        self._new: list[LocalBackground] = []
+        self._new: list[HostBackground] = []
 
-    def add(self, background: LocalBackground) -> None:
-        """Listen to one more, until nothing of it is left."""
+    def add(self, background: HostBackground) -> None:
+        """Read from one more, until all its processes are gone."""
         with self._lock:
             self._new.append(background)
             if self._thread is None or not self._thread.is_alive():
                 self._wake = os.pipe()
                 self._thread = threading.Thread(
-                    target=self._listen, args=(self._wake,), name="hermes-output", daemon=True
+                    target=self._read, args=(self._wake,), name="hermes-output", daemon=True
                 )
                 self._thread.start()
             else:
                 os.write(self._wake[1], b".")
 
-    def _listen(self, wake: tuple[int, int]) -> None:
-        known: list[LocalBackground] = []
+    def _read(self, wake: tuple[int, int]) -> None:
+        running: list[HostBackground] = []
         while True:
             with self._lock:
-                known += self._new
+                running += self._new
                 self._new = []
             poll = select.poll()
             poll.register(wake[0], select.POLLIN)
-            owners: dict[int, LocalBackground] = {}
-            for background in known:
-                for file in background.watched():
+            owners: dict[int, HostBackground] = {}
+            for background in running:
+                for file in background.descriptors():
                     poll.register(file, select.POLLIN)
                     owners[file] = background
-            ready = poll.poll(None if known else IDLE_SECONDS * 1000)
+            ready = poll.poll(None if running else IDLE_SECONDS * 1000)
             for file, _ in ready:
                 if file == wake[0]:
                     os.read(file, 4096)
                 else:
-                    owners[file].take(file)
-            known = [background for background in known if not background.settle()]
+                    owners[file].read(file)
+            running = [background for background in running if not background.settle()]
             with self._lock:
-                if not ready and not known and not self._new:
+                if not ready and not running and not self._new:
                     self._thread = None
                     os.close(wake[0])
                     os.close(wake[1])
                     return
 
 
-pump = Pump()
+output_reader = OutputReader()
 
 
-class LocalBackground:
-    """See `environments.protocol.Background`."""
+class HostBackground:
+    """A background command whose output comes through a local process; see `Background`."""
 
-    # Where it runs, when that is not here.
-    place = ""
-    # What watches over it, or the connection, takes it along.
-    ends_with_place = True
+    # Label of the machine it runs on, if that is not this one.
+    remote = ""
+    # The guardian, or the connection, ends it.
+    dies_with_backend = True
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class LocalBackground:
         command: str,
         cwd: str,
         task: str,
-        input_file: int = -1,
+        stdin: int = -1,
         make_spill: Callable[[], Spill] | None = None,
         ansi: bool = False,
     ) -> None:
@@ -114,24 +114,24 @@ class LocalBackground:
         self.detached = False
         self.left_behind = False
         self._process = process
-        self._input = input_file
+        self._stdin = stdin
         self._signalled = False
         self._ansi = ansi
-        self._log = Rolling(make_spill)
+        self._log = RollingLog(make_spill)
         self._notice = ""
-        self._held_by: list[int] = []
+        self._local_pids: list[int] = []
         self.last_output_at = self.started_at
         self._changed = threading.Condition()
-        process.feed = self._feed
+        process.on_output = self._on_output
 
     @property
     def takes_input(self) -> bool:
-        """Whether something can be typed."""
-        return self._input >= 0 or self._process.master >= 0
+        """Whether its stdin is open."""
+        return self._stdin >= 0 or self._process.master >= 0
 
     @property
     def id(self) -> int:
-        """The guardian's number for it."""
+        """The guardian's id for it."""
         return self._process.id
 
     @property
@@ -139,54 +139,53 @@ class LocalBackground:
         """The file with the whole log, once it is long."""
         return self._log.path
 
-    def listen(self) -> None:
-        """Begin to follow it."""
+    def follow(self) -> None:
+        """Have its output read from now on, and list it for `hermes ps`."""
         self.last_output_at = time.time()
-        # By their numbers on this machine, wherever the command itself runs.
-        self._held_by = self._process.owner.members(self.task).get(self.id, [])
-        # Words that were left for others, who had these numbers before.
-        process_listing.who_ended(self._held_by)
-        self._notice = process_listing.put_up(
-            self.name, self.task, self.command, place=self.place, pids=self._held_by
+        # Of the local process, wherever the command itself runs.
+        self._local_pids = self._process.guardian.pids(self.task).get(self.id, [])
+        # Discard records for earlier processes with the same ids.
+        process_listing.take_killer(self._local_pids)
+        self._notice = process_listing.publish_notice(
+            self.name, self.task, self.command, remote=self.remote, pids=self._local_pids
         )
-        pump.add(self)
+        output_reader.add(self)
 
     def seed(self, data: bytes) -> None:
-        """Begin the log with what was printed before it became a background command."""
+        """Begin the log with output from before it became a background command."""
         self._log.feed(data)
 
-    # -- the pump's side ----------------------------------------------------------------------
+    # -- for the output reader ----------------------------------------------------------------
 
-    def watched(self) -> list[int]:
-        """The files to listen to."""
-        return self._process.watched()
+    def descriptors(self) -> list[int]:
+        return self._process.descriptors()
 
-    def take(self, file: int) -> None:
-        """Read what one of them has."""
+    def read(self, file: int) -> None:
+        """Read from one of its descriptors."""
         with self._changed:
-            if file in self._process.watched():
-                self._process.take(file)
+            if file in self._process.descriptors():
+                self._process.read(file)
                 if self._process.pid and not self.pid:
                     self.pid = self._process.pid
                 self._changed.notify_all()
 
     def settle(self) -> bool:
-        """Whether nothing of it is left; notes how it ended."""
+        """Whether all its processes are gone; records the outcome then."""
         process = self._process
         if not process.gone:
             if process.exit_code is not None and not process.left and self.exit_code is None:
                 self.exit_code = process.exit_code
             return False
-        process_listing.take_down(self._notice)
+        process_listing.remove_notice(self._notice)
         with self._changed:
             process.drain()
             process.close()
-            self._close_input()
+            self._close_stdin()
             self.exit_code = process.exit_code
             self.ended_at = time.time()
             if process.lost:
                 if not self.detached:
-                    process.owner.sweep(self.task, self.pid)
+                    process.guardian.sweep(self.task, self.pid)
                 self.state = "lost"
             else:
                 self.state = self._outcome()
@@ -194,29 +193,28 @@ class LocalBackground:
         return True
 
     def _outcome(self) -> State:
-        """How it ended, now that it has."""
-        who = self.killed_by or process_listing.who_ended(self._held_by)
+        killer = self.killed_by or process_listing.take_killer(self._local_pids)
         killed = (self.exit_code or 0) in (128 + 9, 128 + 15)
-        if not who and not killed:
+        if not killer and not killed:
             return "exited"
-        self.killed_by = who or ("process signal" if self._signalled else OUTSIDE)
+        self.killed_by = killer or ("process signal" if self._signalled else OUTSIDE)
         return "killed"
 
-    def _feed(self, stream: int, data: memoryview) -> None:  # noqa: ARG002
+    def _on_output(self, stream: int, data: memoryview) -> None:  # noqa: ARG002
         self.last_output_at = time.time()
         self._log.feed(data)
 
-    # -- everybody's --------------------------------------------------------------------------
+    # -- for callers --------------------------------------------------------------------------
 
     def log(self, offset: int | None = None, *, limit: int = 20_000) -> tuple[str, int, int]:
-        """Text from a byte on (the newest when None); where it starts; how many bytes there are."""
+        """Text from a byte offset on (the newest for None), its real offset, the total size."""
         with self._changed:
             wanted = max(0, self._log.total - limit) if offset is None else offset
             data, start = self._log.read(wanted, limit)
             return clean(decode(data, cut=True), ansi=self._ansi), start, self._log.total
 
     def recent(self, size: int = 2000) -> str:
-        """The end of the log, as it would be seen."""
+        """The end of its output, without escape sequences."""
         with self._changed:
             return clean(decode(self._log.tail(size), cut=True))
 
@@ -227,7 +225,7 @@ class LocalBackground:
         until: Callable[[], bool] | None = None,
         cancellation: Cancellation | None = None,
     ) -> bool:
-        """Wait until it has ended, or until what is asked for holds; whether that came."""
+        """Wait until it has ended, or until the condition holds; whether that happened."""
         deadline = time.monotonic() + seconds
         forget = None
         if cancellation is not None:
@@ -252,8 +250,8 @@ class LocalBackground:
             self._changed.notify_all()
 
     def write(self, data: bytes) -> None:
-        """Type something."""
-        file = self._process.master if self._process.master >= 0 else self._input
+        """Write to its stdin or terminal."""
+        file = self._process.master if self._process.master >= 0 else self._stdin
         if file < 0 or self.state != "running":
             raise ToolError(
                 f"{self.name} takes no input",
@@ -272,78 +270,77 @@ class LocalBackground:
                 raise ToolError(f"{self.name} has closed its input") from None
 
     def close_input(self) -> None:
-        """Let it read the end of its input."""
+        """Close its stdin; on a terminal, type the end-of-file character."""
         if self._process.master >= 0:
-            # On a terminal the end of the input is a character.
             self.write(b"\x04")
             return
-        if self._input < 0:
+        if self._stdin < 0:
             raise ToolError(f"the input of {self.name} is closed already")
-        self._close_input()
+        self._close_stdin()
 
-    def _close_input(self) -> None:
-        # What it ends may end it at once, and the pump would close the file too.
-        file, self._input = self._input, -1
+    def _close_stdin(self) -> None:
+        # Reset first: the command may end at once, and the output reader would close it again.
+        file, self._stdin = self._stdin, -1
         if file >= 0:
             os.close(file)
 
     def signal(self, number: int) -> None:
-        """Signal everything that belongs to it."""
+        """Send a signal to all its processes."""
         if self.state == "running":
             self._signalled = True
-            self._process.owner.signal(self.id, number)
+            self._process.guardian.signal(self.id, number)
 
     def kill(self, by: str) -> None:
-        """End everything that belongs to it, and note who wanted that."""
+        """End all its processes; `by` is recorded as the killer."""
         if self.state == "running":
             self.killed_by = self.killed_by or by
-            self._process.owner.stop(self.id)
+            self._process.guardian.stop(self.id)
 
     def detach(self) -> None:
-        """Let it live on when the task ends."""
+        """Let it outlive the task."""
         self.detached = True
-        self._process.owner.detach(self.id)
+        self._process.guardian.detach(self.id)
 
-    def waits(self) -> bool:
-        """Whether one of its processes is seen to wait for somebody to type."""
-        places = ["/dev/pts/", "/dev/tty"]
+    def waits_for_input(self) -> bool:
+        """Whether one of its processes is blocked on a read of the terminal or stdin."""
+        files = ["/dev/pts/", "/dev/tty"]
         with self._changed:
-            if self._input >= 0:
-                # Not just any pipe: those between the programs of a pipeline are theirs.
-                places.append(f"pipe:[{os.fstat(self._input).st_ino}]")
-        return bool(waits_for_input(self.here(), tuple(places)))
+            if self._stdin >= 0:
+                # Not every pipe: a pipeline has its own.
+                files.append(f"pipe:[{os.fstat(self._stdin).st_ino}]")
+        return bool(blocked_on_input(self.host_pids(), tuple(files)))
 
-    def hides(self) -> bool:
-        """Whether what is typed now is not shown."""
+    def hides_input(self) -> bool:
+        """Whether the terminal's echo is off, as for a password."""
         with self._changed:
-            return self._process.master >= 0 and hides_typing(self._process.master)
+            return self._process.master >= 0 and echo_is_off(self._process.master)
 
     def pids(self) -> list[int]:
-        """Its processes that are alive, by the numbers that commands know."""
-        return self._process.owner.numbers(self.task).get(self.id, [])
+        """Its live processes, in their own pid namespace."""
+        return self._process.guardian.pids_inside(self.task).get(self.id, [])
 
-    def here(self) -> list[int]:
-        """The same by their numbers on this machine."""
-        return self._process.owner.members(self.task).get(self.id, [])
+    def host_pids(self) -> list[int]:
+        """The same in the pid namespace of this machine."""
+        return self._process.guardian.pids(self.task).get(self.id, [])
 
     def ports(self) -> list[str]:
-        """Where they listen, as `address:port`."""
+        """The addresses that its processes listen on, as `address:port`."""
         import psutil
 
-        found: set[str] = set()
-        for pid in self.here():
+        addresses: set[str] = set()
+        for pid in self.host_pids():
             try:
                 connections = psutil.Process(pid).net_connections("inet")
             except psutil.Error:
                 continue
-            found |= {
-                f"{one.laddr.ip}:{one.laddr.port}"
-                for one in connections
-                if one.status == psutil.CONN_LISTEN
+            addresses |= {
+                f"{each.laddr.ip}:{each.laddr.port}"
+                for each in connections
+                if each.status == psutil.CONN_LISTEN
             }
-        return sorted(found)
+        return sorted(addresses)
 
     def discard(self) -> None:
-        """Let go of the log's file."""
+        """Delete the log's file."""
         with self._changed:
             self._log.discard()

@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-# How long a command may take to end when asked, before it is killed.
+# Time between SIGTERM and SIGKILL.
 GRACE_SECONDS = 0.8
-# The guardian is imported and not run by its file, so that it need not be compiled each time.
+# The guardian is imported, not run by its file name: that way its byte code is cached.
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 _BEGIN = "import sys; sys.path.insert(0, sys.argv[1]); import guardian; guardian.main()"
 _ids = count(1)
 
 
-class Guardian:
-    """Starts commands in a process that ends them should we end."""
+class GuardianClient:
+    """Starts commands through the guardian, which ends them when this program ends."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -51,14 +51,14 @@ class Guardian:
         tty: str | None = None,
         announce: bool = False,
     ) -> tuple[int, int]:
-        """Start a command; its id, and the pipe that says what becomes of it.
+        """Start a command; its id, and the status pipe (see `guardian`).
 
-        The program is its first word, or where `program` says. `files` maps the numbers the command
-        knows to files of ours; they stay ours to close. With `announce` the pipe says when it has
-        started, and not only how it ended.
+        `program` is the executable, `argv[0]` by default. `files` maps descriptor numbers of the
+        command to descriptors here, which the caller closes. With `announce` the status pipe also
+        reports the start.
         """
         id_ = next(_ids)
-        told, status = os.pipe()
+        status, status_write = os.pipe()
         try:
             self._send(
                 "run",
@@ -71,59 +71,64 @@ class Guardian:
                 list(files),
                 None if tty is None else os.fsencode(tty),
                 announce,
-                files=[status, *files.values()],
+                files=[status_write, *files.values()],
             )
         except BaseException:
-            os.close(told)
+            os.close(status)
             raise
         finally:
-            os.close(status)
-        return id_, told
+            os.close(status_write)
+        return id_, status
 
     def signal(self, id_: int, number: int) -> None:
-        """Signal everything that belongs to a command."""
+        """Send a signal to all processes of a command."""
         self._send("signal", id_, int(number))
 
     def stop(self, id_: int, *, grace: float = GRACE_SECONDS) -> None:
-        """End a command and everything it started; its status pipe says when that is done."""
+        """Stop all processes of a command; the status pipe reports when they are gone."""
         self._send("stop", id_, grace)
 
     def detach(self, id_: int) -> None:
-        """Let a command live on when its task, or Hermes, ends."""
+        """Let a command outlive its task and this program."""
         self._send("detach", id_)
 
     def stop_task(self, task: str, *, grace: float = GRACE_SECONDS, within: float = 5.0) -> bool:
-        """End all that belongs to a task; whether nothing is left."""
+        """Stop all commands of a task; whether none is left."""
         if self._socket is None:
             return True
-        answer, _ = self._ask("stop_task", task, grace, within=within)
-        return answer
+        complete, _ = self._ask("stop_task", task, grace, within=within)
+        return complete
 
-    def members(self, task: str) -> dict[int, list[int]]:
-        """The processes of each command of a task, by the command's id."""
+    def pids(self, task: str) -> dict[int, list[int]]:
+        """The process ids of each command of a task, by the command's id."""
         if self._socket is None:
             return {}
-        whole, data = self._ask("members", task, within=2.0)
-        found: dict[int, list[int]] = marshal.loads(data) if whole and data else {}
-        return found
+        complete, data = self._ask("members", task, within=2.0)
+        pids: dict[int, list[int]] = marshal.loads(data) if complete and data else {}
+        return pids
 
-    def numbers(self, task: str) -> dict[int, list[int]]:
-        """The same by the numbers that the commands themselves know."""
-        return self.members(task)
+    def pids_inside(self, task: str) -> dict[int, list[int]]:
+        """The same in the pid namespace of the commands."""
+        return self.pids(task)
 
     def open(self) -> None:
-        """Start it now, if it does not run."""
+        """Start the guardian, if it does not run."""
         with self._lock:
             if self._socket is None:
                 self._start()
 
     def sweep(self, task: str, leader: int) -> None:
-        """End what is left of a task's command when whoever watched over it was killed."""
+        """After the guardian was killed: kill a command's process group, and the task's processes.
 
-        sweep(task, leader)
+        The latter are found by the mark in their environment.
+        """
+        if leader > 1:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(leader, signal.SIGKILL)
+        kill_marked(MARK, task)
 
     def close(self) -> None:
-        """Have everything ended, as if the program had."""
+        """End all commands, as if this program had ended."""
         with self._lock:
             self._drop()
 
@@ -138,10 +143,10 @@ class Guardian:
             finally:
                 os.close(theirs)
             data = b""
-            until = time.monotonic() + within
+            deadline = time.monotonic() + within
             poll = select.poll()
             poll.register(ours, select.POLLIN)
-            while (left := until - time.monotonic()) > 0:
+            while (left := deadline - time.monotonic()) > 0:
                 if poll.poll(left * 1000):
                     piece = os.read(ours, 65_536)
                     if not piece:
@@ -156,7 +161,7 @@ class Guardian:
         data = len(body).to_bytes(4, "little") + body
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack(f"{len(files)}i", *files))]
         with self._lock:
-            for again in (True, False):
+            for retry in (True, False):
                 channel = self._socket or self._start()
                 try:
                     sent = channel.sendmsg([data], rights if files else [])
@@ -164,9 +169,9 @@ class Guardian:
                         channel.sendall(data[sent:])
                     return
                 except (BrokenPipeError, ConnectionResetError):
-                    # Somebody killed it. What it watched over is gone from its sight for good.
+                    # The guardian was killed; a new one knows nothing of its commands.
                     self._drop()
-                    if not again:
+                    if not retry:
                         raise
 
     def _start(self) -> socket.socket:
@@ -176,8 +181,8 @@ class Guardian:
         try:
             self.pid = os.posix_spawn(
                 sys.executable,
-                self._words(),
-                # Nothing of ours: what it starts gets its variables from us, one by one.
+                self._argv(),
+                # Empty: each command gets its own environment.
                 {},
                 file_actions=[(os.POSIX_SPAWN_DUP2, theirs.fileno(), 0)],
                 setsid=True,
@@ -191,25 +196,25 @@ class Guardian:
             theirs.close()
         self._socket = ours
         marks = process_table.prefix(self.pid) if process_table.LINUX else 0
-        # From the start: somebody may kill it, and then it must not stay as a zombie.
+        # From the start, so that a killed guardian does not stay as a zombie.
         reaper = threading.Thread(target=self._reap, args=(self.pid, marks), name="hermes-reap")
         reaper.daemon = True
         reaper.start()
         return ours
 
-    def _words(self) -> list[str]:
+    def _argv(self) -> list[str]:
+        """The command line of the guardian."""
         return [sys.executable, "-I", "-S", "-c", _BEGIN, FOLDER, str(os.getpid())]
 
     def _reap(self, pid: int, marks: int) -> None:
-        # Somebody else may wait for every child of this program.
+        # Another thread of this program may have reaped all children.
         with suppress(ChildProcessError):
             os.waitpid(pid, 0)
         if marks:
-            # Should somebody have killed it: whatever it had started and not ended.
+            # If the guardian was killed, its commands still run.
             process_table.sweep(marks)
         with self._lock:
             if self.pid == pid:
-                # Nobody is at the other end any more.
                 self._drop()
 
     def _drop(self) -> None:
@@ -220,7 +225,7 @@ class Guardian:
         self.pid = 0
 
     def forget(self) -> None:
-        """In a forked child: the guardian is our parent's, not ours."""
+        """In a forked child: the guardian belongs to the parent."""
         self._lock = threading.Lock()
         if self._socket is not None:
             self._socket.close()
@@ -228,14 +233,6 @@ class Guardian:
             self.pid = 0
 
 
-guardian = Guardian()
+guardian = GuardianClient()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=guardian.forget)
-
-
-def sweep(task: str, leader: int) -> None:
-    """Kill a command's process group, and whatever else has the task's mark in its environment."""
-    if leader > 1:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(leader, signal.SIGKILL)
-    kill_marked(MARK, task)

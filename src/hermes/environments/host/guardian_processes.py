@@ -1,7 +1,7 @@
 """Processes of the guardian's commands: process tree, adopted orphans, signals to a whole command.
 
 The guardian is a child subreaper: a process that loses its parent becomes its child, and belongs to
-the command whose mark it carries. Imported by short name in the guardian's process.
+the command whose mark it carries. Imported by its short name in the guardian's process.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 if TYPE_CHECKING or __package__:
     import hermes.environments.host.process_table as table
 else:
-    # Its neighbour: nothing of Hermes is imported in the guardian's process.
     import process_table as table
 
 
-class Command:
-    """One command: its first process, and what it left running."""
+class GuardedCommand:
+    """One command: its first process, its status pipe, and the orphans that it left running."""
 
     __slots__ = (
         "adopted", "detached", "ended", "held", "id", "kill_at", "mark", "pid", "status", "task",
@@ -35,60 +34,59 @@ class Command:
         self.status = status
         self.ended = False
         self.detached = False
-        # Where its output goes: held open, so that Hermes is not woken by the end of each stream
-        # when it is about to hear that all of it has ended.
+        # Its output pipes, held open until the status is written: Hermes then wakes up once for
+        # the exit, and not for the end of each stream as well.
         self.held: list[int] = []
-        # Processes of it that are our children now, since those that started them have ended.
+        # Orphans that are children of the guardian now.
         self.adopted: set[int] = set()
-        # When to stop asking and kill; None while it may run.
+        # Time of the SIGKILL, once it was asked to stop.
         self.kill_at: float | None = None
 
-    def tell(self, line: str) -> None:
-        """Write one line into the status pipe; nobody may be reading any more."""
+    def write_status(self, line: str) -> None:
+        """Write one line to the status pipe; its reader may be gone."""
         try:
             os.write(self.status, f"{line}\n".encode())
         except OSError:
             return
 
-    def let_go(self) -> None:
-        """Let its output end."""
+    def close_held(self) -> None:
+        """Close the output pipes."""
         for file in self.held:
             os.close(file)
         self.held = []
 
 
-class Family:
-    """All commands that have not ended or left something running, and their processes."""
+class CommandProcesses:
+    """All commands with live processes. `guardian` is the own pid, 0 inside a sandbox."""
 
     def __init__(self, guardian: int) -> None:
-        self.commands: dict[int, Command] = {}
-        self._leaders: dict[int, Command] = {}
-        self._adopted: dict[int, Command] = {}
-        # In a sandbox nothing outlives us in any case: then the number is 0.
+        self.commands: dict[int, GuardedCommand] = {}
+        self._leaders: dict[int, GuardedCommand] = {}
+        self._adopted: dict[int, GuardedCommand] = {}
         self.marks = table.Marks(guardian) if table.LINUX else None
 
     def next_mark(self) -> int:
-        """Give what is started next a mark of its own; 0 where that can't be."""
+        """Set a new mark for the process that is started next; 0 where marks are not possible."""
         return self.marks.next(self.commands.values()) if self.marks is not None else 0
 
-    def add(self, command: Command) -> None:
-        """Take in a command that was started."""
+    def add(self, command: GuardedCommand) -> None:
+        """Register a command that was started."""
         self.commands[command.id] = self._leaders[command.pid] = command
 
-    def detach(self, command: Command) -> None:
-        """Let a command live on without us."""
+    def detach(self, command: GuardedCommand) -> None:
+        """Let a command outlive the guardian."""
         command.detached = True
         if self.marks is not None:
             command.mark = self.marks.free(command.mark, self.members([command]))
 
     def reap(self) -> None:
-        """Take note of everything that has ended, and tell."""
-        ended: list[tuple[Command, str]] = []
-        touched: list[Command] = []
+        """Collect all exited children, adopt new orphans, and write the status of the commands."""
+        ended: list[tuple[GuardedCommand, str]] = []
+        touched: list[GuardedCommand] = []
         alone = False
         while True:
             try:
-                pid, status, used = os.wait4(-1, os.WNOHANG)
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
                 alone = True
                 break
@@ -97,7 +95,7 @@ class Family:
             leader = self._leaders.pop(pid, None)
             if leader is not None:
                 leader.ended = True
-                seconds = used.ru_utime + used.ru_stime
+                seconds = usage.ru_utime + usage.ru_stime
                 ended.append((leader, f"exited {pid} {status} {seconds:.4f}"))
             elif (owner := self._adopted.pop(pid, None)) is not None:
                 owner.adopted.discard(pid)
@@ -107,29 +105,29 @@ class Family:
         for command, line in ended:
             if command.adopted or not table.LINUX:
                 left = self.members([command]) if table.LINUX else table.group(command.pid)
-                command.tell(f"{line} {','.join(map(str, sorted(left)))}".rstrip())
-                command.let_go()
+                command.write_status(f"{line} {','.join(map(str, sorted(left)))}".rstrip())
+                command.close_held()
             else:
-                # All in one, for whoever listens.
+                # Both lines in one write, so that the reader wakes up once.
                 self._end(command, f"{line}\n")
         for command in set(touched):
             if command.ended and not command.adopted and command.id in self.commands:
                 self._end(command)
 
-    def look(self) -> None:
-        """The same where nobody says when an orphan ends: commands whose groups are empty."""
+    def reap_by_group(self) -> None:
+        """Without a subreaper: end the commands whose process groups are empty."""
         for command in list(self.commands.values()):
             if command.ended and not table.group(command.pid):
                 self._end(command)
 
-    def _end(self, command: Command, before: str = "") -> None:
+    def _end(self, command: GuardedCommand, before: str = "") -> None:
         self.commands.pop(command.id, None)
-        command.tell(f"{before}gone")
+        command.write_status(f"{before}gone")
         os.close(command.status)
-        command.let_go()
+        command.close_held()
 
-    def _adopt(self, likely: Command) -> None:
-        """Find what became our child since we last looked, and whose it is."""
+    def _adopt(self, likely: GuardedCommand) -> None:
+        """Assign new children of the guardian to their commands: by mark, else to `likely`."""
         if self.marks is None:
             return
         for pid in table.children():
@@ -140,9 +138,9 @@ class Family:
             self._adopted[pid] = owner
 
     def members(
-        self, commands: Iterable[Command], parents: dict[int, int] | None = None
+        self, commands: Iterable[GuardedCommand], parents: dict[int, int] | None = None
     ) -> set[int]:
-        """Every process that belongs to some commands."""
+        """All process ids of some commands, from the process tree."""
         parents = table.parent_of_each() if parents is None else parents
         roots: set[int] = set()
         for command in commands:
@@ -151,35 +149,35 @@ class Family:
                 roots.add(command.pid)
             if not table.LINUX:
                 roots |= table.group(command.pid)
-        found = set(roots)
+        members = set(roots)
         below: dict[int, list[int]] = {}
         for pid, parent in parents.items():
             below.setdefault(parent, []).append(pid)
         queue = list(roots)
         while queue:
             for pid in below.get(queue.pop(), ()):
-                if pid not in found:
-                    found.add(pid)
+                if pid not in members:
+                    members.add(pid)
                     queue.append(pid)
-        return found
+        return members
 
-    def ask_to_end(self, commands: list[Command]) -> None:
-        """Ask everything that belongs to some commands to end."""
+    def terminate(self, commands: list[GuardedCommand]) -> None:
+        """Send SIGTERM to all processes of some commands."""
         for pid in self.members(commands) if commands else ():
             table.kill(pid, signal.SIGTERM)
-            # One that was stopped can't do as it is asked.
+            # A stopped process handles no signal before it continues.
             table.kill(pid, signal.SIGCONT)
 
-    def kill(self, commands: list[Command]) -> None:
-        """End everything that belongs to some commands."""
-        # Halted first, so that none can start another while the others are killed.
-        halted: set[int] = set()
+    def kill(self, commands: list[GuardedCommand]) -> None:
+        """Send SIGKILL to all processes of some commands."""
+        # SIGSTOP first, so that none can fork while the others are killed.
+        stopped: set[int] = set()
         for _ in range(20):
-            members = self.members(commands) - halted if commands else set()
+            members = self.members(commands) - stopped if commands else set()
             if not members:
                 break
             for pid in members:
                 table.kill(pid, signal.SIGSTOP)
-            halted |= members
-        for pid in halted:
+            stopped |= members
+        for pid in stopped:
             table.kill(pid, signal.SIGKILL)

@@ -1,5 +1,9 @@
-"""Launch of a command: shell, argument vector, variables, stdin; plain programs start without a
-shell.
+"""Launch of a command: shell, argument vector, variables, stdin.
+
+A command that is one program with plain words starts without a shell in between, which saves a
+millisecond. Everything that a shell might read in another way is left to it: quotes, globs,
+variables, its keywords and builtins. So is a program that can't be executed: the shell has the
+better error message.
 """
 
 from __future__ import annotations
@@ -11,21 +15,20 @@ from typing import TYPE_CHECKING
 
 import hermes.environments.shell_state as shell_state
 from hermes.core.errors import ToolError, UnavailableError
-from hermes.environments.command import as_bytes, no_variable
+from hermes.environments.command import encode_text, variable_error
 from hermes.environments.env_vars import MARK, command_environment
-from hermes.environments.host.process import readable
+from hermes.environments.host.process import stdin_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hermes.environments.command import Order
-    from hermes.environments.host.host_environment import Place
-    from hermes.environments.host.process import Process, Ready
-
+    from hermes.environments.command import CommandRequest
+    from hermes.environments.host.host_environment import Host
+    from hermes.environments.host.process import Poller, Process
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*(?:[ \t]+[A-Za-z0-9_./+:,@%=-]+)*[ \t]*")
-# What bash does itself, and the words of its grammar.
-_OWN = frozenset({
+# Builtins and keywords of bash.
+_BUILTINS = frozenset({
     ".", ":", "[", "alias", "bg", "bind", "break", "builtin", "caller", "case", "cd", "command",
     "compgen", "complete", "compopt", "continue", "coproc", "declare", "dirs", "disown", "do",
     "done", "echo", "elif", "else", "enable", "esac", "eval", "exec", "exit", "export", "false",
@@ -35,169 +38,170 @@ _OWN = frozenset({
     "test", "then", "time", "times", "trap", "true", "type", "typeset", "ulimit", "umask",
     "unalias", "unset", "until", "wait", "while",
 })  # fmt: skip
-# Its own that do the same as the programs of that name, as long as nothing is said to them.
-_ALIKE = frozenset({"true", "false"})
+# Builtins that equal the programs of that name, when they have no arguments.
+_EQUAL = frozenset({"true", "false"})
+
+_scripts: dict[tuple[bool, bool, bool], bytes] = {}
+_shell: tuple[bytes, bool] | None = None
 
 
-def plain_words(command: str, variables: Mapping[str, str]) -> tuple[bytes, list[bytes]] | None:
-    """The program's place, and all words; None where a shell has to read the command."""
+def plain_argv(command: str, variables: Mapping[str, str]) -> tuple[bytes, list[bytes]] | None:
+    """Path and argument vector of a plain command; None where a shell has to read it."""
     if not _PLAIN.fullmatch(command):
         return None
     words = command.split()
-    first = words[0]
-    if first in _OWN and (first not in _ALIKE or len(words) > 1):
+    name = words[0]
+    if name in _BUILTINS and (name not in _EQUAL or len(words) > 1):
         return None
     if "BASH_ENV" in variables or any(name.startswith("BASH_FUNC_") for name in variables):
         return None
-    place = first if "/" in first else _found(first, variables.get("PATH", ""))
-    if not place:
+    path = name if "/" in name else _search(name, variables.get("PATH", ""))
+    if not path:
         return None
-    return place.encode(), [word.encode() for word in words]
+    return path.encode(), [word.encode() for word in words]
 
 
-def _found(name: str, path: str) -> str:
-    """Where a program is that is known by its name alone; empty where that is not sure."""
-    for folder in path.split(":"):
-        place = f"{folder}/{name}"
+def _search(name: str, search_path: str) -> str:
+    """The path of a program; empty where the search path has relative folders, or it is missing."""
+    for folder in search_path.split(":"):
+        path = f"{folder}/{name}"
         if not folder.startswith("/"):
             return ""
-        if os.access(place, os.X_OK) and os.path.isfile(place):
-            return place
+        if os.access(path, os.X_OK) and os.path.isfile(path):
+            return path
     return ""
 
 
-_scripts: dict[tuple[bool, bool, bool], bytes] = {}
-_shell_found: tuple[bytes, bool] | None = None
-
-
-def script(bash: bool, long: bool, keep_state: bool) -> bytes:
-    """What the shell is to run, around the command."""
-    key = bash, long, keep_state
-    if key not in _scripts:
-        _scripts[key] = shell_state.wrapped(bash=bash, long=long, keep=keep_state).encode()
-    return _scripts[key]
-
-
 def shell() -> tuple[bytes, bool]:
-    """The shell to run commands with, and whether it is bash."""
-    global _shell_found
-    if _shell_found is None:
+    """The path of the shell for commands, and whether it is bash."""
+    global _shell
+    if _shell is None:
         bash = shutil.which("bash")
         path = bash or shutil.which("sh")
         if path is None:
             raise UnavailableError("there is no shell to run commands with", hint="Install bash.")
-        _shell_found = os.fsencode(path), bash is not None
-    return _shell_found
+        _shell = os.fsencode(path), bash is not None
+    return _shell
 
 
-def not_started(failure: OSError, folder: str) -> ToolError:
-    """What to say when the system would not start a command."""
+def start_error(failure: OSError, folder: str) -> ToolError:
+    """The error for a command that the system could not start."""
     return ToolError(f"the command can't be started in {folder}: {failure.strerror}")
 
 
 class Launcher:
-    """Starts the commands of one task at one place."""
+    """Starts the commands of one task on a host."""
 
-    def __init__(self, place: Place, task: str, passed: Sequence[str]) -> None:
-        self._place = place
+    def __init__(self, host: Host, task: str, pass_env: Sequence[str]) -> None:
+        self._host = host
         self._task = task
-        self._passed = passed
-        # Our own variables that commands may see, as they were at the first command.
-        self._ours: dict[str, str] | None = None
+        self._pass_env = pass_env
+        # Variables inherited from this program, as they were at the first command.
+        self._inherited: dict[str, str] | None = None
         self._last: tuple[dict[str, str], dict[bytes, bytes]] = ({}, {})
 
-    def folder(self, order: Order, last: str) -> str:
-        """Where a command starts: as it says, else where the last one left off or above that."""
-        if order.cwd is not None:
-            wanted = os.path.normpath(os.path.join(last, os.path.expanduser(order.cwd)))
-            if not self._place.is_folder(wanted):
-                raise ToolError(f"{wanted} is no folder", hint="Give a workdir that exists.")
-            return wanted
-        while not self._place.is_folder(last):
+    def folder(self, request: CommandRequest, last: str) -> str:
+        """The working directory: as requested, else the last one, or the nearest that exists."""
+        if request.cwd is not None:
+            folder = os.path.normpath(os.path.join(last, os.path.expanduser(request.cwd)))
+            if not self._host.is_folder(folder):
+                raise ToolError(f"{folder} is no folder", hint="Give a workdir that exists.")
+            return folder
+        while not self._host.is_folder(last):
             last = os.path.dirname(last)
         return last
 
     def variables(
-        self, order: Order, task_env: Mapping[str, str | None], folder: str
+        self, request: CommandRequest, task_env: Mapping[str, str | None], folder: str
     ) -> dict[str, str]:
-        """All that a command sees."""
-        if self._ours is None:
-            self._ours = self._place.variables(self._passed)
-        variables = command_environment(task_env, self._ours, extra=order.env, attended=order.pty)
+        """The environment variables of a command."""
+        if self._inherited is None:
+            self._inherited = self._host.variables(self._pass_env)
+        variables = command_environment(
+            task_env, self._inherited, extra=request.env, attended=request.pty
+        )
         variables[MARK] = self._task
-        # Or the shell would take the folder by where it really is, and not by its name.
+        # Without it the shell would resolve symbolic links in the path of its directory.
         variables["PWD"] = folder
         return variables
 
     def start(
         self,
         process: Process,
-        order: Order,
+        request: CommandRequest,
         folder: str,
         variables: dict[str, str],
         definitions: str,
         *,
         keep: bool = False,
         plain: bool = False,
-        input_file: int = -1,
-        ready: Ready | None = None,
+        stdin: int = -1,
+        poller: Poller | None = None,
     ) -> bool:
-        """Have a command started; with `keep` its shell says at the end what it leaves.
+        """Start a command; whether a shell runs it.
 
-        Where there can be one: with `plain` a mere program is started without. Whether a shell was.
-        One that nobody follows (`ready`) says when it has started.
+        With `keep` its shell writes its state at the end. With `plain` a plain command starts
+        without a shell. Without a `poller` (in the background) the start is announced.
         """
-        path, is_bash = self._place.shell()
-        text = as_bytes(order.command)
-        typed = order.typed if order.pty else b""
-        # A word of a program's can't be so long.
+        path, is_bash = self._host.shell()
+        text = encode_text(request.command)
+        typed = request.typed if request.pty else b""
+        # Too long for an argument.
         long = len(text) > shell_state.LONGEST_ARGUMENT and is_bash
-        words = None
-        if long or definitions or not shell_state.leaves_no_trace(order.command):
+        plain_command = None
+        if long or definitions or not shell_state.is_stateless(request.command):
             argv = [
-                path, b"-c", script(is_bash, long, keep), b"bash" if is_bash else b"sh",
-                b"" if long else text, as_bytes(definitions),
+                path, b"-c", _script(is_bash, long, keep), b"bash" if is_bash else b"sh",
+                b"" if long else text, encode_text(definitions),
             ]  # fmt: skip
         else:
             keep = False
             argv = [path, b"-c", text]
-            words = self._place.plain(order.command, variables) if plain else None
-        if words is not None:
-            path, argv = words
-        given = {} if input_file < 0 else {0: input_file}
+            plain_command = self._host.plain(request.command, variables) if plain else None
+        if plain_command is not None:
+            path, argv = plain_command
+        files = {} if stdin < 0 else {0: stdin}
         opened: list[int] = []
         try:
-            if order.stdin is not None and not order.pty:
-                given[0] = readable(order.stdin)
-                opened.append(given[0])
+            if request.stdin is not None and not request.pty:
+                files[0] = stdin_file(request.stdin)
+                opened.append(files[0])
             if long:
-                given[shell_state.TEXT_FILE] = readable(text + b"\0")
-                opened.append(given[shell_state.TEXT_FILE])
+                files[shell_state.TEXT_FILE] = stdin_file(text + b"\0")
+                opened.append(files[shell_state.TEXT_FILE])
             process.start(
                 argv,
                 program=path,
                 task=self._task,
                 env=self._encoded(variables),
                 cwd=folder,
-                given=given,
-                state_place=shell_state.STATE_FILE if keep else None,
-                pty=order.pty,
-                announce=ready is None,
-                ready=ready,
+                files=files,
+                state_number=shell_state.STATE_FILE if keep else None,
+                pty=request.pty,
+                announce=poller is None,
+                poller=poller,
             )
             if typed:
                 os.write(process.master, typed)
         finally:
             for file in opened:
                 os.close(file)
-        return words is None
+        return plain_command is None
 
     def _encoded(self, variables: dict[str, str]) -> dict[bytes, bytes]:
-        """The variables as the system wants them; mostly those of the last command."""
+        """The variables as bytes; cached, since they seldom change between commands."""
         if variables != self._last[0]:
             for name, value in variables.items():
                 if not name or "=" in name or "\0" in name + value:
-                    raise no_variable(name)
-            encoded = {as_bytes(name): as_bytes(value) for name, value in variables.items()}
+                    raise variable_error(name)
+            encoded = {encode_text(name): encode_text(value) for name, value in variables.items()}
             self._last = variables, encoded
         return self._last[1]
+
+
+def _script(bash: bool, long: bool, keep: bool) -> bytes:
+    """The cached shell script around a command."""
+    key = bash, long, keep
+    if key not in _scripts:
+        _scripts[key] = shell_state.wrapped(bash=bash, long=long, keep=keep).encode()
+    return _scripts[key]

@@ -1,5 +1,8 @@
-"""Process listing for `hermes ps`: processes of all Hermes programs of this user, and the notices
-that name them.
+"""Process listing for `hermes ps`: the processes of all Hermes programs of this user.
+
+The process table alone has neither the names of background commands nor the purpose of a connection
+to another machine. So each Hermes publishes a notice, a small file, for each background command.
+It is removed when the command has ended; notices of a Hermes that is gone are removed by readers.
 """
 
 from __future__ import annotations
@@ -19,80 +22,76 @@ if TYPE_CHECKING:
 
     import psutil
 
-
 _numbers = count(1)
-_LONGEST = 500
+_PREFIX = "background."
+_MAX_COMMAND = 500
+_GUARDIAN_FOLDER = os.path.join("environments", "host")
+_GRACE_SECONDS = 1.5
 
 
 class Notice(NamedTuple):
-    """One command: what it is called, and the processes here that are it or hold it."""
+    """A background command: its name, and its processes on this machine."""
 
     name: str
     task: str
     command: str
-    # Where it runs, when that is not here.
-    place: str
+    # Label of the machine it runs on, if that is not this one.
+    remote: str
     pids: list[int]
 
 
-def put_up(name: str, task: str, command: str, *, place: str, pids: Sequence[int]) -> str:
-    """Tell of a command; what to take down when it has ended, empty where the disk is full."""
+def publish_notice(name: str, task: str, command: str, *, remote: str, pids: Sequence[int]) -> str:
+    """Publish a notice; its path, empty if it could not be written."""
     import json
 
     from hermes.safety.redaction import redact
 
-    said = {
-        "name": name,
-        "task": task.partition("/")[0],
-        "command": redact(command[:_LONGEST]),
-        "place": place,
-        "pids": list(pids),
-        "labels": labels(task),
-    }
-    path = home_path("run", f"beside.{os.getpid()}.{next(_numbers)}")
+    notice = Notice(
+        name, task.partition("/")[0], redact(command[:_MAX_COMMAND]), remote, list(pids)
+    )
+    path = home_path("run", f"{_PREFIX}{os.getpid()}.{next(_numbers)}")
     try:
         make_private(os.path.dirname(path))
         with open(path, "w", encoding="utf-8", errors="surrogateescape", opener=_private) as file:
-            json.dump(said, file)
+            json.dump({**notice._asdict(), "labels": labels(task)}, file)
     except OSError:
-        # A full disk is no reason not to run anything.
+        # A full disk must not keep commands from running.
         return ""
     return path
 
 
-def take_down(path: str) -> None:
-    """The command has ended."""
+def remove_notice(path: str) -> None:
     if path:
         with suppress(OSError):
             os.unlink(path)
 
 
 def notices() -> list[Notice]:
-    """What all running Hermes programs of this person tell of."""
+    """The notices of all running Hermes programs of this user."""
     folder = home_path("run")
     try:
-        names = sorted(name for name in os.listdir(folder) if name.startswith("beside."))
+        names = sorted(name for name in os.listdir(folder) if name.startswith(_PREFIX))
     except OSError:
         return []
-    found = (_read(os.path.join(folder, name)) for name in names)
-    return [one for one in found if one is not None]
+    read = (_read(os.path.join(folder, name)) for name in names)
+    return [notice for notice in read if notice is not None]
 
 
-def leave_word(pid: int, who: str) -> None:
-    """Say who is about to end a process, for the program that it belongs to."""
-    write_private(home_path("run", f"killed.{pid}"), who.encode())
+def record_killer(pid: int, killer: str) -> None:
+    """Record who is about to kill a process, for the program that owns it."""
+    write_private(home_path("run", f"killed.{pid}"), killer.encode())
 
 
-def who_ended(pids: Sequence[int]) -> str:
-    """Who ended one of some processes, where they left word; all of that is taken down."""
-    found = ""
+def take_killer(pids: Sequence[int]) -> str:
+    """The recorded killer of one of some processes; the records are removed."""
+    killer = ""
     for pid in pids:
         path = home_path("run", f"killed.{pid}")
         with suppress(OSError):
             with open(path, encoding="utf-8") as file:
-                found = found or file.read(200).strip()
-            take_down(path)
-    return found
+                killer = killer or file.read(200).strip()
+            remove_notice(path)
+    return killer
 
 
 def _read(path: str) -> Notice | None:
@@ -100,16 +99,16 @@ def _read(path: str) -> Notice | None:
 
     try:
         with open(path, encoding="utf-8") as file:
-            said = json.load(file)
-        if said["labels"][MACHINE] != labels("")[MACHINE]:
-            # Of another machine, or from before this one was started: their numbers mean nothing.
+            data = json.load(file)
+        if data["labels"][MACHINE] != labels("")[MACHINE]:
+            # Process ids of another machine, or of an earlier boot.
             return None
-        if is_stale(said["labels"]):
-            take_down(path)
+        if is_stale(data["labels"]):
+            remove_notice(path)
             return None
-        return Notice(*(said[field] for field in Notice._fields))
+        return Notice(*(data[field] for field in Notice._fields))
     except (OSError, ValueError, KeyError, TypeError):
-        # Taken down meanwhile, or just being written.
+        # Removed or being written at this moment.
         return None
 
 
@@ -117,12 +116,8 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-_FOLDER = os.path.join("environments", "host")
-_GRACE_SECONDS = 1.5
-
-
-class Found:
-    """One process, with what a person wants to know of it."""
+class ListedProcess:
+    """One process, as `hermes ps` shows it."""
 
     __slots__ = (
         "called", "command", "cpu_seconds", "memory", "name", "parent", "pid", "place", "seconds",
@@ -140,32 +135,36 @@ class Found:
             self.memory = int(process.memory_info().rss)
             self.seconds = max(0.0, time.time() - process.create_time())
             self.parent = process.ppid()
-        # The name that the process tool has for it, and where it runs when that is not here.
+        # From its notice: the name in the process tool, and the machine if it is another.
         self.called = self.place = ""
 
     def as_dict(self) -> dict[str, object]:
-        """The same for programs."""
+        """The same for JSON."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def census() -> list[Found]:
-    """What guardians watch over, and what carries a mark though its guardian is gone."""
+def list_processes() -> list[ListedProcess]:
+    """All processes below a guardian, and those with a mark whose guardian is gone."""
     import psutil
 
-    found: dict[int, Found] = {}
+    listed: dict[int, ListedProcess] = {}
     guardians = []
     for process in psutil.process_iter():
         try:
-            words = process.cmdline()
-            if len(words) > 2 and words[-2].endswith(_FOLDER) and "guardian.main()" in words[-3]:
+            argv = process.cmdline()
+            if (
+                len(argv) > 2
+                and argv[-2].endswith(_GUARDIAN_FOLDER)
+                and "guardian.main()" in argv[-3]
+            ):
                 guardians.append(process)
                 continue
             mark = process.environ().get(MARK)
             if mark:
-                found[process.pid] = Found(process, mark.partition("/")[0])
+                listed[process.pid] = ListedProcess(process, mark.partition("/")[0])
         except psutil.Error:
             continue
-    watchers = {guardian.pid for guardian in guardians}
+    guardian_pids = {guardian.pid for guardian in guardians}
     for guardian in guardians:
         try:
             below = guardian.children(recursive=True)
@@ -173,63 +172,53 @@ def census() -> list[Found]:
             continue
         for process in below:
             # A sandbox has a guardian of its own inside.
-            if process.pid in watchers:
+            if process.pid in guardian_pids:
                 continue
             try:
-                found.setdefault(process.pid, Found(process, "?"))
+                listed.setdefault(process.pid, ListedProcess(process, "?"))
             except psutil.Error:
                 continue
-    _name(found)
-    return sorted(found.values(), key=lambda one: one.pid)
+    _add_notices(listed)
+    return sorted(listed.values(), key=lambda process: process.pid)
 
 
-def _name(found: dict[int, Found]) -> None:
-    """Add what the running programs tell of their commands."""
-    told = {pid: notice for notice in notices() for pid in notice.pids}
-    for one in found.values():
-        above: Found | None = one
-        while above is not None and above.pid not in told:
-            above = found.get(above.parent)
-        if above is None:
+def _add_notices(listed: dict[int, ListedProcess]) -> None:
+    """Add name, task and machine from the notice of each process or of its nearest ancestor."""
+    by_pid = {pid: notice for notice in notices() for pid in notice.pids}
+    for process in listed.values():
+        ancestor: ListedProcess | None = process
+        while ancestor is not None and ancestor.pid not in by_pid:
+            ancestor = listed.get(ancestor.parent)
+        if ancestor is None:
             continue
-        notice = told[above.pid]
-        one.called, one.place, one.task = notice.name, notice.place, notice.task
-        if notice.place:
-            one.command = notice.command
+        notice = by_pid[ancestor.pid]
+        process.called, process.place, process.task = notice.name, notice.remote, notice.task
+        if notice.remote:
+            process.command = notice.command
 
 
-def end(wanted: Sequence[Found]) -> list[int]:
-    """End processes and everything below them; those that could not be ended."""
+def terminate(wanted: Sequence[ListedProcess]) -> list[int]:
+    """End processes with all their descendants; the pids that could not be ended."""
     import psutil
 
-    doomed: dict[int, psutil.Process] = {}
-    awaited = {pid for notice in notices() for pid in notice.pids}
-    for one in wanted:
-        # For whoever started it: they will want to know. Nobody reads what is left of others.
-        if one.pid in awaited:
-            leave_word(one.pid, "a person, with hermes ps kill")
+    targets: dict[int, psutil.Process] = {}
+    noticed = {pid for notice in notices() for pid in notice.pids}
+    for listed in wanted:
+        # Only for processes with a notice: no program reads the record of others.
+        if listed.pid in noticed:
+            record_killer(listed.pid, "a person, with hermes ps kill")
         try:
-            process = psutil.Process(one.pid)
+            process = psutil.Process(listed.pid)
             below = process.children(recursive=True)
         except psutil.Error:
             continue
-        doomed.update({each.pid: each for each in (process, *below)})
-    for process in doomed.values():
-        _send(process, kill=False)
-    _, alive = psutil.wait_procs(list(doomed.values()), timeout=_GRACE_SECONDS)
+        targets.update({each.pid: each for each in (process, *below)})
+    for process in targets.values():
+        with suppress(psutil.Error):
+            process.terminate()
+    _, alive = psutil.wait_procs(list(targets.values()), timeout=_GRACE_SECONDS)
     for process in alive:
-        _send(process, kill=True)
+        with suppress(psutil.Error):
+            process.kill()
     _, alive = psutil.wait_procs(alive, timeout=_GRACE_SECONDS)
     return sorted(process.pid for process in alive)
-
-
-def _send(process: psutil.Process, *, kill: bool) -> None:
-    import psutil
-
-    try:
-        if kill:
-            process.kill()
-        else:
-            process.terminate()
-    except psutil.Error:
-        return

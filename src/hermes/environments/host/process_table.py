@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Protocol, TypeVar
 
     class Marked(Protocol):
-        """A command, as far as its mark is concerned."""
+        """A command with a mark."""
 
         mark: int
         pid: int
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 LINUX = sys.platform == "linux"
 
 
-# A mark has this bit, the guardian's number and the end of the time it began at, and a count. Where
-# the number is 0 there is no guardian: what was detached, and what runs in a sandbox.
+# Bits of a mark: this one, the guardian's pid, the low bits of its start time, a counter. The pid
+# is 0 for detached commands and for those in a sandbox, which no guardian out here owns.
 _MARK = 1 << 62
-_PID, _BEGUN, _COUNT = 22, 20, 20
+_PID, _START, _COUNT = 22, 20, 20
 _LIMIT = "Max realtime timeout"
 
 
 class Marks:
-    """A number in a limit that nobody reaches, inherited by all that a command starts.
+    """Marks: numbers in a resource limit (RLIMIT_RTTIME) that all children of a command inherit.
 
-    It tells whose a process is when it has left its session and cleared its environment, and even
-    when we are gone.
+    A mark identifies the command of a process that has left its session and cleared its
+    environment, even after the guardian was killed. The values are too large to limit anything.
     """
 
     def __init__(self, pid: int) -> None:
@@ -46,13 +46,13 @@ class Marks:
         self._set_of = resource.prlimit
         self._kind = resource.RLIMIT_RTTIME
         self._no_limit = resource.RLIM_INFINITY
-        self._usual = resource.getrlimit(self._kind)
+        self._initial = resource.getrlimit(self._kind)
         self._prefix = prefix(pid) if pid else _MARK
         self._last = 0
 
     def next(self, commands: Iterable[Marked]) -> int:
-        """Give what is started next a mark of its own; 0 where that can't be."""
-        if self._usual != (self._no_limit, self._no_limit):
+        """Set an unused mark for the next child; 0 where the limit is in use already."""
+        if self._initial != (self._no_limit, self._no_limit):
             return 0
         used = {command.mark for command in commands}
         while True:
@@ -63,11 +63,11 @@ class Marks:
         return self._prefix + self._last
 
     def done(self) -> None:
-        """Start nothing more with the last mark."""
-        self._set(self._kind, self._usual)
+        """Reset the limit after the child was started."""
+        self._set(self._kind, self._initial)
 
     def free(self, mark: int, pids: Iterable[int]) -> int:
-        """Let processes live on when we are gone; the mark that they have from now on."""
+        """Give processes a mark without a guardian, so that they may outlive it; the new mark."""
         freed = _MARK + mark % (1 << _COUNT) if mark else 0
         for pid in pids if mark else ():
             try:
@@ -77,7 +77,7 @@ class Marks:
         return freed
 
     def owner(self, pid: int, commands: Collection[Owner]) -> Owner | None:
-        """Whose a process is: by its mark, else by its session."""
+        """The command of a process: by its mark, else by its session."""
         try:
             session = os.getsid(pid)
         except OSError:
@@ -93,13 +93,14 @@ class Marks:
 
 
 def prefix(pid: int) -> int:
-    """What the marks of a guardian begin with."""
-    begun = int(begun_at(pid) or 0) % (1 << _BEGUN)
-    return _MARK + ((pid << _BEGUN) + begun << _COUNT)
+    """The common high bits of all marks of a guardian."""
+    start = start_time(pid)
+    low_bits = int(start) % (1 << _START) if start.isdigit() else 0
+    return _MARK + ((pid << _START) + low_bits << _COUNT)
 
 
 def mark_of(pid: int) -> int:
-    """The mark of a process; 0 when it has none."""
+    """The mark of a process; 0 without one."""
     try:
         with open(f"/proc/{pid}/limits", encoding="ascii", errors="replace") as file:
             text = file.read()
@@ -110,40 +111,43 @@ def mark_of(pid: int) -> int:
     return int(words[0]) if at >= 0 and words and words[0].isdigit() else 0
 
 
-def begun_at(pid: int) -> str:
-    """When a process began, as the system counts; empty when there is none."""
+def start_time(pid: int) -> str:
+    """Start time of a process in clock ticks; empty when it is gone, `unknown` without `/proc`."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            words = file.read().rpartition(b")")[2].split()
+            # The program's name, in parentheses, may contain anything.
+            fields = file.read().rpartition(b")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return "" if os.path.isdir("/proc/self") else "unknown"
     except OSError:
-        return ""
-    return "" if words[0] in (b"Z", b"X") else words[19].decode()
+        return "unknown"
+    return "" if fields[0] in (b"Z", b"X") else fields[19].decode()
 
 
-def sweep(first: int = 0) -> list[int]:
-    """Kill what has marks that begin so, or those of guardians that are gone; which that was."""
+def sweep(wanted: int = 0) -> list[int]:
+    """Kill the orphans of the guardian with that prefix, or of all that are gone; their pids."""
     killed: list[int] = []
     while LINUX:
-        # Whoever is killed may just have started another.
-        found = [pid for pid in _pids() if pid not in killed and _is_left(pid, first)]
-        if not found:
+        # A killed process may have forked just before: look again until none is left.
+        orphans = [pid for pid in _pids() if pid not in killed and _is_orphan(pid, wanted)]
+        if not orphans:
             break
-        for pid in found:
+        for pid in orphans:
             kill(pid, 9)
-        killed += found
+        killed += orphans
     return killed
 
 
-def _is_left(pid: int, first: int) -> bool:
+def _is_orphan(pid: int, wanted: int) -> bool:
     mark = mark_of(pid)
     begin = mark >> _COUNT << _COUNT
-    guardian = begin >> _BEGUN + _COUNT & (1 << _PID) - 1
+    guardian = begin >> _START + _COUNT & (1 << _PID) - 1
     if not mark & _MARK or not guardian or pid == os.getpid():
         return False
-    if first:
-        return begin == first
+    if wanted:
+        return begin == wanted
     try:
-        # A guardian in a container is not seen by its own number from out here.
+        # A guardian in a container has another pid out here.
         if os.readlink(f"/proc/{pid}/ns/pid") != os.readlink("/proc/self/ns/pid"):
             return False
     except OSError:
@@ -165,8 +169,8 @@ def children() -> list[int]:
 
 
 def parent_of_each() -> dict[int, int]:
-    """Each process and its parent; what has ended and was not reaped is left out."""
-    found: dict[int, int] = {}
+    """The parent of each live process; zombies are left out."""
+    parents: dict[int, int] = {}
     if not LINUX:
         return {pid: parent for pid, parent, _ in _ps()}
     for name in os.listdir("/proc"):
@@ -174,23 +178,22 @@ def parent_of_each() -> dict[int, int]:
             continue
         try:
             with open(f"/proc/{name}/stat", "rb") as file:
-                # The name of the program, in parentheses, may hold anything.
-                state, above, *_ = file.read().rpartition(b")")[2].split(None, 2)
+                state, parent, *_ = file.read().rpartition(b")")[2].split(None, 2)
         except OSError:
             continue
         if state not in (b"Z", b"X"):
-            found[int(name)] = int(above)
-    return found
+            parents[int(name)] = int(parent)
+    return parents
 
 
 def group(leader: int) -> set[int]:
-    """The processes of a group; only asked where there are no subreapers."""
+    """The members of a process group; for systems without a subreaper."""
     return {pid for pid, _, group in _ps() if group == leader}
 
 
 def _ps() -> list[tuple[int, int, int]]:
-    with os.popen("ps -axo pid=,ppid=,pgid=,stat=") as answer:
-        rows = [line.split() for line in answer]
+    with os.popen("ps -axo pid=,ppid=,pgid=,stat=") as listing:
+        rows = [line.split() for line in listing]
     return [(int(r[0]), int(r[1]), int(r[2])) for r in rows if len(r) == 4 and r[3][0] != "Z"]
 
 

@@ -1,18 +1,15 @@
-"""What places share that are reached through a shell: another host, a container.
+"""Commands through a remote shell: another host, a container.
 
-    link.py         what each of them has to say for itself: `Link`
-    scripts.py      the shell texts that run at the far end
-    marks.py        messages from the far end, between what commands print
-    channel.py      one open shell there
-    connection.py   all open shells to one place, and the one that ends what we leave behind
-    requests.py     the text for one command
-    running.py      one command from a worker to what it leaves; following.py: until it is over
-    starting.py     one command beside others; background.py: what is known of it then
-    environment.py  `FarEnvironment`, which puts it together
+    connection.py           `Transport`, the way to a remote; all open shells to it
+    framing.py              one open shell; messages marked off from output
+    scripts.py              the shell scripts that run there
+    run.py                  one command in a worker shell, until its end
+    remote_background.py    a background command
+    remote_environment.py   `RemoteShellEnvironment`, base class of the backends
 
-At the far end there is one shell that watches over the rest (the guard): when we go, in whatever
-way, its input ends and it stops everything that carries the task's mark. Commands run in other
-shells, which wait for the next one when nothing of the last is left.
+One remote shell, the guard, watches over the others: when Hermes ends for any reason, the guard's
+stdin ends, and it stops all processes with the task's mark. Commands run in worker shells, which
+are reused.
 
 New here? Read scripts.py, then connection.py.
 """
@@ -23,15 +20,15 @@ from hermes.core.lazy import names_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hermes.environments.remote_shell.connection import Link
-    from hermes.environments.remote_shell.remote_environment import FarEnvironment
+    from hermes.environments.remote_shell.connection import Transport
+    from hermes.environments.remote_shell.remote_environment import RemoteShellEnvironment
 
-__all__ = ["FarEnvironment", "Link"]
+__all__ = ["RemoteShellEnvironment", "Transport"]
 
 __getattr__ = names_from(
     __name__,
     {
-        "FarEnvironment": "remote_environment",
-        "Link": "connection",
+        "RemoteShellEnvironment": "remote_environment",
+        "Transport": "connection",
     },
 )

@@ -1,101 +1,106 @@
-"""Connection: all open shells to one remote, its guard shell, and the `Link` protocol of a
-transport.
-"""
+"""Connection: all open shells to one remote, and its guard shell; `Transport`, the way there."""
 
 from __future__ import annotations
 
 import os
 import threading
 import time
-from typing import TYPE_CHECKING, Protocol
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import hermes.environments.remote_shell.scripts as scripts
-from hermes.environments.command import PlaceError
+from hermes.environments.command import BackendError
 from hermes.environments.host.guardian_client import guardian
 from hermes.environments.remote_shell.framing import BrokenChannelError, Channel
 from hermes.environments.shell_state import read_exports
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Literal
 
     from hermes.environments.command import Isolation
+    from hermes.environments.host.guardian_client import GuardianClient
+
+# Limit on concurrent commands of one task; others wait. sshd allows ten sessions by default.
+MAX_WORKERS = 8
+ASK_SECONDS = 10.0
+WORKER_SECONDS = 300.0
 
 
-class Link(Protocol):
-    """How to get a shell at one place."""
+class Transport(ABC):
+    """The way to a shell on one remote: a host, a container."""
 
     # For people: the host, the container.
-    label: str
-    # How long the first shell may take to answer.
-    start_seconds: float
-    # Whether the program makes a terminal there itself; else it is given one here.
-    gives_terminal: bool
-    # Whether what is there outlives our connection to it.
-    lasts: bool
+    label = ""
+    # Timeout of the first shell.
+    start_seconds = 30.0
+    # Who allocates the terminal of a command: the program of `argv` there (`ssh -t`), the local
+    # machine, whose terminal it passes on, or a script there.
+    terminal: Literal["transport", "local", "remote"] = "transport"
+    # Whether the remote outlives the connection.
+    persistent = False
+    # Whether the guard there notices a lost connection, and ends all processes.
+    ends_with_connection = True
+    # Whether a process there can outlive the task.
+    detachable = True
+    # Starts the programs of `argv`.
+    guardian: GuardianClient = guardian
 
+    @abstractmethod
     def prepare(self, task: str) -> None:
-        """Make the place ready before its first shell; raises `PlaceError`.
+        """Get ready for the first shell; raises `BackendError`.
 
-        What has to be started for that may belong to `task`, and ends with it then.
+        Processes started for that belong to `task`, and end with it.
         """
-        ...
 
+    @abstractmethod
     def argv(self, words: Sequence[str], *, tty: bool = False, first: bool = False) -> list[str]:
-        """The program to run here that runs another there; with `first`, for the guard.
+        """The local program that runs a program there; with `first`, for the guard.
 
-        The words of that hold nothing that any shell would change.
+        The words contain no character with a meaning to a shell.
         """
-        ...
 
-    def explain(self, said: str, code: int | None) -> PlaceError:
-        """Why no shell could be had, from what the program said."""
-        ...
+    @abstractmethod
+    def explain(self, errors: str, code: int | None) -> BackendError:
+        """The error for a shell that did not start, from the program's stderr and exit code."""
 
+    @abstractmethod
     def info(self) -> Isolation:
-        """What is really isolated there."""
-        ...
+        """The isolation that is enforced there."""
 
+    @abstractmethod
     def close(self) -> None:
-        """Let go of what was made ready."""
-        ...
+        """Release everything that `prepare` made."""
 
 
-# So many commands of one task may run at once; the others wait. Hosts allow ten sessions each.
-MOST_WORKERS = 8
-ANSWER_SECONDS = 10.0
-WAIT_SECONDS = 300.0
-
-
-class Far:
-    """What is known of the other end."""
+class RemoteInfo:
+    """Facts about the remote system, from the guard's first message."""
 
     __slots__ = ("bash", "cwd", "env", "folder", "home", "setsid", "shell")
 
-    def __init__(self, answer: bytes) -> None:
-        words = answer.split(b"\0", 5)
-        names = [os.fsdecode(word) for word in words[:5]]
-        self.folder, self.shell, self.setsid, self.home, self.cwd = names
+    def __init__(self, message: bytes) -> None:
+        fields = message.split(b"\0", 5)
+        self.folder, self.shell, self.setsid, self.home, self.cwd = map(os.fsdecode, fields[:5])
         self.bash = self.shell.endswith("bash")
-        self.env = read_exports(words[5].removesuffix(b"\0"))
+        self.env = read_exports(fields[5].removesuffix(b"\0"))
 
 
 class Connection:
-    """The shells of one task at one place. `open` before everything else."""
+    """The shells of one task on one remote. `open` comes first."""
 
-    def __init__(self, link: Link, *, task: str) -> None:
-        self.link = link
+    def __init__(self, transport: Transport, *, task: str) -> None:
+        self.transport = transport
         self.task = task
         self._guard: Channel | None = None
         self._idle: list[Channel] = []
-        self._slots = threading.BoundedSemaphore(MOST_WORKERS)
+        self._slots = threading.BoundedSemaphore(MAX_WORKERS)
         self._lock = threading.RLock()
         self._numbers = 0
         self.token = ""
-        # What is known of the other end.
-        self.far: Far | None = None
+        self._info: RemoteInfo | None = None
 
     def open(self) -> bool:
-        """See to it that there is a connection; whether an earlier one was lost."""
+        """Connect if need be; whether an earlier connection was lost."""
         with self._lock:
             guard = self._guard
             if guard is not None and guard.usable():
@@ -106,95 +111,98 @@ class Connection:
             return guard is not None
 
     def _connect(self) -> None:
-        self.link.prepare(self.task)
+        self.transport.prepare(self.task)
         self.token = os.urandom(8).hex()
-        mark = os.urandom(8).hex()
-        guard = Channel(self.link.argv(["/bin/sh"], first=True), task=self.task, mark=mark)
+        guard = self._channel(first=True)
         try:
-            answer = self._greeting(guard, scripts.guard(mark, self.token))
+            message = self._handshake(guard, scripts.guard(guard.mark, self.token))
         except BaseException:
             guard.close()
             raise
-        far = Far(answer)
-        if not far.folder:
+        info = RemoteInfo(message)
+        if not info.folder:
             guard.close()
-            raise PlaceError(
-                f"no folder for working files can be made on {self.link.label}",
+            raise BackendError(
+                f"no folder for working files can be made on {self.transport.label}",
                 hint="Is /tmp writable there, and not full?",
             )
-        self._guard, self.far = guard, far
+        self._guard, self._info = guard, info
 
-    def _greeting(self, channel: Channel, text: str) -> bytes:
-        """Send a shell its first text, and wait for its answer."""
-        heard: list[bytes] = []
-        channel.told = heard.append
-        until = time.monotonic() + self.link.start_seconds
+    def _channel(self, *, first: bool = False, number: int = 0) -> Channel:
+        argv = self.transport.argv(["/bin/sh"], first=first)
+        mark = os.urandom(8).hex()
+        return Channel(
+            argv, task=self.task, mark=mark, number=number, guardian=self.transport.guardian
+        )
+
+    def _handshake(self, channel: Channel, text: str) -> bytes:
+        """Send a shell its first text, and wait for its message."""
+        messages: list[bytes] = []
+        channel.on_message = messages.append
+        deadline = time.monotonic() + self.transport.start_seconds
         try:
             channel.send(text)
         except BrokenChannelError:
-            # It will have said why.
-            until = time.monotonic() + 2.0
-        while not heard and not channel.gone:
-            left = until - time.monotonic()
-            if left <= 0:
-                break
-            channel.listen(left)
-        if heard:
-            return heard[0]
+            # Its error message follows.
+            deadline = time.monotonic() + 2.0
+        while not messages and not channel.gone and (left := deadline - time.monotonic()) > 0:
+            channel.read(left)
+        if messages:
+            return messages[0]
         channel.process.drain()
         failure = channel.process.failure
-        said = channel.errors.decode("utf-8", "replace")
+        errors = channel.errors.decode("utf-8", "replace")
         if failure is not None:
-            said = f"{failure.filename}: {failure.strerror}"
-        raise self.link.explain(said, channel.process.exit_code)
+            errors = f"{failure.filename}: {failure.strerror}"
+        raise self.transport.explain(errors, channel.process.exit_code)
 
     @property
-    def known(self) -> Far:
-        """The same, once it is open."""
-        assert self.far is not None
-        return self.far
+    def info(self) -> RemoteInfo:
+        """Facts about the remote, once it is open."""
+        assert self._info is not None
+        return self._info
 
-    def number(self) -> int:
-        """A number that no worker and no command had before."""
+    def next_number(self) -> int:
+        """A unique number for a worker or a command."""
         with self._lock:
             self._numbers += 1
             return self._numbers
 
     # -- the guard ----------------------------------------------------------------------------
 
-    def ask(self, text: str, *, seconds: float = ANSWER_SECONDS) -> bytes:
-        """What the guard prints on carrying out some shell text."""
+    def ask(self, text: str, *, seconds: float = ASK_SECONDS) -> bytes:
+        """The output of some shell text that the guard executes."""
         with self._lock:
             if self._guard is None:
                 raise BrokenChannelError
             guard = self._guard
-            heard: list[bytes] = []
-            guard.told = heard.append
+            messages: list[bytes] = []
+            guard.on_message = messages.append
             guard.send(f"{{ {text}\n}} </dev/null | tell\n")
-            until = time.monotonic() + seconds
-            while not heard:
-                left = until - time.monotonic()
+            deadline = time.monotonic() + seconds
+            while not messages:
+                left = deadline - time.monotonic()
                 if guard.gone or left <= 0:
                     raise BrokenChannelError
-                guard.listen(left)
-            return heard[0]
+                guard.read(left)
+            return messages[0]
 
     def stop(self, worker: int, command: int) -> None:
-        """Have a command and everything it started ended; it is not waited for."""
+        """Begin to stop all processes of a command."""
         with self._lock:
             if self._guard is not None:
                 try:
                     self._guard.send(f"stop {worker} {command} </dev/null &\n")
                 except BrokenChannelError:
-                    # Then the guard has seen the end of its input, and does so itself.
+                    # Then the guard has seen the end of its stdin, and stops everything.
                     return
 
     def members(self, command: int) -> list[int]:
-        """The processes of a command that are alive."""
+        """The live processes of a command, by their mark."""
         return self._pids(f"marked {command}.")
 
     def group(self, worker: int, command: int) -> list[int]:
-        """The processes of a command's process group that are alive."""
+        """The live processes of a command's process group."""
         return self._pids(f"grouped {worker} {command}")
 
     def _pids(self, text: str) -> list[int]:
@@ -203,23 +211,23 @@ class Connection:
         except BrokenChannelError:
             return []
 
-    def idle(self, command: int) -> bool:
+    def all_sleep(self, command: int) -> bool:
         """Whether all processes of a command sleep."""
         try:
-            answer = self.ask(
+            states = self.ask(
                 f"for q in $(marked {command}.); do sed 's/.*) \\(.\\).*/\\1/' /proc/$q/stat; done"
-            )
+            ).split()
         except BrokenChannelError:
             return False
-        return bool(answer.split()) and not set(answer.split()) - {b"S", b"Z", b"T"}
+        return bool(states) and not set(states) - {b"S", b"Z", b"T"}
 
     # -- workers ------------------------------------------------------------------------------
 
     def worker(self) -> Channel:
-        """A shell that waits for a command; to be given back."""
-        if not self._slots.acquire(timeout=WAIT_SECONDS):
-            raise PlaceError(
-                f"{MOST_WORKERS} commands have been running on {self.link.label} for long",
+        """An idle shell for a command; `give_back` it afterwards."""
+        if not self._slots.acquire(timeout=WORKER_SECONDS):
+            raise BackendError(
+                f"{MAX_WORKERS} commands have been running on {self.transport.label} for long",
                 hint="Wait for one to end, or start long ones in the background.",
             )
         try:
@@ -231,55 +239,57 @@ class Connection:
                 if channel.usable():
                     return channel
                 channel.close()
-            return self._worker()
+            return self._new_worker()
         except BaseException:
             self._slots.release()
             raise
 
-    def _worker(self) -> Channel:
-        number = self.number()
-        mark = os.urandom(8).hex()
-        channel = Channel(self.link.argv(["/bin/sh"]), task=self.task, mark=mark, number=number)
+    def _new_worker(self) -> Channel:
+        number = self.next_number()
+        channel = self._channel(number=number)
         try:
-            self._greeting(channel, scripts.worker(mark, self.token, self.known.folder, number))
+            text = scripts.worker(channel.mark, self.token, self.info.folder, number)
+            self._handshake(channel, text)
         except BaseException:
             channel.close()
             raise
         return channel
 
-    def give_back(self, channel: Channel | None, *, again: bool) -> None:
-        """Let others have a worker, or let go of it; None when it was kept for something else."""
+    def give_back(self, channel: Channel | None, *, reuse: bool) -> None:
+        """Return a worker for reuse, or close it; None when it was kept for something else."""
         self._slots.release()
         if channel is None:
             return
-        if again:
+        if reuse:
             with self._lock:
                 self._idle.append(channel)
         else:
             channel.close()
 
-    def drop(self) -> None:
-        """Let go of everything; the guard ends what it can still reach."""
+    def _take_channels(self) -> tuple[Channel | None, list[Channel]]:
         with self._lock:
-            idle, self._idle = self._idle, []
             guard, self._guard = self._guard, None
+            idle, self._idle = self._idle, []
+        return guard, idle
+
+    def drop(self) -> None:
+        """Close all channels at once; the guard ends the processes it can still reach."""
+        guard, idle = self._take_channels()
         for channel in idle:
             channel.close()
         if guard is not None:
             guard.close()
 
     def close(self) -> None:
-        """End everything there, and wait until that is done."""
-        with self._lock:
-            guard, self._guard = self._guard, None
-            idle, self._idle = self._idle, []
+        """End all processes there, and wait for that."""
+        guard, idle = self._take_channels()
         for channel in idle:
             channel.close()
         if guard is not None:
-            os.close(guard.release_input())
-            until = time.monotonic() + 5.0
-            while not guard.gone and (left := until - time.monotonic()) > 0:
-                guard.listen(left)
+            guard.close_input()
+            deadline = time.monotonic() + 5.0
+            while not guard.gone and (left := deadline - time.monotonic()) > 0:
+                guard.read(left)
             guard.close()
-        guardian.stop_task(self.task)
-        self.link.close()
+        self.transport.guardian.stop_task(self.task)
+        self.transport.close()

@@ -1,4 +1,7 @@
-"""Framed channel: one open remote shell; messages are marked off from the output of commands."""
+"""Framed channel: one open remote shell, whose messages are marked off from the output of commands.
+
+A message is `\\x1e MARK < message \\x1e MARK >`, with a random mark for each channel.
+"""
 
 from __future__ import annotations
 
@@ -7,53 +10,66 @@ import select
 import time
 from typing import TYPE_CHECKING
 
-from hermes.environments.env_vars import passed_variables
-from hermes.environments.host.guardian_client import guardian
-from hermes.environments.host.process import ERR, OUT, Process, Ready
+from hermes.environments.env_vars import inherited_variables
+from hermes.environments.host.process import ERR, OUT, Poller, Process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from hermes.environments.host.guardian_client import GuardianClient
 
-class Splitter:
-    """Takes in bytes as they come; passes on what was printed, and each message by itself."""
+# Variables for the programs that connect (ssh, docker, …), besides the usual ones.
+_PASS_ENV = ("SSH_AUTH_SOCK", "KRB5CCNAME", "XDG_RUNTIME_DIR", "APPTAINER_CACHEDIR")
+SEND_SECONDS = 60.0
+
+
+class BrokenChannelError(Exception):
+    """The remote shell, or the connection to it, is gone."""
+
+
+class FrameSplitter:
+    """Separates a byte stream into output and messages."""
 
     def __init__(
-        self, mark: str, *, printed: Callable[[bytes], None], told: Callable[[bytes], None]
+        self,
+        mark: str,
+        *,
+        on_output: Callable[[bytes], None],
+        on_message: Callable[[bytes], None],
     ) -> None:
         self._open = f"\x1e{mark}<".encode()
         self._close = f"\x1e{mark}>".encode()
-        self._printed = printed
-        self._told = told
-        self._held = b""
+        self._on_output = on_output
+        self._on_message = on_message
+        self._pending = b""
         self._inside = False
 
     def feed(self, piece: bytes) -> None:
-        """Take in the next piece; what may be the beginning of a mark waits for the next one."""
-        data = self._held + piece if self._held else piece
-        self._held = b""
+        """Process the next piece; a possible beginning of a mark waits for the next one."""
+        data = self._pending + piece if self._pending else piece
+        self._pending = b""
         while data:
-            wanted = self._close if self._inside else self._open
-            at = data.find(wanted)
+            mark = self._close if self._inside else self._open
+            at = data.find(mark)
             if at < 0:
                 break
             if self._inside:
-                self._told(data[:at])
+                self._on_message(data[:at])
             elif at:
-                self._printed(data[:at])
+                self._on_output(data[:at])
             self._inside = not self._inside
-            data = data[at + len(wanted) :]
+            data = data[at + len(mark) :]
         if self._inside:
-            self._held = data
+            self._pending = data
             return
-        kept = len(data) - _unfinished(data, self._open)
-        if kept:
-            self._printed(data[:kept])
-        self._held = data[kept:]
+        size = len(data) - _partial_mark(data, self._open)
+        if size:
+            self._on_output(data[:size])
+        self._pending = data[size:]
 
 
-def _unfinished(data: bytes, mark: bytes) -> int:
-    """How many bytes at the end may be the beginning of a mark."""
+def _partial_mark(data: bytes, mark: bytes) -> int:
+    """The number of bytes at the end that may be the beginning of a mark."""
     at = data.find(b"\x1e", max(0, len(data) - len(mark) + 1))
     while at >= 0:
         if mark.startswith(data[at:]):
@@ -62,97 +78,93 @@ def _unfinished(data: bytes, mark: bytes) -> int:
     return 0
 
 
-# What the programs that reach other places may see of ours, besides the usual.
-_PASSED = ("SSH_AUTH_SOCK", "KRB5CCNAME", "XDG_RUNTIME_DIR", "APPTAINER_CACHEDIR")
-SEND_SECONDS = 60.0
-
-
-class BrokenChannelError(Exception):
-    """The shell at the other end is gone."""
-
-
 class Channel:
-    """Send it shell text; hear what that prints (`printed`) and what it tells us (`told`)."""
+    """An open remote shell, held by a local process. Set `on_output` and `on_message` to read."""
 
-    def __init__(self, argv: Sequence[str], *, task: str, mark: str, number: int = 0) -> None:
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        task: str,
+        mark: str,
+        number: int = 0,
+        guardian: GuardianClient,
+    ) -> None:
         self.number = number
         self.mark = mark
-        self.printed: Callable[[int, bytes], None] = _ignored
-        self.told: Callable[[bytes], None] = _unheard
+        self.on_output: Callable[[int, bytes], None] = _ignore_output
+        self.on_message: Callable[[bytes], None] = _ignore_message
+        # Standard error before the first command, for the error message.
         self.errors = b""
         self._splitters = {
-            OUT: Splitter(mark, printed=self._out, told=lambda message: self.told(message)),
-            ERR: Splitter(mark, printed=self._err, told=lambda message: self.told(message)),
+            stream: FrameSplitter(
+                mark,
+                on_output=lambda data, stream=stream: self._output(stream, data),  # type: ignore[misc]
+                on_message=lambda message: self.on_message(message),
+            )
+            for stream in (OUT, ERR)
         }
-        self.process = Process(self._feed)
-        self.ready = Ready()
-        self.input = start(self.process, argv, task=task, ready=self.ready)
+        self.process = Process(
+            lambda stream, data: self._splitters[stream].feed(bytes(data)), guardian
+        )
+        self.poller = Poller()
+        self.input = start(self.process, argv, task=task, poller=self.poller)
 
-    def _feed(self, stream: int, data: memoryview) -> None:
-        self._splitters[stream].feed(bytes(data))
-
-    def _out(self, data: bytes) -> None:
-        self.printed(OUT, data)
-
-    def _err(self, data: bytes) -> None:
-        if self.printed is _ignored:
+    def _output(self, stream: int, data: bytes) -> None:
+        if stream == ERR and self.on_output is _ignore_output:
             self.errors = (self.errors + data)[-8000:]
-        self.printed(ERR, data)
+        self.on_output(stream, data)
 
     @property
     def gone(self) -> bool:
-        """Whether the program here has ended, as far as was heard."""
+        """Whether the local process has ended."""
         return self.process.gone or self.process.exit_code is not None
 
-    def listen(self, seconds: float) -> bool:
-        """Read once from whatever has something; whether anything had."""
-        ready = self.ready.wait(self.process.watched(), seconds)
-        for file in ready:
-            self.process.take(file)
-        return bool(ready)
+    def read(self, seconds: float) -> bool:
+        """Wait for data and process it; whether there was any."""
+        return self.process.read_once(self.poller, seconds)
 
     def usable(self) -> bool:
-        """Whether it still stands, having read all that is there."""
-        while not self.gone and self.listen(0):
+        """Whether the shell is still there, after all buffered data was processed."""
+        while not self.gone and self.read(0):
             pass
-        return not self.gone and len(self.process.files) == 2
+        return not self.gone and len(self.process.streams) == 2
 
     def send(self, text: str) -> None:
-        """Have it carry out some shell text."""
+        """Send shell text to execute."""
         view = memoryview(text.encode("utf-8", "surrogateescape"))
-        until = time.monotonic() + SEND_SECONDS
+        deadline = time.monotonic() + SEND_SECONDS
         while view:
             try:
                 view = view[os.write(self.input, view) :]
             except BlockingIOError:
                 poll = select.poll()
                 poll.register(self.input, select.POLLOUT)
-                left = until - time.monotonic()
+                left = deadline - time.monotonic()
                 if left <= 0 or not poll.poll(left * 1000):
                     raise BrokenChannelError from None
             except OSError:
                 raise BrokenChannelError from None
 
-    def release_input(self) -> int:
-        """The file that its input is written to, which is the caller's from now on."""
+    def close_input(self) -> None:
+        """Close the shell's stdin."""
         file, self.input = self.input, -1
-        return file
+        if file >= 0:
+            os.close(file)
 
     def release(self) -> Process:
-        """The program that holds it, which is the caller's from now on."""
-        if self.input >= 0:
-            os.close(self.release_input())
-        self.ready.close()
+        """Close the shell's stdin; its process belongs to the caller from now on."""
+        self.close_input()
+        self.poller.close()
         return self.process
 
     def close(self) -> None:
-        """Let go of it, and of the shell at the other end."""
-        if self.input >= 0:
-            os.close(self.release_input())
+        """End the local process and the remote shell."""
+        self.close_input()
         if not self.process.gone:
-            guardian.stop(self.process.id, grace=0.2)
+            self.process.guardian.stop(self.process.id, grace=0.2)
         self.process.close()
-        self.ready.close()
+        self.poller.close()
 
 
 def start(
@@ -160,24 +172,24 @@ def start(
     argv: Sequence[str],
     *,
     task: str,
-    ready: Ready | None = None,
+    poller: Poller | None = None,
     terminal: bool = False,
 ) -> int:
-    """Start a program that reaches another place; the file that its input is written to.
+    """Start a program that connects to a remote; the write end of its stdin.
 
-    On a `terminal` that is the terminal itself, and -1 is returned.
+    On a `terminal` its stdin is the terminal, and -1 is returned.
     """
     theirs, ours = (-1, -1) if terminal else os.pipe()
-    env = passed_variables(_PASSED)
+    env = inherited_variables(_PASS_ENV)
     try:
         process.start(
             [os.fsencode(word) for word in argv],
             task=task,
             env={os.fsencode(name): os.fsencode(value) for name, value in env.items()},
             cwd="/",
-            given={} if terminal else {0: theirs},
+            files={} if terminal else {0: theirs},
             pty=terminal,
-            ready=ready,
+            poller=poller,
         )
     except BaseException:
         if ours >= 0:
@@ -191,40 +203,36 @@ def start(
     return ours
 
 
-def pour(process: Process, argv: Sequence[str], data: bytes, *, task: str) -> None:
-    """Run a program that reads bytes of ours, to its end."""
-    ready = Ready()
+def run_with_input(process: Process, argv: Sequence[str], data: bytes, *, task: str) -> None:
+    """Run a program to its end, with `data` as its stdin."""
+    poller = Poller()
     poll = select.poll()
-    input_file = start(process, argv, task=task, ready=ready)
-    poll.register(input_file, select.POLLOUT)
+    stdin = start(process, argv, task=task, poller=poller)
+    poll.register(stdin, select.POLLOUT)
     try:
         view = memoryview(data)
         while view and not process.gone and process.exit_code is None:
             if poll.poll(500):
                 try:
-                    view = view[os.write(input_file, view[: 1 << 20]) :]
+                    view = view[os.write(stdin, view[: 1 << 20]) :]
                 except OSError:
                     break
-            for file in ready.wait(process.watched(), 0):
-                process.take(file)
-        os.close(input_file)
-        input_file = -1
-        until = time.monotonic() + SEND_SECONDS
-        while not process.gone and process.exit_code is None and time.monotonic() < until:
-            for file in ready.wait(process.watched(), until - time.monotonic()):
-                process.take(file)
+            process.read_once(poller, 0)
+        os.close(stdin)
+        stdin = -1
+        process.wait_until(poller, time.monotonic() + SEND_SECONDS)
     finally:
-        if input_file >= 0:
-            os.close(input_file)
+        if stdin >= 0:
+            os.close(stdin)
         if not process.gone:
-            guardian.stop(process.id)
+            process.guardian.stop(process.id)
         process.close()
-        ready.close()
+        poller.close()
 
 
-def _ignored(stream: int, data: bytes) -> None:
-    """Greetings, before the first command."""
+def _ignore_output(stream: int, data: bytes) -> None:
+    """Output before the first command: greetings of the login."""
 
 
-def _unheard(message: bytes) -> None:
-    """Nobody asked."""
+def _ignore_message(message: bytes) -> None:
+    """A message without a request."""

@@ -1,4 +1,14 @@
-"""Shell scripts for the remote side, and parsers of their output."""
+"""Shell scripts for the remote side (POSIX `sh` and common tools), and parsers of their output.
+
+The guard is a shell that reads requests from its stdin: calls of the functions below. At the end of
+its stdin it stops all processes with the task's mark (an environment variable that all processes of
+a command inherit), and the process groups of all commands. A worker is a shell that runs one
+command after the other, each in a session of its own.
+
+Both send messages in frames (`framing`). The guard's folder has these files for each worker `N`:
+`pN` the pid and the number of its command, `sN` its shell state, `iN` its stdin, `tN` a long
+command, `bN` the script of a background command; `dK` says that command `K` is detached.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +20,68 @@ from hermes.environments.env_vars import UNATTENDED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-
 _LISTEN = "0A"
 _SOCKET = re.compile(r"socket:\[(\d+)\]")
-# What a shell at another place prints for `listening`, for the processes in `$@`.
-SCRIPT = (
+# Input of `parse_listeners`, for the processes in `$@`.
+LIST_SOCKETS = (
     'for q in "$@"; do for f in /proc/$q/fd/*; do readlink "$f"; done; done 2>/dev/null; '
     "cat /proc/net/tcp /proc/net/tcp6 2>/dev/null"
 )
+_HAS_SCRIPT = "script --version 2>/dev/null | grep -q util-linux"
+CAN_MAKE_TERMINAL = f"{{ {_HAS_SCRIPT} || command -v python3 >/dev/null; }}"
+_PTY = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])) & 255)"
 
 
-def listening(said: str) -> list[str]:
-    """The places that processes listen at, as `address:port`, in order.
+def quote(text: str) -> str:
+    """A text as one word for a shell."""
+    return "'" + text.replace("'", "'\\''") + "'"
 
-    `said` has their open files, as links are shown, and the tables of sockets.
-    """
-    lines = said.splitlines()
-    mine = set(_SOCKET.findall(said))
-    return sorted({place for inode, place in _listeners(lines) if inode in mine})
+
+def exports(variables: Mapping[str, str | None]) -> str:
+    """The commands that set variables, and unset those that are None."""
+    lines = []
+    for name, value in variables.items():
+        lines.append(f"unset {name}" if value is None else f"export {name}={quote(value)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def make_terminal(path: str) -> str:
+    """The beginning of the script at `path`: without a terminal it runs itself again on one."""
+    return (
+        f"[ -t 0 ] || if {_HAS_SCRIPT}; then exec script -qfec 'exec sh {path}' /dev/null\n"
+        f"elif command -v python3 >/dev/null; then exec python3 -c {quote(_PTY)} sh {path}; fi\n"
+    )
+
+
+def guard(mark: str, token: str) -> str:
+    """The first text for the guard."""
+    return f"{{ M={mark}; T={token}; R={_limit(token)}; {_TELL}{_GUARD}}}\n"
+
+
+def worker(mark: str, token: str, folder: str, number: int) -> str:
+    """The first text for a worker."""
+    text = _WORKER.replace("@limit@", set_limit_mark(token))
+    return f"{{ M={mark}; D={quote(folder)}; N={number}; {exports(UNATTENDED)}{text}}}\n"
+
+
+def set_limit_mark(token: str) -> str:
+    """The command that marks a shell and its children by a resource limit (RLIMIT_RTTIME)."""
+    # A limit that is set already is the mark of a guardian there.
+    return (
+        "case $(prlimit --pid $$ --rttime --noheadings -o SOFT 2>/dev/null) in "
+        f"unlimited*) prlimit --pid $$ --rttime={_limit(token)}: 2>/dev/null;; esac"
+    )
+
+
+def _limit(token: str) -> int:
+    """A limit in microseconds that no process reaches: at least a century."""
+    return (1 << 58) + int(token[:14], 16)
+
+
+def parse_listeners(text: str) -> list[str]:
+    """The listening addresses of some processes, sorted, from the output of `LIST_SOCKETS`."""
+    inodes = set(_SOCKET.findall(text))
+    return sorted({address for inode, address in _listeners(text.splitlines()) if inode in inodes})
 
 
 def _listeners(lines: Iterable[str]) -> Iterable[tuple[str, str]]:
@@ -39,19 +93,19 @@ def _listeners(lines: Iterable[str]) -> Iterable[tuple[str, str]]:
 
 
 def _address(digits: str) -> str:
-    """An address as it is written, from the way in which the kernel shows it."""
+    """An IP address from the hexadecimal form of `/proc/net/tcp`."""
     from ipaddress import IPv6Address, ip_address
 
     raw = bytes.fromhex(digits)
-    # Words of four bytes, each in the machine's own order: the little one, nearly everywhere.
-    whole = b"".join(raw[at : at + 4][::-1] for at in range(0, len(raw), 4))
-    found = ip_address(whole)
-    if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    return str(found)
+    # Words of four bytes in the machine's byte order, which is little-endian nearly everywhere.
+    packed = b"".join(raw[at : at + 4][::-1] for at in range(0, len(raw), 4))
+    address = ip_address(packed)
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(address)
 
 
-_TOLD = r"""
+_TELL = r"""
 tell() { printf '\036%s<' "$M"; cat; printf '\036%s>' "$M"; }
 """
 
@@ -64,7 +118,7 @@ for d in "${TMPDIR:-/tmp}" /tmp /var/tmp /dev/shm "$HOME"; do
   D=$(mktemp -d "$d/hermes-XXXXXX" 2>/dev/null) && break
   D=
 done
-# Some greps see nothing behind a zero byte; there each file is looked at by itself.
+# Some greps stop at a zero byte; then each file is read line by line.
 Z=$(printf 'a\0b\n' | grep -cF b)
 marked() {
   if [ "$Z" = 1 ]; then
@@ -77,25 +131,25 @@ marked() {
     done <"$f"
   done
 } 2>/dev/null
-# The process group of worker $1 while it runs command $2, or any; it may be on to the next one, and
-# the number of its process may have become somebody else's.
+# Sets p to the process group of worker $1 while it runs command $2 (or any). The worker may run the
+# next command by now, and the pid may belong to another process.
 group() {
   p=; k=; [ -r "$D/p$1" ] && read -r p k <"$D/p$1"
   [ -n "$p" ] && [ "$k" = "${2:-$k}" ] || return 1
   [ ! -e "/proc/$p/environ" ] ||
     { tr '\0' '\n' <"/proc/$p/environ" | grep -qF "HERMES_COMMAND=$T."; } 2>/dev/null
 }
-# Its members, which need not have the mark any more.
+# The members of that group; they may have cleared the mark.
 grouped() {
   group "$1" "$2" || return
   for f in /proc/[0-9]*/stat; do
     read -r l <"$f" || continue
-    # The name of the program, in parentheses, may hold anything.
+    # The program's name, in parentheses, may contain anything.
     set -- ${l##*) }
     [ "$3" != "$p" ] || [ "$1" = Z ] || { f=${f#/proc/}; echo "${f%/*}"; }
   done
 } 2>/dev/null
-# What has neither mark nor group any more has the limit of the shell that started it.
+# Processes without mark and group, by the resource limit of the shell that started them.
 limited() {
   grep -ls "^Max realtime timeout  *$R " /proc/[0-9]*/limits 2>/dev/null | tr -dc '0-9\n'
 }
@@ -117,8 +171,8 @@ stop() {
     sleep 0.05
   done
 }
-# Whether command $1 waits for somebody to type: one of its processes reads a terminal, or what the
-# first of them was given to read. Where the system does not say what it does, it says where it is.
+# Whether command $1 waits for input: one of its processes reads a terminal, or the stdin of the
+# first one. Where /proc has no system call, its wait channel tells.
 waits() {
   group "$1" "$1"
   z=$(readlink "/proc/$p/fd/0") || z=-
@@ -162,15 +216,15 @@ X=$(command -v setsid)
 { printf '%s\0' "$D" "$B" "$X" "$HOME" "$PWD"; export -p; printf '\0'; } | tell
 """
 
-# `go` enters a folder; where it is gone, the nearest above it, unless exactly that one is wanted.
+# `go` changes the directory; if it is gone, to the nearest ancestor, unless $2 is set.
 _WORKER = r"""
 export PWD
 @limit@
-# What this shell itself has to say of commands ("Killed") is not theirs.
+# Messages of this shell itself ("Killed") are no output of commands.
 exec 3>&2 2>/dev/null
-# The number of the newest process of all.
+# Sets l to the newest pid.
 newest() { l=; read -r l l l l l </proc/loadavg; }
-# Whether one of those that are newer than number $1 is alive and may be ours, as far as is known.
+# Whether a process with a pid above $1 is alive, or there are too many to check.
 younger() {
   [ -n "$l" ] && [ "$l" -gt "$1" ] && [ "$((l - $1))" -lt 300 ] || return 0
   q=$1
@@ -205,7 +259,7 @@ go() {
   done
   printf '\036%s<G%s\036%s>' "$M" "$PWD" "$M"
 }
-# Stays for as long as something of command $1 does: first the processes that are known.
+# Waits for the end of all processes of command $1, the given ones first.
 linger() {
   k=$1; shift
   while [ "$#" -gt 0 ]; do
@@ -218,41 +272,3 @@ linger() {
 }
 printf '\036%s<R\036%s>' "$M" "$M"
 """
-
-
-def quoted(text: str) -> str:
-    """A text as one word of a shell."""
-    return "'" + text.replace("'", "'\\''") + "'"
-
-
-def guard(mark: str, token: str) -> str:
-    """What the guard is given to read first."""
-    return f"{{ M={mark}; T={token}; R={_limit(token)}; {_TOLD}{_GUARD}}}\n"
-
-
-def worker(mark: str, token: str, folder: str, number: int) -> str:
-    """What a worker is given to read first."""
-    text = _WORKER.replace("@limit@", limited(token))
-    return f"{{ M={mark}; D={quoted(folder)}; N={number}; {settings(UNATTENDED)}{text}}}\n"
-
-
-def limited(token: str) -> str:
-    """The command by which a shell, and all that it starts, is known to be of a task."""
-    # Where there is one it is our own guardian's mark, by which that finds them.
-    return (
-        "case $(prlimit --pid $$ --rttime --noheadings -o SOFT 2>/dev/null) in "
-        f"unlimited*) prlimit --pid $$ --rttime={_limit(token)}: 2>/dev/null;; esac"
-    )
-
-
-def _limit(token: str) -> int:
-    """Microseconds of real time on end that nobody uses: it is at least a century."""
-    return (1 << 58) + int(token[:14], 16)
-
-
-def settings(variables: Mapping[str, str | None]) -> str:
-    """The commands that set variables, and take away those that are None."""
-    lines = []
-    for name, value in variables.items():
-        lines.append(f"unset {name}" if value is None else f"export {name}={quoted(value)}")
-    return "".join(f"{line}\n" for line in lines)

@@ -1,15 +1,14 @@
-"""Commands on this machine behind walls: bubblewrap, a user without rights, chosen folders.
+"""Commands on this machine behind bubblewrap: an unprivileged user, chosen folders.
 
-    environment.py   SandboxEnvironment: what a task works with
-    walls.py         what is visible inside: the arguments of bubblewrap
-    limits.py        memory and number of processes, by cgroup where that can be
-    owner.py         our side of the guardian inside; it starts the sandbox with the first command
-    inside.py        the first steps inside: limits, another user; then the guardian takes over
+    sandbox_environment.py   SandboxEnvironment
+    bwrap.py                 arguments of bubblewrap
+    cgroups.py               limits on memory and processes
+    sandbox_guardian.py      client of the guardian inside; starts the sandbox
 
-One sandbox lives as long as its task, with the same guardian inside as `local/` has outside, so
-that a command costs no more than there.
+One sandbox lives as long as its task, with the same guardian inside as `host/` has outside, so that
+a command costs no more than there.
 
-New here? Read walls.py, then owner.py.
+New here? Read bwrap.py, then sandbox_guardian.py.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 HOME = "/home/hermes"
-# Where our own few files are, inside.
-OURS = "/run/hermes/environments"
+# The folder of the guardian's modules inside the sandbox.
+GUARDIAN_FOLDER = "/run/hermes/environments/host"
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
 # Of /etc only what programs need to run: keys and password files lie there too.
 _ETC = (
@@ -40,7 +40,7 @@ class Bind(NamedTuple):
     writable: bool
 
 
-def checked_workspace(path: str) -> str:
+def check_workspace(path: str) -> str:
     """A folder that may be made writable inside; refuses a person's home and what holds it."""
     real = os.path.realpath(path)
     homes = {os.path.realpath(os.path.expanduser("~")), "/root", "/home"}
@@ -61,13 +61,13 @@ def checked_workspace(path: str) -> str:
     return real
 
 
-def hidden_below(workspace: str) -> str:
+def hermes_home_below(workspace: str) -> str:
     """Hermes's own folder, where it lies in the workspace and has to be covered; else empty."""
     own = os.path.realpath(hermes_home())
     return own if is_below(own, workspace) and os.path.isdir(own) else ""
 
 
-def parsed_binds(texts: Iterable[str]) -> list[Bind]:
+def parse_binds(texts: Iterable[str]) -> list[Bind]:
     """Binds as they are configured: `SOURCE[:TARGET][:ro|rw]`; read-only unless said otherwise."""
     binds = []
     for text in texts:
@@ -85,12 +85,12 @@ def parsed_binds(texts: Iterable[str]) -> list[Bind]:
         if stat.S_ISSOCK(mode):
             raise ConfigError(f"{parts[0]} is a socket, which leads out of the sandbox")
         if stat.S_ISDIR(mode):
-            checked_workspace(source)
+            check_workspace(source)
         binds.append(Bind(source, parts[-1], writable))
     return binds
 
 
-def walls(
+def bwrap_arguments(
     workspace: str, *, network: bool, binds: Sequence[Bind], tmp_bytes: int, same_user: bool
 ) -> list[str]:
     """The arguments of bubblewrap, up to the program.
@@ -125,16 +125,15 @@ def walls(
         argv += ["--perms", "0755", "--size", str(tmp_bytes), "--tmpfs", place]
     for place in ("/tmp", "/var/tmp", HOME, "/dev/shm"):
         argv += ["--perms", "1777", "--size", str(tmp_bytes), "--tmpfs", place]
-    local = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    for part in ("host", "sandbox"):
-        argv += ["--ro-bind", os.path.join(local, part), f"{OURS}/{part}"]
+    environments = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    argv += ["--ro-bind", os.path.join(environments, "host"), GUARDIAN_FOLDER]
     base = os.path.realpath(sys.base_prefix)
     if not base.startswith("/usr"):
         argv += [*_folders_above(base), "--ro-bind", base, base]
     for bind in binds:
         argv += ["--bind" if bind.writable else "--ro-bind", bind.source, bind.target]
     argv += [*_folders_above(workspace), "--bind", workspace, workspace]
-    if own := hidden_below(workspace):
+    if own := hermes_home_below(workspace):
         argv += ["--tmpfs", own]
     return [*argv, "--chdir", workspace]
 

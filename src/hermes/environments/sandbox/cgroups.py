@@ -60,7 +60,7 @@ class Limits:
         self.folders = []
 
 
-def set_up(memory: int, pids: int, *, as_root: bool) -> Limits:
+def create_limits(memory: int, pids: int, *, as_root: bool) -> Limits:
     """Make the limits of one sandbox; whoever calls removes them."""
     limits = Limits()
     name = f"{_PREFIX}{os.getpid()}-{os.urandom(4).hex()}"

@@ -6,21 +6,21 @@ import os
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
-from hermes.environments.background import MOST_LEFT
+from hermes.environments.background import MAX_LEFT_RUNNING
 from hermes.environments.command import Isolation
 from hermes.environments.disk.shared_folder import SharedFolderDisk
 from hermes.environments.disk.shell_disk import ShellDisk
-from hermes.environments.env_vars import passed_variables
-from hermes.environments.environment import Shared
+from hermes.environments.env_vars import inherited_variables
+from hermes.environments.environment import SharedSettings
 from hermes.environments.host.host_environment import HostedEnvironment
 from hermes.environments.host.launch import shell
-from hermes.environments.sandbox.bwrap import HOME, checked_workspace, parsed_binds
-from hermes.environments.sandbox.sandbox_guardian import SandboxOwner
+from hermes.environments.sandbox.bwrap import HOME, check_workspace, parse_binds
+from hermes.environments.sandbox.sandbox_guardian import SandboxGuardian
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hermes.environments.command import CommandResult, Order
+    from hermes.environments.command import CommandRequest, CommandResult
 
 MEMORY = 2 * 1024**3
 PIDS = 256
@@ -42,7 +42,7 @@ class SandboxEnvironment(HostedEnvironment):
         self,
         cwd: str = "",
         *,
-        shared: Shared | None = None,
+        shared: SharedSettings | None = None,
         network: bool = False,
         binds: Sequence[str] = (),
         memory: int = MEMORY,
@@ -50,37 +50,39 @@ class SandboxEnvironment(HostedEnvironment):
         tmp_bytes: int = TMP_BYTES,
         start_seconds: float = START_SECONDS,
     ) -> None:
-        self.workspace = checked_workspace(cwd or os.getcwd())
-        shared = shared or Shared()
+        self.workspace = check_workspace(cwd or os.getcwd())
+        shared = shared or SharedSettings()
         self._network = network
         self._pids = pids
-        self._owner = SandboxOwner(
+        self._guardian = SandboxGuardian(
             self.workspace,
             task=shared.task,
             network=network,
-            binds=parsed_binds(binds),
+            binds=parse_binds(binds),
             memory=memory,
             pids=pids,
             tmp_bytes=tmp_bytes,
             start_seconds=start_seconds,
         )
-        super().__init__(self.workspace, _Inside(self._owner), shared, rest=self._owner.close)
-        self._most_left = min(MOST_LEFT, pids // 2)
+        super().__init__(
+            self.workspace, _Inside(self._guardian), shared, release=self._guardian.close
+        )
+        self._max_left = min(MAX_LEFT_RUNNING, pids // 2)
         inside = ShellDisk(self.run_script, label="sandbox")
         # Those of the workspace are reached from out here.
         self._files = SharedFolderDisk(self.workspace, self.workspace, inside)
-        self.woken = (
+        self.idle_note = (
             f"the sandbox was ended after {shared.idle_seconds / 60:.3g} minutes without use, "
             "and a new one was started; its /tmp and home are empty"
         )
 
     def info(self) -> Isolation:
         """What is really enforced; the sandbox is started to find out, if need be."""
-        self._owner.open()
-        limits = self._owner.limits
+        self._guardian.open()
+        limits = self._guardian.limits
         assert limits is not None
         missing = list(limits.missing)
-        if os.getuid() == 0 and self._owner.user is None:
+        if os.getuid() == 0 and self._guardian.user is None:
             missing.append(
                 "another user: the workspace belongs to root, so commands are root without rights"
             )
@@ -98,12 +100,12 @@ class SandboxEnvironment(HostedEnvironment):
     def cleanup(self) -> None:
         """End everything that was started here, and the sandbox."""
         super().cleanup()
-        self._owner.close()
+        self._guardian.close()
 
-    def _run(self, order: Order) -> CommandResult:
+    def _run(self, request: CommandRequest) -> CommandResult:
         before = self._killed()
-        result = self._run_with_room(order)
-        limits = self._owner.limits
+        result = self._run_with_room(request)
+        limits = self._guardian.limits
         if limits is not None and self._killed() > before:
             result.notes.append(f"something was killed: out of memory (limit: {limits.memory})")
         left = result.background
@@ -112,31 +114,31 @@ class SandboxEnvironment(HostedEnvironment):
             left.wait(SETTLE_SECONDS)
         return result
 
-    def _run_with_room(self, order: Order) -> CommandResult:
+    def _run_with_room(self, request: CommandRequest) -> CommandResult:
         """Run a command; what keeps it from being started, as earlier ones left it, is stopped."""
         try:
-            return super()._run(order)
+            return super()._run(request)
         except ToolError:
             if not self._full() or not self._stop_left():
                 raise
-        result = super()._run(order)
+        result = super()._run(request)
         result.notes.append("what earlier commands had left running was stopped: it held every "
                             "process that there can be")  # fmt: skip
         return result
 
     def _killed(self) -> int:
         """How often something inside was killed for want of memory."""
-        limits = self._owner.limits
+        limits = self._guardian.limits
         return limits.out_of_memory() if limits is not None else 0
 
     def _full(self) -> bool:
         """Whether no more processes can be started inside."""
-        limits = self._owner.limits
+        limits = self._guardian.limits
         return limits is not None and limits.processes() >= self._pids - 2
 
     def _stop_left(self) -> bool:
         """End what commands have left running; whether there was any."""
-        left = [one for one in self._beside.running() if one.left_behind]
+        left = [one for one in self._backgrounds.running() if one.left_behind]
         for one in left:
             one.kill("a limit: it held every process that there can be")
         for one in left:
@@ -147,8 +149,8 @@ class SandboxEnvironment(HostedEnvironment):
 class _Inside:
     """The place that the sandbox is, for the environment of this machine."""
 
-    def __init__(self, owner: SandboxOwner) -> None:
-        self.owner = owner
+    def __init__(self, guardian: SandboxGuardian) -> None:
+        self.guardian = guardian
 
     def shell(self) -> tuple[bytes, bool]:
         """The shell of this machine, which is there inside too."""
@@ -156,18 +158,18 @@ class _Inside:
 
     def is_folder(self, path: str) -> bool:
         """Whether there is such a folder inside."""
-        return self.owner.is_folder(path)
+        return self.guardian.is_folder(path)
 
     def plain(self, command: str, variables: Mapping[str, str]) -> None:
         """Which programs there are is only seen inside."""
 
-    def variables(self, named: Sequence[str]) -> dict[str, str]:
+    def variables(self, pass_env: Sequence[str]) -> dict[str, str]:
         """The allow-list without the places that are not there, and what is named."""
-        ours = passed_variables(named)
+        ours = inherited_variables(pass_env)
         kept = {
             name: value
             for name, value in ours.items()
-            if name in named or (not value.startswith("/") and name not in ("USER", "LOGNAME"))
+            if name in pass_env or (not value.startswith("/") and name not in ("USER", "LOGNAME"))
         }
         path, _ = shell()
         return {

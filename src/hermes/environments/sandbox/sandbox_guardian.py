@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import hermes.environments.sandbox.cgroups as limiting
 from hermes.core.errors import UnavailableError
-from hermes.environments.command import PlaceError
-from hermes.environments.host.guardian_client import Guardian, guardian
+from hermes.environments.command import BackendError
+from hermes.environments.host.guardian_client import GuardianClient, guardian
 from hermes.environments.host.process import Process
-from hermes.environments.sandbox.bwrap import OURS, walls
+from hermes.environments.sandbox.bwrap import GUARDIAN_FOLDER, bwrap_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,10 +34,10 @@ _ON_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
     "os.execv(sys.argv[1], sys.argv[1:])"
 )
-_owners: weakref.WeakSet[NamespaceGuardian] = weakref.WeakSet()
+_clients: weakref.WeakSet[NamespaceGuardian] = weakref.WeakSet()
 
 
-class NamespaceGuardian(Guardian):
+class NamespaceGuardian(GuardianClient):
     """A guardian in namespaces that bubblewrap makes, with everything that it starts."""
 
     def __init__(self, *, task: str, start_seconds: float) -> None:
@@ -48,7 +48,7 @@ class NamespaceGuardian(Guardian):
         self._task = f"sandbox of {task}/{os.urandom(4).hex()}"
         self._start_seconds = start_seconds
         self._process: Process | None = None
-        _owners.add(self)
+        _clients.add(self)
 
     def run(
         self,
@@ -81,13 +81,13 @@ class NamespaceGuardian(Guardian):
         finally:
             os.close(terminal)
 
-    def numbers(self, task: str) -> dict[int, list[int]]:
+    def pids_inside(self, task: str) -> dict[int, list[int]]:
         """The processes of each command of a task, by their numbers in there."""
-        return super().members(task)
+        return super().pids(task)
 
-    def members(self, task: str) -> dict[int, list[int]]:
+    def pids(self, task: str) -> dict[int, list[int]]:
         """The same by their numbers out here."""
-        inside = self.numbers(task)
+        inside = self.pids_inside(task)
         if not inside:
             return {}
         outside = _numbers(self.first)
@@ -130,7 +130,7 @@ class NamespaceGuardian(Guardian):
                 task=self._task,
                 env={b"PATH": b"/usr/sbin:/usr/bin:/sbin:/bin"},
                 cwd="/",
-                given={0: theirs.fileno(), INFO_FILE: info},
+                files={0: theirs.fileno(), INFO_FILE: info},
             )
             # The other ends are theirs alone now, so that their end is seen here.
             os.close(info)
@@ -170,19 +170,19 @@ class NamespaceGuardian(Guardian):
             said += piece
         return int(json.loads(said)["child-pid"])
 
-    def _not_started(self, error: Exception) -> PlaceError:
+    def _not_started(self, error: Exception) -> BackendError:
         """What to say of a sandbox that did not come up; what there is of it is taken down."""
         said = bytearray()
         process = self._process
         if process is not None:
-            process.feed = lambda _, data: said.extend(data)
+            process.on_output = lambda _, data: said.extend(data)
             until = time.monotonic() + 1.0
-            while process.files and time.monotonic() < until:
+            while process.streams and time.monotonic() < until:
                 process.drain()
                 time.sleep(0.01)
         self._drop()
         cause = said.decode("utf-8", "replace").strip()[-500:] or str(error)
-        return PlaceError(
+        return BackendError(
             f"the sandbox can't be started: {cause}",
             hint="Check with: bwrap --ro-bind / / --unshare-all true",
         )
@@ -208,7 +208,7 @@ class NamespaceGuardian(Guardian):
         self.limits = None
 
 
-class SandboxOwner(NamespaceGuardian):
+class SandboxGuardian(NamespaceGuardian):
     """A guardian behind walls, with everything that it starts."""
 
     def __init__(
@@ -244,10 +244,10 @@ class SandboxOwner(NamespaceGuardian):
         """The words that start bubblewrap with a guardian inside."""
         limiting.prune()
         user = self.user
-        self.limits = limiting.set_up(
+        self.limits = limiting.create_limits(
             self._memory, self._pids, as_root=os.getuid() == 0 and user is None
         )
-        inner = walls(
+        inner = bwrap_arguments(
             self.workspace,
             network=self._network,
             binds=self._binds,
@@ -255,16 +255,15 @@ class SandboxOwner(NamespaceGuardian):
             same_user=user is None,
         )
         begin = (
-            f"import sys; sys.path[:0] = [sys.argv[1], {f'{OURS}/sandbox'!r}]; "
-            "import inside, guardian; "
-            f"inside.prepare({self.limits.rlimits!r}, {user!r}); guardian.main()"
+            "import sys; sys.path.insert(0, sys.argv[1]); import guardian; "
+            f"guardian.restrict({self.limits.rlimits!r}, {user!r}); guardian.main()"
         )
         # Into the cgroups first, so that nothing is ever outside of them.
         enter = 'for g in $1; do echo $$ > "$g/cgroup.procs" || exit 1; done; shift; exec "$@"'
         return [
             "/bin/sh", "-c", enter, "sh", " ".join(self.limits.folders),
             bwrap, *inner, "--info-fd", str(INFO_FILE), "--",
-            _PYTHON, "-I", "-S", "-c", begin, f"{OURS}/host", "0",
+            _PYTHON, "-I", "-S", "-c", begin, GUARDIAN_FOLDER, "0",
         ]  # fmt: skip
 
 
@@ -308,8 +307,8 @@ def _numbers(first: int) -> dict[int, int]:
 
 
 def _forget_all() -> None:
-    for owner in list(_owners):
-        owner.forget()
+    for client in list(_clients):
+        client.forget()
 
 
 if hasattr(os, "register_at_fork"):

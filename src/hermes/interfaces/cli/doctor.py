@@ -151,14 +151,14 @@ def _optional(app: CliApp, problems: list[str]) -> dict[str, dict[str, str]]:  #
 def _environments(app: CliApp, problems: list[str]) -> list[dict[str, Any]]:
     """Each kind of place for commands: what it really keeps apart here, by trying it."""
     from hermes.environments.backends import BACKENDS, ready
-    from hermes.environments.isolation_test import all_tried
+    from hermes.environments.isolation_test import probe_backends
     from hermes.interfaces.cli.environments import chosen, setting_of
 
     setting, used = setting_of(app), chosen(app)
     reasons = {name: ready(one, setting, chosen=name == used) for name, one in BACKENDS.items()}
-    tried = all_tried([BACKENDS[name] for name, why in reasons.items() if not why], setting)
-    found = {report["name"]: report for report in tried}
-    for report in tried:
+    tested = probe_backends([BACKENDS[name] for name, why in reasons.items() if not why], setting)
+    found = {report["name"]: report for report in tested}
+    for report in tested:
         broken = [*report["problems"], *([report["problem"]] if "problem" in report else [])]
         if report["name"] == used or report["problems"]:
             problems.extend(f"environment {report['name']}: {one}" for one in broken)

@@ -57,9 +57,9 @@ def _list(app: CliApp, options: Namespace) -> int:
 
 def _test(app: CliApp, options: Namespace) -> int:
     from hermes.environments.backends import backend
-    from hermes.environments.isolation_test import tried
+    from hermes.environments.isolation_test import probe_backend
 
-    report = tried(backend(options.name), setting_of(app))
+    report = probe_backend(backend(options.name), setting_of(app))
     if options.json:
         app.emit(report)
     else:

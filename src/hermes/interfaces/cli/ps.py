@@ -10,7 +10,7 @@ from hermes.interfaces.cli.commands import DONE, FAILED
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from hermes.environments.host.process_listing import Found
+    from hermes.environments.host.process_listing import ListedProcess
     from hermes.interfaces.cli.main import CliApp
 
 
@@ -28,9 +28,9 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def _list(app: CliApp, options: Namespace) -> int:
-    from hermes.environments.host.process_listing import census
+    from hermes.environments.host.process_listing import list_processes
 
-    found = census()
+    found = list_processes()
     if options.json:
         app.emit([one.as_dict() for one in found])
         return DONE
@@ -42,7 +42,7 @@ def _list(app: CliApp, options: Namespace) -> int:
     return DONE
 
 
-def _row(one: Found) -> tuple[str, ...]:
+def _row(one: ListedProcess) -> tuple[str, ...]:
     return (
         str(one.pid),
         one.task,
@@ -55,11 +55,11 @@ def _row(one: Found) -> tuple[str, ...]:
 
 
 def _kill(app: CliApp, options: Namespace) -> int:
-    from hermes.environments.host.process_listing import census, end
+    from hermes.environments.host.process_listing import list_processes, terminate
 
     if not options.which.strip():
         raise HermesError("no process was named", hint="`hermes ps` lists them.")
-    found = census()
+    found = list_processes()
     wanted = [one for one in found if options.which in (str(one.pid), one.called, one.task)]
     wanted = wanted or [one for one in found if options.which == one.name]
     wanted = wanted or [one for one in found if options.which in one.command.split()]
@@ -67,7 +67,7 @@ def _kill(app: CliApp, options: Namespace) -> int:
         raise HermesError(
             f"no process of Hermes is {options.which!r}", hint="`hermes ps` lists them."
         )
-    left = end(wanted)
+    left = terminate(wanted)
     ended = [one.pid for one in wanted if one.pid not in left]
     if options.json:
         app.emit({"ended": ended, "left": left})
