@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 
 from hermes.agent.agent import Agent
-from hermes.agent.compaction import HEAD, Compaction, FullError, steps_of, tokens, with_handles
+from hermes.agent.compaction import (
+    HEAD,
+    Compaction,
+    ContextFullError,
+    steps_of,
+    tokens,
+    with_handles,
+)
 from hermes.core import ToolRegistry, tool
 from hermes.core.messages import Message, ToolUse
 from hermes.runtime import bridge
@@ -197,7 +204,7 @@ def test_without_progress_it_says_so_with_ways_out(work: Path, ask: Any) -> None
     agent, _ = ask(then=looking(0), window=8_000)
 
     agent.run("word " * 8_000)
-    with pytest.raises(FullError) as caught:
+    with pytest.raises(ContextFullError) as caught:
         agent.run("word " * 8_000)
 
     for way in ("new session", "larger window", "fork", "--resume"):
@@ -208,7 +215,7 @@ def test_no_progress_after_a_refusal_is_said_at_once(work: Path, ask: Any) -> No
     refusal = Turn(status=400, error="too long", code="context_length_exceeded")
     agent, _ = ask(then=refusal, window=0)
 
-    with pytest.raises(FullError):
+    with pytest.raises(ContextFullError):
         agent.run("hello")
 
 

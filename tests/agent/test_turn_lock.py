@@ -12,7 +12,7 @@ import pytest
 
 import hermes.runtime.bridge as bridge
 from hermes.agent.agent import Agent
-from hermes.agent.turn_lock import Turnstile
+from hermes.agent.turn_lock import TurnLock
 from hermes.core.errors import HermesError
 from hermes.runtime.app import App
 from hermes.testing import ScriptedModel, Turn
@@ -71,7 +71,7 @@ def test_who_stops_waiting_keeps_nobody_else_from_it(agent: Agent) -> None:
 
 
 def test_who_is_let_in_and_stops_at_the_same_moment_lets_the_next_one_in() -> None:
-    gate = Turnstile()
+    gate = TurnLock()
     through: list[str] = []
 
     async def go(name: str) -> None:
@@ -99,7 +99,7 @@ def test_who_is_let_in_and_stops_at_the_same_moment_lets_the_next_one_in() -> No
 
 def test_a_turn_that_would_wait_for_itself_is_told_so(agent: Agent) -> None:
     async def ask() -> None:
-        async with agent.conversation.turnstile.turn():
+        async with agent.conversation.turn_lock.turn():
             await agent.arun("inside of it")
 
     with pytest.raises(HermesError, match="in the middle of a turn"):
@@ -115,7 +115,7 @@ def test_what_was_begun_in_a_turn_may_speak_when_that_has_ended(agent: Agent) ->
             await over.wait()
             return await agent.arun("and now?")
 
-        async with agent.conversation.turnstile.turn():
+        async with agent.conversation.turn_lock.turn():
             begun = asyncio.ensure_future(later())
             await asyncio.sleep(0)
         over.set()

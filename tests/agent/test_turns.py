@@ -153,7 +153,7 @@ def test_the_remark_on_going_round_stands_apart_from_the_results(tmp_path: Path,
 def test_news_reach_the_model_before_its_next_step(ask: Any) -> None:
     agent, model = ask("all right")
     news = ["the helper has ended"]
-    agent.conversation.news = lambda: [news.pop()] if news else []
+    agent.conversation.notices = lambda: [news.pop()] if news else []
 
     agent.run("go on")
 

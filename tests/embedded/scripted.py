@@ -9,7 +9,7 @@ from typing import Any
 
 from hermes.agent.agent import Agent
 from hermes.core.registry import ToolRegistry
-from hermes.embedded.conversation import SmallConversation
+from hermes.embedded.conversation import EmbeddedTurn
 from hermes.embedded.engine_client import Answer
 from hermes.runtime.app import App
 
@@ -18,7 +18,6 @@ class ScriptedSmall:
     """Answers in order; keeps what it was asked and what it was held to."""
 
     name, model, window = "embedded", "scripted", 8192
-    conversation = SmallConversation
 
     def __init__(self, *answers: str) -> None:
         self.answers = list(answers)
@@ -41,6 +40,9 @@ class ScriptedSmall:
         text = text.removesuffix("…")
         yield text
         yield Answer(text, finish, read=3, cached=4, written=5)
+
+    async def run_turn(self, conversation: Any, state: Any, request: str) -> Any:
+        return await EmbeddedTurn(conversation, state).run(request)
 
     async def stream(self, request: Any) -> AsyncIterator[Any]:
         raise AssertionError("a small conversation asks in its own way")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.agent.providers.model_choice import chosen
+from hermes.agent.providers.model_choice import chosen_provider
 from hermes.core.config import Config
 from hermes.core.messages import Message, ToolUse
 from hermes.core.model_protocol import Done, Request, TextDelta, WindowError
@@ -123,7 +123,7 @@ def test_a_message_cannot_end_itself_and_begin_another() -> None:
 
 
 def test_it_is_what_is_chosen_when_there_is_nothing_else_and_making_it_starts_nothing() -> None:
-    model = chosen(Config({}), {})
+    model = chosen_provider(Config({}), {})
 
     assert isinstance(model, EmbeddedModel)
     assert model.pid == 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from benchmarks.embedded import TASKS, Case, carry_out, cases
 
-from hermes.agent.providers.services import try_out
+from hermes.agent.providers.services import probe
 from hermes.embedded import embedded_model
 from hermes.embedded.download import Supply
 from hermes.embedded.engine_client import Answer
@@ -61,6 +61,6 @@ async def test_hostile_names_make_a_grammar_that_the_engine_reads(model: Embedde
 
 
 async def test_it_calls_a_tool_when_it_is_tried_out() -> None:
-    trial = await try_out(embedded_model())
+    trial = await probe(embedded_model())
 
     assert trial.called

@@ -125,7 +125,7 @@ def test_s30_another_command_or_version_suspends_every_tool(args: list[str], des
 
 
 def test_s31_a_server_neither_steers_nor_shadows(desk: Desk) -> None:
-    from hermes.agent.system_prompt import system_text
+    from hermes.agent.system_prompt import system_prompt
 
     servers = desk.open(
         box=desk.peer(tool("add", description=POISON), tool("read_file"), tool("mcp-box:read_file"))
@@ -143,7 +143,7 @@ def test_s31_a_server_neither_steers_nor_shadows(desk: Desk) -> None:
     assert ours is not None
     assert ours.origin == "builtin"
     assert not said["read_file"].startswith("Words of")
-    assert "x@example.com" not in system_text(str(desk.project))
+    assert "x@example.com" not in system_prompt(str(desk.project))
     assert {entry.origin for entry in servers.entries("box")} == {"mcp"}
     # Whoever approves it reads all of it, and what can't be seen as well.
     known = servers.known["box"]

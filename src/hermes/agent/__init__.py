@@ -1,14 +1,16 @@
 """The agent: a model, the tools, and the loop between them.
 
-agent.py      `Agent`: all of it put together, for programs
-loop.py       ask the model, run its calls, append, ask again; start here
-recording.py  the calls of a step in the journal
-guard.py      stops a model that goes round in circles
-budget.py     what a run may cost
-pricing.py    what an answer costs
-questions.py  one question to a model, with its part in the trace
-mixture.py    several models for one question
-prompt.py     the system text, made once
-resuming.py   a conversation after a break
-providers/    models over HTTP behind one protocol
+agent.py              `Agent`: all parts wired together, for programs; start here
+loop.py               the loop: ask the model, run its calls, append the results, repeat
+model_call.py         one model request, with its trace span
+journal.py            calls in the session journal; resuming after a crash
+turn_lock.py          one turn at a time, across threads and event loops
+repeat_detector.py    stops a model that repeats itself
+budget.py             limits on steps, tokens, money and time; prices
+compaction.py         shortens a history that nears the end of the context window
+memory_extraction.py  proposes facts of a long conversation for memory
+mixture.py            one question to several models, and one answer made of theirs
+system_prompt.py      the system prompt, made once
+delegation/           child agents
+providers/            models over HTTP, behind the protocol of core/model_protocol.py
 """

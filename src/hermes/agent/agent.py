@@ -9,16 +9,17 @@ print(agent.run("How many lines has README.md?"))
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+import threading
+from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.agent.budget import STEPS, Budget, Pricing, spent_today
 from hermes.agent.compaction import Compaction
 from hermes.agent.delegation import Delegation
-from hermes.agent.journal import hear, resumed
+from hermes.agent.journal import restore_taint, resumed_messages
 from hermes.agent.loop import Conversation
-from hermes.agent.memory_extraction import Distillation
+from hermes.agent.memory_extraction import MemoryExtraction
 from hermes.agent.mixture import Mixture
-from hermes.agent.system_prompt import context_files, system_text
+from hermes.agent.system_prompt import context_files, system_prompt
 from hermes.core.errors import HermesError
 from hermes.core.log import Log
 from hermes.core.messages import Message
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from hermes.agent.delegation import Child
+    from hermes.agent.delegation import ChildStatus
     from hermes.agent.loop import Journal, Result
-    from hermes.core.context import ToolContext
+    from hermes.core.context import Services, ToolContext
     from hermes.core.model_protocol import Event, Provider
     from hermes.core.protocols import Approver
     from hermes.safety.model_approver import Decision
@@ -44,7 +45,11 @@ log = Log("hermes.agent")
 
 
 class Agent:
-    """A model with tools. Works in one folder, remembers the conversation until it is closed."""
+    """A model with tools, in one workspace. The conversation lasts until `close`.
+
+    The constructor only wires the parts. `open` connects tool servers and begins the session; it is
+    called by the first turn, and by `with`.
+    """
 
     def __init__(
         self,
@@ -65,210 +70,83 @@ class Agent:
         profiles: Sequence[Any] = (),
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
-        """Make an agent; nothing is asked of the model yet.
+        """Wire an agent; nothing is connected, read or sent yet.
 
         Args:
-            model: A model's name, or a provider; what the environment or the settings say if None.
-            toolsets: The toolsets that it may use; those of the settings if None.
-            disabled: Toolsets that it may not use.
-            workspace: The folder it works in; the current one if None.
-            approver: Who is asked when something needs a person's approval; nobody if None.
-            system: More to say to the model at the beginning.
-            max_steps: How often the model may be asked in one turn.
-            max_tokens: How many tokens the whole conversation may use.
-            max_usd: How much money it may cost.
-            max_seconds: How long one turn may take.
-            app: The tools and settings to work with; the usual ones if None.
-            journal: Where the conversation is kept; nowhere if None.
-            front_door: Who is asking, for the audit log.
-            profiles: Further limits on what it may do.
-            on_event: Told what the model says, as it says it.
+            model: A model name or a provider; from the environment or the settings if None.
+            toolsets: The toolsets it may use; those of the settings if None.
+            disabled: Toolsets it may not use.
+            workspace: The working folder; the current one if None.
+            approver: Decides on calls that need a person's approval; they are refused if None.
+            system: Text appended to the system prompt.
+            max_steps: Model calls in one turn.
+            max_tokens: Tokens of the whole conversation.
+            max_usd: Dollars of the whole conversation.
+            max_seconds: Duration of one turn.
+            app: Tools and settings; the default app if None.
+            journal: Where the conversation is stored; nowhere if None.
+            front_door: The interface that the requests come from, for the audit log.
+            profiles: Further permission profiles.
+            on_event: Receives model events as they are streamed.
         """
         self.app = app or default_app()
         self.workspace = os.path.abspath(workspace or self.app.project)
         self.provider = self._provider(model)
         self.journal = journal
         self.id = journal.id if journal is not None else f"agent-{os.urandom(4).hex()}"
-        runtime = self.app.runtime
-        attach(self.app)
-        chosen = (
-            None if toolsets is None else list(toolsets),
-            None if disabled is None else list(disabled),
-        )
-        offer = self.app.offer(*chosen)
-        # What servers add later is appended, never put in between.
-        self._unfollow = follow(self.app, offer, lambda: self.app.chosen(*chosen))
-        task = runtime.task(self.id, workspace=self.workspace)
-        pricing = Pricing.of(runtime)
-        budget = Budget(
+        self.budget = Budget(
             steps=max_steps,
             tokens=max_tokens,
             usd=max_usd,
             seconds=max_seconds,
             usd_per_day=self.app.config.get("budget.usd_per_day") or None,
-            today=lambda: spent_today(pricing),
+            today=lambda: spent_today(Pricing.of(self.app.runtime)),
         )
-        self.budget = budget
-        project = self._project_context()
-        self.delegation = Delegation(
-            self.provider,
-            self.app,
-            offer=offer,
-            budget=budget,
-            journal=journal,
-            project=project,
+        self._toolsets = (
+            None if toolsets is None else list(toolsets),
+            None if disabled is None else list(disabled),
         )
-        services = runtime.services.replace(
-            offer=offer,
-            journal=journal,
-            delegate=self.delegation,
-            sample=self._sample,
-            mixture=Mixture(self.provider, self.app, budget=budget, journal=journal),
-        )
-        asked = approver or runtime.approver
-        if self.app.config.get("approvals.smart"):
-            from hermes.safety.model_approver import SmartApprover
+        self._approver = approver
+        self._system = system
+        self._front_door = front_door
+        self._profiles = profiles
+        self._on_event = on_event
+        self._services: Services | None = None
+        self._lock = threading.RLock()
+        self._session: _Session | None = None
+        self._closed = False
 
-            asked = SmartApprover(self._judge, asked, self._note_decision)
+    # -- opening and closing --------------------------------------------------------------------
 
-        def context(turn: str) -> ToolContext:
-            return runtime.context(
-                task.id,
-                session_id=self.id,
-                turn=turn,
-                front_door=front_door,
-                approver=asked,
-                services=services,
-                profiles=profiles,
-            )
-
-        def unattended() -> ToolContext:
-            return runtime.context(
-                task.id,
-                session_id=f"{self.id}-distilled",
-                front_door=front_door,
-                approver=lambda _: None,
-                services=services,
-                profiles=profiles,
-            )
-
-        kind: type[Conversation] = getattr(self.provider, "conversation", Conversation)
-        self.conversation = kind(
-            self.provider,
-            runtime,
-            system=system_text(
-                self.workspace,
-                memory=snapshot(),
-                context=project,
-                more=[system] if system else (),
-            ),
-            offer=offer,
-            context=context,
-            journal=journal,
-            budget=budget,
-            compact=Distillation(
-                Compaction(), unattended, every=self.app.config.get("memory.distill_every")
-            ),
-            on_event=on_event,
-            messages=resumed(journal) if journal is not None else (),
-            at_once=self.app.config.get("tools.parallel"),
-        )
-        self._context = context
-        self.conversation.news = self.delegation.news
-        if self.conversation.messages:
-            self.delegation.recall(context(""))
-        hear(runtime, self.id, journal, self.conversation.messages)
-        begin_session(runtime, self.id)
-        self._open = True
-
-    def run(self, text: str) -> str:
-        """Carry out one request; the model's last words."""
-        return self.turn(text).text
-
-    def turn(self, text: str) -> Result:
-        """Carry out one request; how it went."""
-        from threading import TIMEOUT_MAX
-
-        from hermes.runtime import bridge
-
-        self._not_in_the_way()
-        # Also in a notebook it may take as long as its own limits say.
-        result: Result = bridge.run(self._turn(text), limit=TIMEOUT_MAX)
-        return result
-
-    async def arun(self, text: str) -> str:
-        """`run`, for code that awaits."""
-        return (await self._turn(text)).text
-
-    def _not_in_the_way(self) -> None:
-        """Raises `HermesError` where waiting here would stop what is waited for."""
-        import asyncio
-
-        try:
-            here = asyncio.get_running_loop()
-        except RuntimeError:
-            return
-        if self.conversation.turnstile.needs(here):
-            raise HermesError(
-                "a turn is under way in this event loop, and would stop; use `await agent.arun(…)`",
-                hint="Or wait for that turn first.",
-            )
-
-    async def _turn(self, text: str) -> Result:
-        if not self._open:
-            raise HermesError("this agent was closed", hint="Make another one.")
-        return await self.conversation.turn(text)
-
-    def background(self, text: str) -> str:
-        """Have a fresh agent carry out a request beside the conversation; its handle.
-
-        It knows nothing of the conversation. The model hears of it when it has ended.
-        """
-        around = self._context(f"{self.id}-background-{os.urandom(3).hex()}")
-        (child,) = self.delegation.start([{"goal": text}], around)
-        return child.handle
-
-    def children(self) -> list[Child]:
-        """The agents that work or worked for this one, and for those, at a glance."""
-        return [worker.seen() for worker in self.delegation.workers(self._context(""))]
-
-    def report(self, handle: str) -> dict[str, Any]:
-        """What came of a child: status, text, files_changed, tokens; empty while it works."""
-        worker = self.delegation.worker(handle, self._context(""))
-        return {} if worker.unfinished else dict(worker.report)
-
-    def cancel(self, handle: str) -> bool:
-        """Stop a child and all that works for it; whether it was at work."""
-        worker = self.delegation.worker(handle, self._context(""))
-        at_work = worker.unfinished
-        if at_work:
-            worker.cancel("cancelled by the person")
-        return at_work
-
-    def steer(self, handle: str, text: str) -> bool:
-        """Tell a child something, which it reads at its next step; whether it is at work."""
-        worker = self.delegation.worker(handle, self._context(""))
-        at_work = worker.unfinished
-        if at_work:
-            worker.steer(text)
-        return at_work
+    def open(self) -> Agent:
+        """Connect tool servers, load memory and instructions, begin or resume the session."""
+        with self._lock:
+            if self._closed:
+                raise HermesError("this agent was closed", hint="Make another one.")
+            if self._session is None:
+                self._session = self._begin()
+        return self
 
     def close(self) -> None:
-        """End what belongs to the conversation: processes, connections, approvals for it."""
-        if not self._open:
-            return
-        self._open = False
-        self._unfollow()
+        """End the session: its children, processes, connections and approvals."""
         from hermes.runtime import bridge
 
-        self.delegation.close()
-        end_session(self.app.runtime, self.id)
-        self.app.runtime.close_task(self.id)
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            session = self._session
+        if session is not None:
+            session.unfollow()
+            session.delegation.close()
+            end_session(self.app.runtime, self.id)
+            self.app.runtime.close_task(self.id)
         bridge.run(self.provider.close())
-        self.delegation.crew.close()
+        if session is not None:
+            session.delegation.crew.close()
 
     def __enter__(self) -> Agent:
-        return self
+        return self.open()
 
     def __exit__(
         self,
@@ -278,32 +156,210 @@ class Agent:
     ) -> None:
         self.close()
 
+    @property
+    def conversation(self) -> Conversation:
+        """The conversation; opens the agent."""
+        return self._opened().conversation
+
+    @property
+    def delegation(self) -> Delegation:
+        """The supervisor of its child agents; opens the agent."""
+        return self._opened().delegation
+
+    def _opened(self) -> _Session:
+        if self._session is None:
+            self.open()
+        assert self._session is not None
+        return self._session
+
+    def _begin(self) -> _Session:
+        app, runtime, journal = self.app, self.app.runtime, self.journal
+        attach(app)
+        offer = app.offer(*self._toolsets)
+        # Tools that servers add later are appended: the prefix of requests stays the same.
+        unfollow = follow(app, offer, lambda: app.chosen(*self._toolsets))
+        runtime.task(self.id, workspace=self.workspace)
+        project = self._project_context()
+        delegation = Delegation(
+            self.provider, app, offer=offer, budget=self.budget, journal=journal, project=project
+        )
+        self._services = runtime.services.replace(
+            offer=offer,
+            journal=journal,
+            delegate=delegation,
+            sample=self._sample,
+            mixture=Mixture(self.provider, app, budget=self.budget, journal=journal),
+        )
+        if self._approver is None:
+            self._approver = runtime.approver
+        if app.config.get("approvals.smart"):
+            from hermes.safety.model_approver import SmartApprover
+
+            self._approver = SmartApprover(self._judge, self._approver, self._note_decision)
+        extraction = MemoryExtraction(
+            Compaction(), self._unattended, every=app.config.get("memory.distill_every")
+        )
+        conversation = Conversation(
+            self.provider,
+            runtime,
+            system=system_prompt(
+                self.workspace,
+                memory=snapshot(),
+                context=project,
+                more=[self._system] if self._system else (),
+            ),
+            offer=offer,
+            context=self._context,
+            journal=journal,
+            budget=self.budget,
+            compact=extraction,
+            on_event=self._on_event,
+            messages=resumed_messages(journal) if journal is not None else (),
+            at_once=app.config.get("tools.parallel"),
+        )
+        conversation.notices = delegation.notices
+        if conversation.messages:
+            delegation.restore(self._context(""))
+        restore_taint(runtime, self.id, journal, conversation.messages)
+        begin_session(runtime, self.id)
+        return _Session(conversation, delegation, unfollow)
+
+    def _context(self, turn: str) -> ToolContext:
+        return self.app.runtime.context(
+            self.id,
+            session_id=self.id,
+            turn=turn,
+            front_door=self._front_door,
+            approver=self._approver,
+            services=self._services,
+            profiles=self._profiles,
+        )
+
+    def _unattended(self) -> ToolContext:
+        """A context whose approver refuses."""
+        return self.app.runtime.context(
+            self.id,
+            session_id=f"{self.id}-distilled",
+            front_door=self._front_door,
+            approver=lambda _: None,
+            services=self._services,
+            profiles=self._profiles,
+        )
+
     def _provider(self, model: str | Provider | None) -> Provider:
         if model is not None and not isinstance(model, str):
             return model
-        from hermes.agent.providers.model_choice import chosen
+        from hermes.agent.providers.model_choice import chosen_provider
 
-        return chosen(self.app.config, os.environ, model)
+        return chosen_provider(self.app.config, os.environ, model)
+
+    def _project_context(self) -> dict[str, str]:
+        """Instruction files of the project, where a person has trusted exactly these contents."""
+        files = context_files(self.workspace)
+        if not files:
+            return {}
+        from hermes.runtime.trust import TrustStore
+
+        trust = TrustStore()
+        return {
+            name: text
+            for name, text in files.items()
+            if trust.trusts(os.path.join(self.workspace, name)) or trust.trusts(self.workspace)
+        }
+
+    # -- turns ----------------------------------------------------------------------------------
+
+    def run(self, text: str) -> str:
+        """Carry out one request; the text of the last answer."""
+        return self.turn(text).text
+
+    def turn(self, text: str) -> Result:
+        """Carry out one request; its result with cost and refusals."""
+        from threading import TIMEOUT_MAX
+
+        from hermes.runtime import bridge
+
+        self._check_deadlock()
+        # No limit but the agent's own, also inside a notebook's event loop.
+        result: Result = bridge.run(self._turn(text), limit=TIMEOUT_MAX)
+        return result
+
+    async def arun(self, text: str) -> str:
+        """`run` for async code."""
+        return (await self._turn(text)).text
+
+    async def _turn(self, text: str) -> Result:
+        return await self.open().conversation.turn(text)
+
+    def _check_deadlock(self) -> None:
+        """Raise `HermesError` where blocking this thread would stop the turn it waits for."""
+        import asyncio
+
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        if self._session is not None and self.conversation.turn_lock.used_by(loop):
+            raise HermesError(
+                "a turn is under way in this event loop, and would stop; use `await agent.arun(…)`",
+                hint="Or wait for that turn first.",
+            )
+
+    # -- children -------------------------------------------------------------------------------
+
+    def background(self, text: str) -> str:
+        """Start a child agent in the background; its handle.
+
+        It sees nothing of this conversation. The model gets a notice when it has ended.
+        """
+        delegation = self.delegation
+        context = self._context(f"{self.id}-background-{os.urandom(3).hex()}")
+        (child,) = delegation.start([{"goal": text}], context)
+        return child.handle
+
+    def children(self) -> list[ChildStatus]:
+        """The status of every child agent, and of theirs."""
+        return [child.status() for child in self.delegation.children(self._context(""))]
+
+    def report(self, handle: str) -> dict[str, Any]:
+        """The report of a child: status, text, files_changed, tokens; empty while it runs."""
+        child = self.delegation.child(handle, self._context(""))
+        return {} if child.unfinished else dict(child.report)
+
+    def cancel(self, handle: str) -> bool:
+        """Cancel a child and its children; whether it was running."""
+        child = self.delegation.child(handle, self._context(""))
+        running = child.unfinished
+        if running:
+            child.cancel("cancelled by the person")
+        return running
+
+    def steer(self, handle: str, text: str) -> bool:
+        """Send a child a message, which it reads at its next step; whether it is running."""
+        child = self.delegation.child(handle, self._context(""))
+        running = child.unfinished
+        if running:
+            child.steer(text)
+        return running
+
+    # -- services for tools ---------------------------------------------------------------------
 
     async def _judge(self, question: str) -> str:
-        """What the model says to a question outside of the conversation."""
+        """Ask the model about an approval, outside of the conversation."""
         request = Request((Message("user", question),), max_tokens=200, temperature=0.0)
         return (await self.conversation.ask(request, purpose="approval")).message.text
 
     async def _sample(
         self, messages: Sequence[dict[str, str]], *, system: str, max_tokens: int
     ) -> tuple[str, str, int]:
-        """What the model says to an MCP server that may ask it: text, model, tokens.
-
-        Raises `SpentError` when the conversation may not ask any more.
-        """
+        """Sampling for an MCP server: text, model, tokens. Raises `BudgetError`."""
         self.budget.step()
-        said = [
-            Message("assistant" if one["role"] == "assistant" else "user", one["text"])
-            for one in messages
+        history = [
+            Message("assistant" if message["role"] == "assistant" else "user", message["text"])
+            for message in messages
         ]
         head = [Message("system", system)] if system else []
-        request = Request((*head, *said), max_tokens=max_tokens)
+        request = Request((*head, *history), max_tokens=max_tokens)
         done = await self.conversation.ask(request, purpose="sampling")
         model = done.model or self.provider.model
         return done.message.text, model, done.usage.input + done.usage.output
@@ -315,16 +371,10 @@ class Agent:
         if self.journal is not None:
             self.journal.note("approval", decision._asdict())
 
-    def _project_context(self) -> dict[str, str]:
-        """The project's words to agents, where a person has trusted exactly these."""
-        found = context_files(self.workspace)
-        if not found:
-            return {}
-        from hermes.runtime.trust import TrustStore
 
-        trust = TrustStore()
-        return {
-            name: text
-            for name, text in found.items()
-            if trust.trusts(os.path.join(self.workspace, name)) or trust.trusts(self.workspace)
-        }
+class _Session(NamedTuple):
+    """Parts of an agent that exist from `open` to `close`."""
+
+    conversation: Conversation
+    delegation: Delegation
+    unfollow: Callable[[], None]

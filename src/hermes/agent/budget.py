@@ -1,5 +1,7 @@
-"""Budget of a run: limits on steps, tokens, money and time, shared by an agent and its children;
-prices.
+"""Budget of a run (steps, tokens, money, time), shared by an agent and its children; prices.
+
+Prices come from the settings (`model.prices`) first, then from the table of model families. A local
+model is free. An unknown price is None, never 0.
 """
 
 from __future__ import annotations
@@ -19,12 +21,11 @@ if TYPE_CHECKING:
     from hermes.core.model_protocol import Done, Provider
     from hermes.runtime.pipeline import Runtime
 
-
 STEPS = 90
 
 
-class SpentError(HermesError):
-    """The run may cost no more; `limit` names what ran out."""
+class BudgetError(HermesError):
+    """A limit of the budget is reached; `limit` is its name."""
 
     def __init__(self, limit: str, message: str) -> None:
         super().__init__(message, hint="Raise the limit, or go on in a new turn.")
@@ -32,7 +33,7 @@ class SpentError(HermesError):
 
 
 class Budget:
-    """Limits and what was used of them; None is no limit. Safe to share between threads."""
+    """Limits and their use so far; None is no limit. Thread-safe."""
 
     def __init__(
         self,
@@ -45,51 +46,61 @@ class Budget:
         today: Callable[[], float] = lambda: 0.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """A budget; nothing is read or measured before the first turn.
+
+        Args:
+            steps: Model calls in one turn.
+            tokens: Tokens of the whole conversation.
+            usd: Dollars of the whole conversation.
+            seconds: Duration of one turn.
+            usd_per_day: Dollars of all sessions together since midnight.
+            today: Dollars spent today by all sessions, read at the beginning of each turn.
+            clock: Seconds, for `seconds`.
+        """
         self.steps = steps
         self.tokens = tokens
         self.usd = usd
         self.seconds = seconds
         self.usd_per_day = usd_per_day
-        # What was spent today by everybody, asked for at the beginning of each turn.
         self._today = today
-        self._before = today() if usd_per_day is not None else 0.0
+        self._spent_before: float | None = None
         self._clock = clock
         self._began = clock()
         self._lock = threading.Lock()
         self.used_steps = 0
         self.usage = Usage()
         self.cost = 0.0
-        # Whether something was used whose price nobody knows.
+        # Whether the price of some answer is unknown.
         self.unpriced = False
 
     def renew(self) -> None:
-        """A new turn: the steps and the time are counted from here, tokens and money go on."""
+        """Begin a turn: steps and time are counted anew, tokens and money are not."""
         with self._lock:
             self.used_steps = 0
             self._began = self._clock()
             if self.usd_per_day is not None:
-                # What this one has spent so far is part of it.
-                self._before = self._today() - self.cost
+                # The cost of this conversation so far is part of today's sum.
+                self._spent_before = self._today() - self.cost
 
     def step(self) -> None:
-        """Count one question to a model; raises `SpentError` when it may not be asked."""
+        """Count one model call; raises `BudgetError` when a limit is reached."""
         with self._lock:
             limited = self.usd is not None or self.usd_per_day is not None
             if limited and self.unpriced:
-                # A limit that can't be kept must not be taken for one that is.
-                raise SpentError(
+                # A limit in dollars can't be enforced without a price.
+                raise BudgetError(
                     "usd",
                     "stopped: the model's price is not known, so that no limit in dollars can be "
                     "kept; say it (model.prices), or limit the tokens",
                 )
-            for limit, used, most, said in self._limits():
+            for limit, used, most, description in self._limits():
                 if most is not None and used >= most:
-                    raise SpentError(limit, f"stopped: {said} ({used:g} of {most:g})")
+                    raise BudgetError(limit, f"stopped: {description} ({used:g} of {most:g})")
             self.used_steps += 1
 
     @asynccontextmanager
     async def in_time(self) -> AsyncIterator[None]:
-        """What the block waits for ends with the time; raises `SpentError` then."""
+        """Time limit for a block; raises `BudgetError` when it is over."""
         import asyncio
 
         left = self.left().get("seconds") if self.seconds is not None else None
@@ -101,110 +112,111 @@ class Budget:
                 raise
             used = self._clock() - self._began
             message = f"stopped: as long as it may take ({used:g} of {self.seconds:g})"
-            raise SpentError("seconds", message) from None
+            raise BudgetError("seconds", message) from None
 
     def spend(self, usage: Usage, cost: float | None = 0.0) -> None:
-        """Count what an answer cost; None where nobody knows its price."""
+        """Count the tokens and the cost of an answer; a cost of None is an unknown price."""
         with self._lock:
             self.usage += usage
             self.cost += cost or 0.0
             self.unpriced = self.unpriced or cost is None
 
     def left(self) -> dict[str, float]:
-        """What remains of each limit that there is."""
+        """The rest of each limit that is set."""
         limits = self._limits()
         return {limit: max(most - used, 0) for limit, used, most, _ in limits if most is not None}
 
     def _limits(self) -> list[tuple[str, float, float | None, str]]:
         tokens = self.usage.input + self.usage.output
+        today = 0.0
+        if self.usd_per_day is not None:
+            if self._spent_before is None:
+                self._spent_before = self._today()
+            today = self._spent_before + self.cost
         return [
             ("steps", self.used_steps, self.steps, "as many steps as it may take"),
             ("tokens", tokens, self.tokens, "as many tokens as it may use"),
             ("usd", self.cost, self.usd, "as much money as it may cost"),
-            (
-                "usd_per_day",
-                self._before + self.cost,
-                self.usd_per_day,
-                "as much money as a day may cost",
-            ),
+            ("usd_per_day", today, self.usd_per_day, "as much money as a day may cost"),
             ("seconds", self._clock() - self._began, self.seconds, "as long as it may take"),
         ]
 
 
-class Purse(Budget):
-    """Counts what one child uses; the limits are those of the whole."""
+class ChildBudget(Budget):
+    """Budget of a child agent: counts its use, and charges the parent's budget."""
 
-    def __init__(self, whole: Budget, on_step: Callable[[], None]) -> None:
+    def __init__(self, parent: Budget, on_step: Callable[[], None]) -> None:
         super().__init__(steps=None)
-        self._whole = whole
+        self._parent = parent
         self._on_step = on_step
 
     def renew(self) -> None:
-        """Nothing: a child's turn is part of its parent's."""
+        """Do nothing: the turn of a child is part of its parent's turn."""
 
     def step(self) -> None:
-        """Count one question to a model, here and there."""
-        self._whole.step()
+        """Count one model call here and in the parent's budget."""
+        self._parent.step()
         self.used_steps += 1
         self._on_step()
 
     def spend(self, usage: Usage, cost: float | None = 0.0) -> None:
-        """Count what an answer cost, here and there."""
+        """Count tokens and cost here and in the parent's budget."""
         super().spend(usage, cost)
-        self._whole.spend(usage, cost)
+        self._parent.spend(usage, cost)
 
     def left(self) -> dict[str, float]:
-        """What remains of the whole."""
-        return self._whole.left()
+        """The rest of the parent's limits."""
+        return self._parent.left()
 
+
+# -- prices -----------------------------------------------------------------------------------
 
 _FREE = Prices(0.0, 0.0, 0.0, 0.0)
-_OWN_MACHINE = frozenset({"embedded", "ollama", "lmstudio", "llamacpp", "vllm"})
+_LOCAL_SERVICES = frozenset({"embedded", "ollama", "lmstudio", "llamacpp", "vllm"})
 
 
 class Pricing:
-    """Prices by a model's name, with one's own before the usual ones."""
+    """Prices by model name; those of the settings come first."""
 
     def __init__(self, own: Iterable[str] = ()) -> None:
         self._own = tuple(own)
 
     @classmethod
     def of(cls, runtime: Runtime) -> Pricing:
-        """With the prices of the settings that a runtime works with."""
+        """With the prices in the settings of a runtime."""
         app = runtime.services.app
         return cls(app.config.get("model.prices") if app is not None else ())
 
     def prices(self, model: str) -> Prices | None:
-        """What a model costs, by the name that `counted_as` gave it; None when nobody knows."""
+        """The prices of a model, by its name from `counted_as`; None if unknown."""
         service, _, rest = model.partition("/")
-        if rest and service in _OWN_MACHINE:
+        if rest and service in _LOCAL_SERVICES:
             return prices_of(rest, self._own, table=False) or _FREE
         return prices_of(model, self._own)
 
     def cost(self, model: str, usage: Usage) -> float | None:
-        """What some tokens cost in dollars; None when nobody knows."""
+        """The cost of some tokens in dollars; None if the price is unknown."""
         prices = self.prices(model)
         return None if prices is None else prices.cost(usage)
 
     def counted_as(self, done: Done, provider: Provider) -> str:
-        """The name that an answer is counted under: the one asked for.
+        """The model name that an answer is counted under: the requested one.
 
-        The name that the server gives instead counts where only that one has a price. A model on
-        one's own machine has the service before it.
+        The name in the response is taken where only that one has a price. A local model is
+        prefixed with its service.
         """
-        asked = done.asked or provider.model
+        requested = done.asked or provider.model
         service = done.provider or provider.name
-        if service in _OWN_MACHINE:
-            return f"{service}/{asked}"
-        if done.model and self.prices(asked) is None and self.prices(done.model) is not None:
+        if service in _LOCAL_SERVICES:
+            return f"{service}/{requested}"
+        if done.model and self.prices(requested) is None and self.prices(done.model) is not None:
             return done.model
-        return asked
+        return requested
 
 
 def spent_today(pricing: Pricing) -> float:
-    """The dollars that the sessions of this home have cost since midnight, as far as known."""
+    """Dollars that the sessions of this home have cost since midnight, where prices are known."""
     import os
-    import time
 
     from hermes.stores.sessions import Sessions
     from hermes.stores.sessions.usage import spending

@@ -1,5 +1,8 @@
-"""Journal of a conversation: intents and outcomes of calls, and resuming from them after a
-crash.
+"""Journal of a conversation: intents and outcomes of calls, and resuming from them after a crash.
+
+A process killed in the middle of a step leaves calls without results. A call that ended has its
+result in the journal. A call that began but did not end is uncertain: the model is told so, and the
+call is not repeated. A call that never began is reported as not carried out.
 """
 
 from __future__ import annotations
@@ -21,24 +24,27 @@ if TYPE_CHECKING:
     from hermes.core.messages import ToolUse
     from hermes.runtime.pipeline import Runtime
 
+log = Log("hermes.agent")
 
-_UNKNOWN = (
+_UNCERTAIN = (
     '{"error": "interrupted: whether this was done is not known", "hint": "Look at what is there '
     'before you repeat it."}'
 )
-NEVER = '{"error": "interrupted before it began; it was not carried out"}'
-STOPPED = (
+_NOT_BEGUN = '{"error": "interrupted before it began; it was not carried out"}'
+_CANCELLED = (
     '{"error": "stopped with the turn while it was under way: how far it got is not known", '
     '"hint": "Look at what is there before you repeat it."}'
 )
+# Kind of the notes that record the untrusted sources a session has read.
+_TAINT_NOTE = "untrusted"
 
 
-def resumed(journal: Journal) -> list[Message]:
-    """The messages of a journal, with an answer appended for every call that lacks one."""
+def resumed_messages(journal: Journal) -> list[Message]:
+    """The messages of a journal, with a result appended for every call that lacks one."""
     messages = journal.messages()
     answered = {message.call_id for message in messages if message.role == "tool"}
-    lacking = [use for message in messages for use in message.calls if use.id not in answered]
-    if not lacking:
+    open_calls = [use for message in messages for use in message.calls if use.id not in answered]
+    if not open_calls:
         return messages
     begun = {intent.call_id: intent.seq for intent in journal.intents()}
     ended = {
@@ -46,39 +52,39 @@ def resumed(journal: Journal) -> list[Message]:
         for line in journal.journal()
         if line.kind == "outcome"
     }
-    for use in lacking:
-        content = ended.get(begun[use.id], _UNKNOWN) if use.id in begun else NEVER
-        message = Message("tool", content, call_id=use.id, name=use.name)
+    for use in open_calls:
+        content = ended.get(begun[use.id], _UNCERTAIN) if use.id in begun else _NOT_BEGUN
+        message = result_message(use, content)
         journal.append(message, usage=None, turn="")
         messages.append(message)
     return messages
 
 
-def turns_of(journal: Journal | None, messages: Sequence[Message]) -> int:
-    """How many turns there were: what a new one is called must not have been used before.
+def turn_count(journal: Journal | None, messages: Sequence[Message]) -> int:
+    """The number of turns so far; a new turn needs an id that was never used.
 
-    Messages may have been summed up since; a journal knows the names themselves.
+    Compaction may have removed messages, so the journal's own count is taken where it has one.
     """
-    last = getattr(journal, "last_turn", None)
-    said = sum(message.role == "user" for message in messages)
-    return max(said, last() if last is not None else 0)
+    last_turn = getattr(journal, "last_turn", None)
+    requests = sum(message.role == "user" for message in messages)
+    return max(requests, last_turn() if last_turn is not None else 0)
 
 
-def told(outcome: ToolOutcome) -> str:
-    """What came of a call, as the model is told it: the words of strangers are marked as theirs."""
+def result_text(outcome: ToolOutcome) -> str:
+    """The result of a call as the model reads it; untrusted content is marked with its source."""
     if not outcome.source:
         return outcome.content
-    # Around what was said and not in it, where whoever said it could write the mark, too.
+    # The mark wraps the content: inside it, the untrusted source could forge the mark.
     return f'{{"untrusted":{to_json(outcome.source)},"result":{outcome.content}}}'
 
 
-def answer_to(use: ToolUse, content: str) -> Message:
-    """What the model is told of one of its calls."""
+def result_message(use: ToolUse, content: str) -> Message:
+    """The tool message that answers a call."""
     return Message("tool", content, call_id=use.id, name=use.name)
 
 
-class Record:
-    """Keeps intent and outcome of each call as they happen."""
+class CallJournal:
+    """Writes intent and outcome of each call of one step, as they happen; a `Watcher`."""
 
     def __init__(self, conversation: Conversation, uses: Sequence[ToolUse], turn: str) -> None:
         self._conversation = conversation
@@ -100,61 +106,62 @@ class Record:
 
     def ended(self, number: int, outcome: ToolOutcome) -> None:
         journal = self._conversation.journal
-        content = self._ended[number] = told(outcome)
+        content = self._ended[number] = result_text(outcome)
         if journal is not None:
             journal.outcome(self._intents[number], outcome.status, content, outcome.seconds)
 
     def abandon(self) -> None:
-        """The turn is being cancelled: no call may stay without an answer, here or there."""
+        """Answer every open call when the turn is cancelled, in the messages and in the journal."""
         conversation = self._conversation
         answered = {m.call_id for m in conversation.messages[-len(self._uses) :] if m.call_id}
         for number, use in enumerate(self._uses):
             if use.id in answered:
                 continue
-            content = self._ended.get(number, STOPPED if number in self._begun else NEVER)
-            message = answer_to(use, content)
+            default = _CANCELLED if number in self._begun else _NOT_BEGUN
+            content = self._ended.get(number, default)
+            message = result_message(use, content)
             intent = self._intents.get(number)
             try:
                 if intent is not None and number not in self._ended and conversation.journal:
                     conversation.journal.outcome(intent, "cancelled", content, 0.0)
                 conversation.append(message, turn=self._turn)
             except (HermesError, OSError):
-                # A journal that can't be written is mended when it is read again.
+                # `resumed_messages` repairs the journal when it is read again.
                 conversation.messages.append(message)
 
 
-log = Log("hermes.agent")
-
-NOTE = "untrusted"
+# -- taint ------------------------------------------------------------------------------------
 
 
-def hear(runtime: Runtime, session: str, journal: Any, messages: Sequence[Message]) -> None:
-    """Go on with what a session had read, and have its journal keep what is new."""
+def restore_taint(
+    runtime: Runtime, session: str, journal: Any, messages: Sequence[Message]
+) -> None:
+    """Restore the taint of a resumed session, and write new untrusted sources to its journal."""
 
     def keep(source: str) -> None:
         if journal is not None:
             try:
-                journal.note(NOTE, source)
+                journal.note(_TAINT_NOTE, source)
             except HermesError as error:
-                log.warning("what the session read can't be kept: %s", error)
+                log.warning("an untrusted source of the session can't be recorded: %s", error)
 
-    known = dict.fromkeys(_known(runtime, journal, messages)) if messages else {}
-    runtime.heard.keep(session, known, keep)
+    sources = dict.fromkeys(_sources(runtime, journal, messages)) if messages else {}
+    runtime.heard.keep(session, sources, keep)
 
 
-def _known(runtime: Runtime, journal: Any, messages: Sequence[Message]) -> Iterator[str]:
-    for session in _line(journal):
-        for note in session.notes(NOTE):
+def _sources(runtime: Runtime, journal: Any, messages: Sequence[Message]) -> Iterator[str]:
+    for session in _ancestry(journal):
+        for note in session.notes(_TAINT_NOTE):
             yield str(note.data)
-    # Messages may come from a session that is no more.
+    # The session that these messages come from may have been deleted.
     for name in {message.name for message in messages if message.role == "tool"}:
         entry = runtime.registry.resolve(name)
         if entry is not None and (source := declared_source(entry)):
             yield source
 
 
-def _line(journal: Any) -> Iterator[Any]:
-    """A session and those that it was forked from."""
+def _ancestry(journal: Any) -> Iterator[Any]:
+    """A session and the sessions that it was forked from."""
     seen = set()
     while journal is not None and hasattr(journal, "notes") and journal.id not in seen:
         seen.add(journal.id)
@@ -162,5 +169,5 @@ def _line(journal: Any) -> Iterator[Any]:
         try:
             journal = journal.store.open(journal.parent) if journal.parent else None
         except HermesError:
-            # It was deleted.
+            # Deleted.
             return

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from hermes.agent.budget import Budget, Pricing, SpentError
-from hermes.agent.journal import Record, answer_to, told, turns_of
-from hermes.agent.model_call import ask, usage_attributes
-from hermes.agent.repeat_detector import LoopGuard
-from hermes.agent.system_prompt import PROGRAM
-from hermes.agent.turn_lock import Turnstile
+from hermes.agent.budget import Budget, BudgetError, Pricing
+from hermes.agent.journal import CallJournal, result_message, result_text, turn_count
+from hermes.agent.model_call import call_model, usage_attributes
+from hermes.agent.repeat_detector import RepeatDetector
+from hermes.agent.system_prompt import PROGRAM_NOTE
+from hermes.agent.turn_lock import TurnLock
 from hermes.core.entry import ToolCall
 from hermes.core.messages import Message, ToolUse, Usage
-from hermes.core.model_protocol import Request, WindowError
-from hermes.core.wire_names import wire_name, wired
+from hermes.core.model_protocol import Request, TurnRunner, WindowError
+from hermes.core.wire_names import wire_definitions, wire_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from hermes.runtime.tracing import Span
 
     class Journal(Protocol):
-        """Where a conversation is kept, message by message and call by call."""
+        """Persistent log of a conversation: messages, intents and outcomes of calls, notes."""
 
         id: str
 
@@ -57,22 +57,25 @@ if TYPE_CHECKING:
         def journal(self) -> Sequence[Any]: ...
 
     class Compactor(Protocol):
-        """Makes a conversation shorter when the model's window nears its end."""
+        """Shortens a conversation that nears the end of the model's context window."""
 
         async def __call__(self, conversation: Conversation, *, overflowed: bool) -> bool: ...
 
 
 Ended = Literal["answered", "stopped", "spent"]
 
-_AGAIN = f"{PROGRAM} your answer was empty. Answer the request, or call a tool."
-_AS_TEXT = f"{PROGRAM} you wrote a tool call as text, so nothing was done. Call the tool itself."
-_LOOPING = (
-    f"{PROGRAM} the same result has come several times. Try something else, or tell the person."
+_EMPTY_ANSWER = f"{PROGRAM_NOTE} your answer was empty. Answer the request, or call a tool."
+_CALL_AS_TEXT = (
+    f"{PROGRAM_NOTE} you wrote a tool call as text, so nothing was done. Call the tool itself."
+)
+_REPEATING = (
+    f"{PROGRAM_NOTE} the same result has come several times. Try something else, or tell the "
+    "person."
 )
 
 
 class Result(msgspec.Struct, frozen=True):
-    """How a turn ended: the last text, why, what it cost and what was refused on the way."""
+    """Result of a turn: the last text, how it ended and why, its cost, and the refused calls."""
 
     text: str
     ended: Ended
@@ -80,6 +83,20 @@ class Result(msgspec.Struct, frozen=True):
     steps: int = 0
     refused: tuple[str, ...] = ()
     reason: str = ""
+
+
+class TurnState:
+    """State of one turn: its id, steps, usage and refusals so far."""
+
+    __slots__ = ("corrected", "refused", "repeats", "steps", "turn", "usage")
+
+    def __init__(self, turn: str) -> None:
+        self.turn = turn
+        self.repeats = RepeatDetector()
+        self.usage = Usage()
+        self.steps = 0
+        self.corrected = False
+        self.refused: list[str] = []
 
 
 class Conversation:
@@ -104,82 +121,94 @@ class Conversation:
         self.runtime = runtime
         self.system = Message("system", system)
         self.offer = offer
+        # Context of the calls of one turn, by the turn's id.
+        self.context = context
         self.journal = journal
         self.budget = budget or Budget()
         self.messages = list(messages)
         self.last_input = 0
-        # Asked before each step for what the model should hear of, such as a child that ended.
-        self.news: Callable[[], Sequence[str]] = tuple
+        # Pending notices for the model, read before each step: a child agent that ended, for one.
+        self.notices: Callable[[], Sequence[str]] = tuple
+        self.turn_lock = TurnLock()
         self._pricing = Pricing.of(runtime)
-        self._context = context
         self._compact = compact
-        self._tell = on_event or (lambda _: None)
+        self._on_event = on_event or (lambda _: None)
         self._at_once = at_once
         self._steering: list[str] = []
-        self._turns = itertools.count(turns_of(journal, self.messages) + 1)
+        self._turns = itertools.count(turn_count(journal, self.messages) + 1)
         self._ids = {call.id for message in self.messages for call in message.calls}
         self._running: ToolContext | None = None
-        self.turnstile = Turnstile()
 
     async def turn(self, text: str, *, images: Sequence[Any] = ()) -> Result:
-        """Carry out one request of a person, to its answer or to the reason why it ended.
+        """Run one turn: a request of the person, to its answer or to the reason why it ended.
 
-        One at a time: a request that comes during another one waits for its end.
+        Turns are serialised: a request that arrives during a turn waits for its end.
         """
-        async with self.turnstile.turn():
-            return await self._traced_turn(text, images)
-
-    async def _traced_turn(self, text: str, images: Sequence[Any]) -> Result:
-        name = f"{self.journal.id if self.journal else 'turn'}-{next(self._turns)}"
-        with self._traced(name) as span:
-            result = await self._turn(name, Message("user", text, images=tuple(images)))
-            if span is not None:
-                span.attributes |= usage_attributes(result.usage)
-                span.attributes["hermes.turn.ended"] = result.ended
-            return result
+        async with self.turn_lock.turn():
+            name = f"{self.journal.id if self.journal else 'turn'}-{next(self._turns)}"
+            with self._traced(name) as span:
+                result = await self._turn(name, Message("user", text, images=tuple(images)))
+                if span is not None:
+                    span.attributes |= usage_attributes(result.usage)
+                    span.attributes["hermes.turn.ended"] = result.ended
+                return result
 
     async def _turn(self, name: str, request: Message) -> Result:
         self.budget.renew()
-        work = Work(name, LoopGuard())
+        state = TurnState(name)
         self.append(request, turn=name)
         try:
             async with self.budget.in_time():
-                return await self._steps(work)
-        except SpentError as error:
-            return self._end(work, "spent", str(error))
+                if isinstance(self.provider, TurnRunner):
+                    result: Result = await self.provider.run_turn(self, state, request.text)
+                    return result
+                return await self._steps(state)
+        except BudgetError as error:
+            return self._end(state, "spent", str(error))
         finally:
             self._running = None
 
-    async def _steps(self, work: Work) -> Result:
+    async def _steps(self, state: TurnState) -> Result:
         while True:
-            self._take_steering(work.turn)
+            self.take_steering(state.turn)
             self.budget.step()
-            work.steps += 1
-            done = await self._ask(work)
+            state.steps += 1
+            done = await self._step(state)
             if done.message.calls:
-                stopped = await self._carry_out(done, work)
+                stopped = await self.run_calls(done, state)
                 if stopped:
-                    return self._end(work, "stopped", stopped)
-            elif (wrong := self._wrong(done)) and not work.nudged:
-                work.nudged = True
-                self.append(Message("user", wrong), turn=work.turn)
+                    return self._end(state, "stopped", stopped)
+            elif (correction := self._correction(done)) and not state.corrected:
+                state.corrected = True
+                self.append(Message("user", correction), turn=state.turn)
             elif not self._steering:
-                return self._end(work, "answered", text=done.message.text)
+                return self._end(state, "answered", text=done.message.text)
 
-    def tell(self, event: Event) -> None:
-        """Have something told to whoever listens."""
-        self._tell(event)
+    def emit(self, event: Event) -> None:
+        """Pass an event to the listener."""
+        self._on_event(event)
 
-    def listen(self, on_event: Callable[[Event], None]) -> None:
-        """Have what the model says told to somebody else from now on."""
-        self._tell = on_event
+    def set_listener(self, on_event: Callable[[Event], None]) -> None:
+        """Replace the listener for model events."""
+        self._on_event = on_event
+
+    @property
+    def steered(self) -> bool:
+        """Whether a message of the person waits for the next step."""
+        return bool(self._steering)
 
     def steer(self, text: str) -> None:
-        """Say something while a turn is under way: the model reads it at its next step."""
+        """Add a message during a turn: the model reads it at its next step."""
         self._steering.append(text)
 
+    def take_steering(self, turn: str) -> None:
+        """Append the messages and notices that arrived since the last step."""
+        steering, self._steering = self._steering, []
+        for text in (*steering, *self.notices()):
+            self.append(Message("user", text), turn=turn)
+
     def cancel_calls(self, reason: str = "the person stopped it") -> bool:
-        """Stop the calls under way, if there are any; the model is told and goes on."""
+        """Cancel the running calls; False if there are none. The turn goes on."""
         running = self._running
         if running is None:
             return False
@@ -187,35 +216,35 @@ class Conversation:
         return True
 
     def append(self, message: Message, *, usage: Usage | None = None, turn: str = "") -> None:
-        """Add to what was said: first to the journal, then here."""
+        """Append a message: to the journal first, then in memory."""
         if self.journal is not None:
             self.journal.append(message, usage=usage, turn=turn)
         self.messages.append(message)
 
     async def ask(self, request: Request, *, purpose: str = "") -> Done:
-        """Ask the model; what is said to it for another `purpose` is counted, and not kept."""
-        tell = None if purpose else self._tell
-        done = await ask(
-            self.provider, request, tracer=self.runtime.tracer, tell=tell, purpose=purpose
+        """Ask the model. With a `purpose`, the call is counted but its text is not kept."""
+        listener = None if purpose else self._on_event
+        done = await call_model(
+            self.provider, request, tracer=self.runtime.tracer, on_event=listener, purpose=purpose
         )
-        model = self._pay(done)
+        model = self.pay(done)
         if purpose and self.journal is not None:
             self.journal.note("asked", {"for": purpose}, usage=done.usage, model=model)
         return done
 
-    def _pay(self, done: Done) -> str:
-        """Count what an answer cost; the name of the model that it is counted under."""
+    def pay(self, done: Done) -> str:
+        """Charge an answer to the budget; the model name that it is counted under."""
         model = self._pricing.counted_as(done, self.provider)
         self.budget.spend(done.usage, self._pricing.cost(model, done.usage))
         journal: Any = self.journal
         if getattr(journal, "model", model) != model:
-            # What is used from now on is counted as this model's.
+            # Usage from here on is counted under this model.
             journal.model = model
         return model
 
     # -- one step -----------------------------------------------------------------------------
 
-    async def _ask(self, work: Work) -> Done:
+    async def _step(self, state: TurnState) -> Done:
         if self._compact is not None:
             await self._compact(self, overflowed=False)
         try:
@@ -225,68 +254,74 @@ class Conversation:
                 raise
             done = await self._answer()
         self.last_input = done.usage.input
-        work.usage += done.usage
-        message = self._with_own_ids(done.message)
-        self.append(message, usage=done.usage, turn=work.turn)
+        state.usage += done.usage
+        message = self.with_own_ids(done.message)
+        self.append(message, usage=done.usage, turn=state.turn)
         return msgspec.structs.replace(done, message=message)
-
-    def _wrong(self, done: Done) -> str:
-        """What the model should be told about an answer that is none; nothing if it is one."""
-        from hermes.agent.providers.text_calls import seems_call
-
-        if not done.message.text.strip():
-            return _AGAIN
-        return _AS_TEXT if seems_call(done.message.text, self.offer.reachable) else ""
 
     async def _answer(self) -> Done:
         messages = (self.system, *self.messages)
-        return await self.ask(Request(messages, tuple(wired(self.offer.definitions()))))
+        return await self.ask(Request(messages, tuple(wire_definitions(self.offer.definitions()))))
 
-    async def _carry_out(self, done: Done, work: Work) -> str:
-        """Run the calls of an answer; why the turn has to end, or nothing."""
+    def _correction(self, done: Done) -> str:
+        """Note for the model about an answer that is empty or a call written as text; else ""."""
+        text = done.message.text
+        if not text.strip():
+            return _EMPTY_ANSWER
+        # Every format of a call written as text has one of these characters.
+        if not any(mark in text for mark in "{<["):
+            return ""
+        from hermes.agent.providers.text_calls import looks_like_call
+
+        return _CALL_AS_TEXT if looks_like_call(text, self.offer.reachable) else ""
+
+    async def run_calls(self, done: Done, state: TurnState) -> str:
+        """Run the calls of an answer and append the results; the reason to end the turn, or ""."""
         uses = done.message.calls
-        # A fresh one for every step: what was cancelled stays cancelled.
-        context = self._context(work.turn)
+        # A fresh context for each step: a cancelled one stays cancelled.
+        context = self.context(state.turn)
         calls = [ToolCall(use.name, use.arguments, id=use.id) for use in uses]
         self._running = context
-        record = Record(self, uses, work.turn)
+        journal = CallJournal(self, uses, state.turn)
         try:
             outcomes = await self.runtime.call_many(
-                calls, context, at_once=self._at_once, watcher=record
+                calls, context, at_once=self._at_once, watcher=journal
             )
             self._running = None
-            return self._tell_results(uses, outcomes, work)
+            return self._append_results(uses, outcomes, state)
         except BaseException:
-            record.abandon()
+            journal.abandon()
             raise
         finally:
             self._running = None
 
-    def _tell_results(
-        self, uses: Sequence[ToolUse], outcomes: Sequence[ToolOutcome], work: Work
+    def _append_results(
+        self, uses: Sequence[ToolUse], outcomes: Sequence[ToolOutcome], state: TurnState
     ) -> str:
-        """Append what came of the calls; why the turn has to end, or nothing."""
-        stop, going_round = "", False
+        stop, repeating = "", False
         for use, outcome in zip(uses, outcomes, strict=True):
-            said = work.guard.see(outcome, use.arguments, reads=self._reads(use))
-            if said == "tell":
-                going_round = True
-            elif said == "stop":
+            verdict = state.repeats.see(outcome, use.arguments, reads=self._reads(use))
+            if verdict == "warn":
+                repeating = True
+            elif verdict == "stop":
                 stop = f"stopped: {use.name} kept giving the same result and nothing else changed"
             if outcome.status == "refused":
-                work.refused.append(f"{use.name}: {outcome.error}")
-            self.append(answer_to(use, told(outcome)), turn=work.turn)
-        if going_round and not stop:
-            # After the results and apart from them, for those are JSON.
-            self.append(Message("user", _LOOPING), turn=work.turn)
+                state.refused.append(f"{use.name}: {outcome.error}")
+            self.append(result_message(use, result_text(outcome)), turn=state.turn)
+        if repeating and not stop:
+            # A message of its own after the results, because results are JSON.
+            self.append(Message("user", _REPEATING), turn=state.turn)
         return stop
 
     def _reads(self, use: ToolUse) -> bool:
         entry = self.runtime.registry.resolve(use.name)
         return entry is None or entry.effect == "read"
 
-    def _with_own_ids(self, message: Message) -> Message:
-        """The same message with ids that no call had before, and names that any API takes."""
+    def with_own_ids(self, message: Message) -> Message:
+        """The message with call ids unique in this conversation, and tool names valid for any API.
+
+        Some servers reuse ids, or send none.
+        """
         calls = []
         for use in message.calls:
             own = use.id
@@ -298,24 +333,25 @@ class Conversation:
             calls.append(ToolUse(own, wire_name(use.name), use.arguments))
         return msgspec.structs.replace(message, calls=tuple(calls)) if calls else message
 
-    def _take_steering(self, turn: str) -> None:
-        said, self._steering = self._steering, []
-        for text in (*said, *self.news()):
-            self.append(Message("user", text), turn=turn)
+    def result(
+        self, state: TurnState, text: str, ended: Ended = "answered", reason: str = ""
+    ) -> Result:
+        """The result of a turn."""
+        return Result(text, ended, state.usage, state.steps, tuple(state.refused), reason)
 
-    def _end(self, work: Work, ended: Ended, reason: str = "", *, text: str = "") -> Result:
+    def _end(self, state: TurnState, ended: Ended, reason: str = "", *, text: str = "") -> Result:
         if reason:
-            # In the conversation, too: whoever goes on, person or model, sees why it ended here.
+            # Appended to the conversation too, so that later turns show why this one ended.
             text = f"{text}\n\n{reason}".strip()
-            self.append(Message("assistant", text), turn=work.turn)
-        return Result(text, ended, work.usage, work.steps, tuple(work.refused), reason)
+            self.append(Message("assistant", text), turn=state.turn)
+        return self.result(state, text, ended, reason)
 
     def _traced(self, turn: str) -> AbstractContextManager[Span | None]:
-        """The part of a turn in the trace: in its session, or in the call that handed it on."""
+        """The span of a turn: below its session, or below the call that delegated it."""
         tracer = self.runtime.tracer
         if tracer is None:
             return nullcontext()
-        context = self._context(turn)
+        context = self.context(turn)
         agent = context.agent_path
         attributes = {
             "gen_ai.operation.name": "invoke_agent",
@@ -326,17 +362,3 @@ class Conversation:
         around = tracer.around(context.session_id, inside=bool(agent))
         kind: Literal["agent", "turn"] = "agent" if agent else "turn"
         return tracer.inside(kind, f"invoke_agent {agent or 'hermes'}", attributes, around)
-
-
-class Work:
-    """What one turn has done so far."""
-
-    __slots__ = ("guard", "nudged", "refused", "steps", "turn", "usage")
-
-    def __init__(self, turn: str, guard: LoopGuard) -> None:
-        self.turn = turn
-        self.guard = guard
-        self.usage = Usage()
-        self.steps = 0
-        self.nudged = False
-        self.refused: list[str] = []

@@ -1,4 +1,10 @@
-"""Mixture of agents: one question to several models at once, and one answer made of theirs."""
+"""Mixture of agents: one question to several models at once, and one answer made of theirs.
+
+The models are those of `moa.models`. Without that setting: the agent's own, its fallbacks, and the
+default model of every service that has a key here. A single model is asked several times, at rising
+temperatures. A model that fails is listed with its error, and the other answers count. The agent's
+budget pays for all calls, and its journal records them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +14,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hermes.agent.budget import Pricing
-from hermes.agent.model_call import ask
+from hermes.agent.model_call import call_model
 from hermes.core.errors import HermesError, ToolError
 from hermes.core.messages import Message, Usage
 from hermes.core.model_protocol import Request
@@ -23,13 +29,13 @@ if TYPE_CHECKING:
     from hermes.core.model_protocol import Done, Provider
     from hermes.runtime.app import App
 
-MOST_MODELS = 6
-_FOUND = 4
+MAX_MODELS = 6
+_MAX_DEFAULT_MODELS = 4
 _SECONDS = 300.0
-# One model asked several times: how freely it answers.
-_FREEDOM = (0.3, 0.7, 1.0)
+# Temperatures where one model is asked several times.
+_TEMPERATURES = (0.3, 0.7, 1.0)
 _WINDOW = 32_000
-_CHARS = 2  # of the answers for one token of the aggregator's window
+_CHARS_PER_TOKEN = 2  # of the answers, in the aggregator's window
 
 _AGGREGATE = """\
 Several models were asked the question below. Their answers stand between lines that say \
@@ -64,123 +70,126 @@ class Mixture:
         self._pricing = Pricing(app.config.get("model.prices"))
 
     async def __call__(self, question: str, context: ToolContext) -> dict[str, Any]:
-        """The answer, with what each model did; raises `ToolError` where none answered."""
-        voices = [*self._voices()]
-        made = [voice.provider for voice in voices if voice.provider not in (None, self._own)]
+        """The answer, with a status for each model; raises `ToolError` if none answered."""
+        members = self._members()
+        opened = [m.provider for m in members if m.provider not in (None, self._own)]
         try:
-            await self._hear(voices, Request((Message("user", question),)), context)
-            heard = [voice for voice in voices if voice.text]
-            if not heard:
+            await self._ask_all(members, Request((Message("user", question),)), context)
+            answered = [member for member in members if member.text]
+            if not answered:
+                errors = "; ".join(f"{member.name}: {member.error}" for member in members)
                 raise ToolError(
-                    "no model answered: " + "; ".join(f"{v.name}: {v.trouble}" for v in voices),
+                    f"no model answered: {errors}",
                     hint="Look at moa.models and the keys, or answer yourself.",
                 )
             aggregator = self._aggregator()
             if aggregator.provider not in (None, self._own):
-                made.append(aggregator.provider)
-            context.progress(f"{aggregator.name} makes one answer of {len(heard)}")
-            await self._ask(aggregator, _aggregate(question, heard, aggregator), context)
+                opened.append(aggregator.provider)
+            context.progress(f"{aggregator.name} makes one answer of {len(answered)}")
+            await self._ask(aggregator, _aggregate(question, answered, aggregator), context)
         finally:
-            for provider in made:
+            for provider in opened:
                 if provider is not None:
                     await provider.close()
-        return _report(voices, heard, aggregator)
+        return _report(members, aggregator)
 
-    # -- who is asked -----------------------------------------------------------------------------
+    # -- the models -------------------------------------------------------------------------------
 
-    def _voices(self) -> list[_Voice]:
+    def _members(self) -> list[_Member]:
         names: list[str] = self._app.config.get("moa.models")
         if names:
-            return [self._voice(name) for name in list(dict.fromkeys(names))[:MOST_MODELS]]
-        voices = [_Voice(self._own.model, self._own)]
-        for name in self._found():
-            voice = self._voice(name)
-            known = {(v.provider.name, v.provider.model) for v in voices if v.provider is not None}
-            other = voice.provider
-            # One that has no key here is none that was found.
-            if other is not None and (other.name, other.model) not in known:
-                voices.append(voice)
-        if len(voices) > 1:
-            return voices[:_FOUND]
+            return [self._member(name) for name in list(dict.fromkeys(names))[:MAX_MODELS]]
+        members = [_Member(self._own.model, self._own)]
+        for name in self._default_models():
+            member = self._member(name)
+            seen = {(m.provider.name, m.provider.model) for m in members if m.provider is not None}
+            provider = member.provider
+            # A model without a key here is skipped.
+            if provider is not None and (provider.name, provider.model) not in seen:
+                members.append(member)
+        if len(members) > 1:
+            return members[:_MAX_DEFAULT_MODELS]
         return [
-            _Voice(f"{self._own.model} ({number})", self._own, temperature)
-            for number, temperature in enumerate(_FREEDOM, 1)
+            _Member(f"{self._own.model} ({number})", self._own, temperature)
+            for number, temperature in enumerate(_TEMPERATURES, 1)
         ]
 
-    def _found(self) -> list[str]:
-        from hermes.agent.providers.services import with_keys
+    def _default_models(self) -> list[str]:
+        from hermes.agent.providers.services import keyed_candidates
 
-        # Of its own service the agent has a model already.
-        others = (one for one in with_keys(self._environ) if one.service.name != self._own.name)
-        keyed = [candidate.spec for candidate in others]
-        return [*self._app.config.get("model.fallbacks"), *keyed]
+        # The agent's own service is represented by its model already.
+        others = (
+            c.spec for c in keyed_candidates(self._environ) if c.service.name != self._own.name
+        )
+        return [*self._app.config.get("model.fallbacks"), *others]
 
-    def _aggregator(self) -> _Voice:
+    def _aggregator(self) -> _Member:
         name = str(self._app.config.get("moa.aggregator"))
-        return self._voice(name) if name else _Voice(self._own.model, self._own)
+        return self._member(name) if name else _Member(self._own.model, self._own)
 
-    def _voice(self, name: str) -> _Voice:
-        from hermes.agent.providers.model_choice import choose
+    def _member(self, name: str) -> _Member:
+        from hermes.agent.providers.model_choice import chosen_providers
 
         try:
-            return _Voice(name, choose(self._app.config, self._environ, name)[0])
+            return _Member(name, chosen_providers(self._app.config, self._environ, name)[0])
         except HermesError as error:
-            return _Voice(name, trouble=f"{error} {error.hint or ''}".strip())
+            return _Member(name, error=f"{error} {error.hint or ''}".strip())
 
-    # -- asking ----------------------------------------------------------------------------------
+    # -- requests ---------------------------------------------------------------------------------
 
-    async def _hear(self, voices: Sequence[_Voice], request: Request, context: ToolContext) -> None:
-        """Ask them all at once; whatever becomes of one, the others are heard."""
+    async def _ask_all(
+        self, members: Sequence[_Member], request: Request, context: ToolContext
+    ) -> None:
+        """Ask all models concurrently; a failure of one does not affect the others."""
         ended = 0
 
-        async def one(voice: _Voice) -> None:
+        async def ask(member: _Member) -> None:
             nonlocal ended
-            asked = Request(request.messages, temperature=voice.temperature)
-            await self._ask(voice, asked, context)
+            await self._ask(
+                member, Request(request.messages, temperature=member.temperature), context
+            )
             ended += 1
             context.progress(
-                f"{voice.name} {'answered' if voice.text else 'did not answer'}",
-                fraction=ended / (len(voices) + 1),
+                f"{member.name} {'answered' if member.text else 'did not answer'}",
+                fraction=ended / (len(members) + 1),
             )
 
         async with asyncio.TaskGroup() as group:
-            for voice in voices:
-                group.create_task(one(voice))
+            for member in members:
+                group.create_task(ask(member))
 
-    async def _ask(self, voice: _Voice, request: Request, context: ToolContext) -> None:
-        if voice.provider is None:
+    async def _ask(self, member: _Member, request: Request, context: ToolContext) -> None:
+        if member.provider is None:
             return
         began = time.monotonic()
         try:
             self._budget.step()
             async with asyncio.timeout(_SECONDS):
-                done = await ask(
-                    voice.provider, request, tracer=self._app.runtime.tracer, purpose="mixture"
+                done = await call_model(
+                    member.provider, request, tracer=self._app.runtime.tracer, purpose="mixture"
                 )
         except TimeoutError:
-            voice.trouble = f"no answer within {_SECONDS:g} s"
+            member.error = f"no answer within {_SECONDS:g} s"
         except HermesError as error:
-            # No key, no server, no room, no money: said, and the others go on.
-            voice.trouble = str(error)
+            # No key, no server, request too long, budget spent.
+            member.error = str(error)
         else:
-            self._pay(done, voice, context)
-            voice.text, voice.usage = done.message.text.strip(), done.usage
-            voice.trouble = "" if voice.text else "an empty answer"
-        voice.seconds = time.monotonic() - began
+            self._pay(done, member, context)
+            member.text, member.usage = done.message.text.strip(), done.usage
+            member.error = "" if member.text else "an empty answer"
+        member.seconds = time.monotonic() - began
 
-    def _pay(self, done: Done, voice: _Voice, context: ToolContext) -> None:
-        assert voice.provider is not None
-        model = self._pricing.counted_as(done, voice.provider)
+    def _pay(self, done: Done, member: _Member, context: ToolContext) -> None:
+        assert member.provider is not None
+        model = self._pricing.counted_as(done, member.provider)
         self._budget.spend(done.usage, self._pricing.cost(model, done.usage))
         if self._journal is not None:
-            about = {"agent": context.agent_path, "asked": voice.name}
-            self._journal.note("mixture", about, usage=done.usage, model=model)
+            note = {"agent": context.agent_path, "asked": member.name}
+            self._journal.note("mixture", note, usage=done.usage, model=model)
 
 
-class _Voice:
-    """One model, and what became of asking it."""
-
-    __slots__ = ("name", "provider", "seconds", "temperature", "text", "trouble", "usage")
+class _Member:
+    """One model of a mixture, and its answer or error."""
 
     def __init__(
         self,
@@ -188,33 +197,33 @@ class _Voice:
         provider: Provider | None = None,
         temperature: float | None = None,
         *,
-        trouble: str = "",
+        error: str = "",
     ) -> None:
         self.name = name
         self.provider = provider
         self.temperature = temperature
-        self.trouble = trouble
+        self.error = error
         self.text = ""
         self.usage = Usage()
         self.seconds = 0.0
 
-    def told(self) -> dict[str, Any]:
-        """What the caller hears of it."""
-        about: dict[str, Any] = {"model": self.name, "status": "ok" if self.text else "failed"}
-        if self.trouble:
-            about["error"] = self.trouble
+    def status(self) -> dict[str, Any]:
+        fields: dict[str, Any] = {"model": self.name, "status": "ok" if self.text else "failed"}
+        if self.error:
+            fields["error"] = self.error
         tokens = {"input": self.usage.input, "output": self.usage.output}
-        return {**about, "tokens": tokens, "seconds": round(self.seconds, 1)}
+        return {**fields, "tokens": tokens, "seconds": round(self.seconds, 1)}
 
 
-def _aggregate(question: str, heard: Sequence[_Voice], aggregator: _Voice) -> Request:
-    """The answers as data for the aggregator, cut to its window."""
+def _aggregate(question: str, answered: Sequence[_Member], aggregator: _Member) -> Request:
+    """The request to the aggregator: the answers as data, cut to its context window."""
     window = (aggregator.provider.window if aggregator.provider else 0) or _WINDOW
-    each = max(window * _CHARS // len(heard), 1_000)
+    each = max(window * _CHARS_PER_TOKEN // len(answered), 1_000)
     nonce = os.urandom(4).hex()
     answers = "\n\n".join(
-        f"--- answer {nonce}: {number} ---\n{_cut(voice.text, each)}\n--- end of answer {nonce} ---"
-        for number, voice in enumerate(heard, 1)
+        f"--- answer {nonce}: {number} ---\n{_cut(member.text, each)}\n"
+        f"--- end of answer {nonce} ---"
+        for number, member in enumerate(answered, 1)
     )
     text = _AGGREGATE.format(nonce=nonce, question=question, answers=answers)
     return Request((Message("user", text),))
@@ -224,15 +233,13 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}… (cut, {len(text)} characters)"
 
 
-def _report(
-    voices: Sequence[_Voice], heard: Sequence[_Voice], aggregator: _Voice
-) -> dict[str, Any]:
-    references = [voice.told() for voice in voices]
+def _report(members: Sequence[_Member], aggregator: _Member) -> dict[str, Any]:
+    models = [member.status() for member in members]
     if aggregator.text:
-        return {"answer": aggregator.text, "aggregator": aggregator.told(), "models": references}
-    # What was heard is not lost with the one who should have made one answer of it.
-    for voice, about in zip(voices, references, strict=True):
-        if voice in heard:
-            about["answer"] = voice.text
+        return {"answer": aggregator.text, "aggregator": aggregator.status(), "models": models}
+    # Without the aggregator the single answers are returned.
+    for member, fields in zip(members, models, strict=True):
+        if member.text:
+            fields["answer"] = member.text
     note = "the aggregator did not answer: these are the answers as they came"
-    return {"note": note, "aggregator": aggregator.told(), "models": references}
+    return {"note": note, "aggregator": aggregator.status(), "models": models}

@@ -15,25 +15,25 @@ if TYPE_CHECKING:
     from hermes.runtime.tracing import Tracer
 
 
-async def ask(
+async def call_model(
     provider: Provider,
     request: Request,
     *,
     tracer: Tracer | None = None,
-    tell: Callable[[Event], None] | None = None,
+    on_event: Callable[[Event], None] | None = None,
     purpose: str = "",
 ) -> Done:
-    """The model's whole answer; raises `ModelError` where there is none.
+    """The whole answer of a model; raises `ModelError`.
 
     Args:
         provider: The model.
-        request: The question.
-        tracer: Where the span goes; there is none if None.
-        tell: Told what the model says, as it says it.
-        purpose: What is asked for outside of the conversation: `compaction`, `approval`, ….
+        request: The request.
+        tracer: Records the span; no span if None.
+        on_event: Receives the streamed events.
+        purpose: Set for a call outside of the conversation: `compaction`, `approval`, ….
     """
     if tracer is None:
-        return await _heard(provider, request, tell)
+        return await _read_to_end(provider, request, on_event)
     attributes: dict[str, Any] = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": provider.name,
@@ -42,11 +42,11 @@ async def ask(
     if purpose:
         attributes["hermes.purpose"] = purpose
     with tracer.inside("chat", f"chat {provider.model}", attributes):
-        done = await _heard(provider, request, tell)
+        done = await _read_to_end(provider, request, on_event)
         attributes["gen_ai.response.model"] = done.model
         attributes["gen_ai.response.finish_reasons"] = [done.finish]
         if done.asked and done.asked != provider.model:
-            # Another one was asked in its place.
+            # A fallback answered.
             attributes["gen_ai.request.model"] = done.asked
             attributes["gen_ai.provider.name"] = done.provider
         attributes.update(usage_attributes(done.usage))
@@ -54,27 +54,27 @@ async def ask(
 
 
 def usage_attributes(usage: Usage) -> dict[str, int]:
-    """Tokens under the names that OpenTelemetry has for them."""
-    found = {
+    """Token counts under their OpenTelemetry names."""
+    attributes = {
         "gen_ai.usage.input_tokens": usage.input,
         "gen_ai.usage.output_tokens": usage.output,
     }
     if usage.cached:
-        found["gen_ai.usage.cache_read.input_tokens"] = usage.cached
+        attributes["gen_ai.usage.cache_read.input_tokens"] = usage.cached
     if usage.written:
-        found["gen_ai.usage.cache_creation.input_tokens"] = usage.written
+        attributes["gen_ai.usage.cache_creation.input_tokens"] = usage.written
     if usage.reasoning:
-        found["gen_ai.usage.reasoning.output_tokens"] = usage.reasoning
-    return found
+        attributes["gen_ai.usage.reasoning.output_tokens"] = usage.reasoning
+    return attributes
 
 
-async def _heard(
-    provider: Provider, request: Request, tell: Callable[[Event], None] | None
+async def _read_to_end(
+    provider: Provider, request: Request, on_event: Callable[[Event], None] | None
 ) -> Done:
     done = None
     async for event in provider.stream(request):
-        if tell is not None:
-            tell(event)
+        if on_event is not None:
+            on_event(event)
         if isinstance(event, Done):
             done = event
     assert done is not None, "a provider ends with Done or raises"

@@ -16,38 +16,38 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hermes.core.entry import ToolOutcome
 
-# At this many of the same without news the model is told, and the turn ends.
-TELL, STOP = 3, 5
-# What differs from one run of the same thing to the next.
-_PASSING = re.compile(r'"(?:seconds|duration|duration_seconds|elapsed|ms|at|time|pid)": ?[^,}\]]*')
+# Repeats without a new result until the warning, and until the end of the turn.
+WARN, STOP = 3, 5
+# Fields that differ from one run of the same call to the next.
+_VOLATILE = re.compile(r'"(?:seconds|duration|duration_seconds|elapsed|ms|at|time|pid)": ?[^,}\]]*')
 
 
-class LoopGuard:
-    """Watches the calls of one turn."""
+class RepeatDetector:
+    """Counts repeated results of one turn."""
 
-    def __init__(self, *, tell: int = TELL, stop: int = STOP) -> None:
-        self._tell = tell
+    def __init__(self, *, warn: int = WARN, stop: int = STOP) -> None:
+        self._warn = warn
         self._stop = stop
-        self._known: set[str] = set()
-        self._since: Counter[str] = Counter()
+        self._seen: set[str] = set()
+        self._repeats: Counter[str] = Counter()
 
     def see(self, outcome: ToolOutcome, arguments: str, *, reads: bool) -> str:
-        """Note one call: `""`, `"tell"` (the model should hear of it) or `"stop"`.
+        """Count one call: `""`, `"warn"` or `"stop"`.
 
         Args:
-            outcome: What came back.
+            outcome: The result of the call.
             arguments: As the model sent them.
             reads: Whether the tool only reads.
         """
-        result = _PASSING.sub("", outcome.content)
-        counts_alone = reads or outcome.status != "ok"
-        parts = (outcome.name, result) if counts_alone else (outcome.name, arguments, result)
+        result = _VOLATILE.sub("", outcome.content)
+        result_only = reads or outcome.status != "ok"
+        parts = (outcome.name, result) if result_only else (outcome.name, arguments, result)
         key = sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-        if key not in self._known:
-            self._known.add(key)
-            self._since.clear()
-        self._since[key] += 1
-        times = self._since[key]
+        if key not in self._seen:
+            self._seen.add(key)
+            self._repeats.clear()
+        self._repeats[key] += 1
+        times = self._repeats[key]
         if times >= self._stop:
             return "stop"
-        return "tell" if times >= self._tell else ""
+        return "warn" if times >= self._warn else ""

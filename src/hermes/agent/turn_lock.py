@@ -1,6 +1,4 @@
-"""Turn lock: one turn at a time per conversation, first come, first served, across threads and
-event loops.
-"""
+"""Turn lock: one turn at a time per conversation, in order, across threads and event loops."""
 
 from __future__ import annotations
 
@@ -16,77 +14,80 @@ from hermes.core.errors import HermesError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-# The turns that this code was begun inside of.
-_inside: ContextVar[tuple[object, ...]] = ContextVar("inside", default=())
+# The turns that the current code runs in, outermost first.
+_enclosing: ContextVar[tuple[object, ...]] = ContextVar("enclosing_turns", default=())
 
 
-class Turnstile:
-    """Lets one through after the other, in the order they came."""
+class TurnLock:
+    """A FIFO lock that event loops of several threads share."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._taken = False
-        self._under_way: object = None
+        self._held = False
+        self._turn: object = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiters: deque[asyncio.Future[None]] = deque()
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """The block is nobody else's; raises `HermesError` in a turn that would wait for itself."""
-        around = _inside.get()
-        if self._under_way in around:
+        """Hold the lock for a block.
+
+        Raises `HermesError` inside a turn of the same conversation: it would wait for itself.
+        """
+        enclosing = _enclosing.get()
+        if self._turn in enclosing:
             raise HermesError(
                 "this conversation is in the middle of a turn, and that is what asks",
                 hint="Use another Agent, or steer().",
             )
-        await self._enter()
-        self._under_way = mark = object()
+        await self._acquire()
+        self._turn = turn = object()
         self._loop = asyncio.get_running_loop()
-        token = _inside.set((*around, mark))
+        token = _enclosing.set((*enclosing, turn))
         try:
             yield
         finally:
-            _inside.reset(token)
-            self._under_way = self._loop = None
-            self._leave()
+            _enclosing.reset(token)
+            self._turn = self._loop = None
+            self._release()
 
-    def needs(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """Whether a turn is under way or waits in a loop: who stops that would wait for ever."""
+    def used_by(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Whether a turn runs or waits in this event loop; blocking it would be a deadlock."""
         with self._lock:
-            return self._loop is loop or any(one.get_loop() is loop for one in self._waiting)
+            return self._loop is loop or any(w.get_loop() is loop for w in self._waiters)
 
-    async def _enter(self) -> None:
+    async def _acquire(self) -> None:
         with self._lock:
-            if not self._taken:
-                self._taken = True
+            if not self._held:
+                self._held = True
                 return
-            mine = asyncio.get_running_loop().create_future()
-            self._waiting.append(mine)
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
         try:
-            await mine
+            await waiter
         except asyncio.CancelledError:
             with self._lock:
-                let_in = mine not in self._waiting
-                if not let_in:
-                    self._waiting.remove(mine)
-            if let_in:
-                # At the same moment: somebody else's, then.
-                self._leave()
+                acquired = waiter not in self._waiters
+                if not acquired:
+                    self._waiters.remove(waiter)
+            if acquired:
+                # Cancelled at the moment of acquisition: pass the lock on.
+                self._release()
             raise
 
-    def _leave(self) -> None:
+    def _release(self) -> None:
         with self._lock:
-            while self._waiting:
-                following = self._waiting.popleft()
+            while self._waiters:
+                waiter = self._waiters.popleft()
                 try:
-                    following.get_loop().call_soon_threadsafe(_let_in, following)
+                    waiter.get_loop().call_soon_threadsafe(_wake, waiter)
                 except RuntimeError:
-                    # Its loop has ended, and whoever waited in it.
+                    # The loop of this waiter is closed.
                     continue
                 return
-            self._taken = False
+            self._held = False
 
 
-def _let_in(waiter: asyncio.Future[None]) -> None:
+def _wake(waiter: asyncio.Future[None]) -> None:
     if not waiter.done():
         waiter.set_result(None)

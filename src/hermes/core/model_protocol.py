@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -16,10 +16,10 @@ Finish = Literal["stop", "calls", "length", "filter"]
 
 
 class ModelError(HermesError):
-    """A model could not be asked, or did not answer; the person looks at key, address or model.
+    """A model call failed; the person checks key, address or model name.
 
-    `retryable` says that the same request may work later or elsewhere; `status` is the HTTP
-    status where there was one.
+    `retryable` means that the same request may succeed later or with another model; `status` is
+    the HTTP status, or 0.
     """
 
     def __init__(
@@ -31,34 +31,34 @@ class ModelError(HermesError):
 
 
 class WindowError(ModelError):
-    """The request is longer than the model's window: compaction may help, asking again won't."""
+    """The request exceeds the context window: compaction may help, a retry does not."""
 
 
 class Request(msgspec.Struct, frozen=True):
-    """One question to a model. `tools` are function definitions as OpenAI writes them."""
+    """One request to a model. `tools` are function definitions in OpenAI's format."""
 
     messages: tuple[Message, ...]
     tools: tuple[dict[str, Any], ...] = ()
     max_tokens: int | None = None
     temperature: float | None = None
-    # The name of the tool that has to be called; empty leaves the choice to the model.
+    # Name of the tool that must be called; empty leaves the choice to the model.
     force: str = ""
 
 
 class TextDelta(msgspec.Struct, frozen=True, tag=True):
-    """A piece of the answer."""
+    """A piece of the answer's text."""
 
     text: str
 
 
 class ReasoningDelta(msgspec.Struct, frozen=True, tag=True):
-    """A piece of what the model thinks aloud."""
+    """A piece of the model's reasoning."""
 
     text: str
 
 
 class CallDelta(msgspec.Struct, frozen=True, tag=True):
-    """A tool call is being written: which one, and how many characters of arguments so far."""
+    """Progress of a tool call: its name, and the size of its arguments so far in characters."""
 
     index: int
     name: str
@@ -66,20 +66,20 @@ class CallDelta(msgspec.Struct, frozen=True, tag=True):
 
 
 class Discarded(msgspec.Struct, frozen=True, tag=True):
-    """What came so far is void: the model is asked again, or another one is."""
+    """The pieces so far are void: the request is repeated, or sent to another model."""
 
     reason: str
 
 
 class Waiting(msgspec.Struct, frozen=True, tag=True):
-    """The provider wants us to wait before the next try."""
+    """Back-off before the next attempt."""
 
     reason: str
     seconds: float
 
 
 class Noted(msgspec.Struct, frozen=True, tag=True):
-    """Something beside the answer that the person should know."""
+    """A notice for the person, beside the answer."""
 
     text: str
 
@@ -90,7 +90,7 @@ class Done(msgspec.Struct, frozen=True, tag=True):
     message: Message
     finish: Finish
     usage: Usage = Usage()
-    # The model as the server calls it, and as it was asked for.
+    # Model name in the response, service, and model name in the request.
     model: str = ""
     provider: str = ""
     asked: str = ""
@@ -100,27 +100,36 @@ Event = TextDelta | ReasoningDelta | CallDelta | Discarded | Waiting | Noted | D
 
 
 class Provider(Protocol):
-    """A model that can be asked. Making one opens nothing; `close` ends what asking opened."""
+    """A model. The constructor opens nothing; `close` releases what requests opened."""
 
     @property
     def name(self) -> str:
-        """What the service is called."""
+        """The name of the service."""
         ...
 
     @property
     def model(self) -> str:
-        """The model's name there."""
+        """The name of the model."""
         ...
 
     @property
     def window(self) -> int:
-        """How many tokens a conversation may have; 0 when nobody said."""
+        """The context window in tokens; 0 if unknown."""
         ...
 
     def stream(self, request: Request) -> AsyncIterator[Event]:
-        """Ask. Ends with `Done`, or raises `ModelError`; cancelling the task stops it at once."""
+        """Send a request. Ends with `Done`, or raises `ModelError`; can be cancelled."""
         ...
 
     async def close(self) -> None:
-        """End connections and processes."""
+        """Close connections and processes."""
+        ...
+
+
+@runtime_checkable
+class TurnRunner(Protocol):
+    """A provider that runs the steps of a turn itself, in place of the agent's loop."""
+
+    async def run_turn(self, conversation: Any, state: Any, request: str) -> Any:
+        """Run a turn of a `Conversation`; its result."""
         ...

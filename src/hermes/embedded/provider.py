@@ -41,12 +41,11 @@ class EmbeddedModel:
         self._threads = threads
         self._server: Server | None = None
 
-    @property
-    def conversation(self) -> type[Any]:
-        """How a model this small is talked with."""
-        from hermes.embedded.conversation import SmallConversation
+    async def run_turn(self, conversation: Any, state: Any, request: str) -> Any:
+        """Run a turn with prompts, tools and checks for a small model; see `TurnRunner`."""
+        from hermes.embedded.conversation import EmbeddedTurn
 
-        return SmallConversation
+        return await EmbeddedTurn(conversation, state).run(request)
 
     @property
     def pid(self) -> int:

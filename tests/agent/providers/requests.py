@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from hermes.agent.providers.http_model import RemoteModel
+from hermes.agent.providers.http_model import HttpModel
 from hermes.core.messages import Message
 from hermes.core.model_protocol import Done, Request
 
@@ -32,9 +32,9 @@ TOOLS = (tool("read_file"), tool("write_file"), tool("terminal"))
 HELLO = (Message("system", "Be brief."), Message("user", "hi"))
 
 
-def remote(server: ScriptedModel, model: str = "some-model", **options: Any) -> RemoteModel:
+def remote(server: ScriptedModel, model: str = "some-model", **options: Any) -> HttpModel:
     options.setdefault("idle_timeout", 5.0)
-    return RemoteModel("scripted", model, server.url, **options)
+    return HttpModel("scripted", model, server.url, **options)
 
 
 async def events(

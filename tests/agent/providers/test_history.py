@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from hermes.agent.providers.history import (
     encoded,
-    mended,
-    nine_letters,
+    nine_character_id,
+    paired,
     valid_arguments,
     valid_id,
     valid_name,
@@ -55,41 +55,41 @@ def test_any_name_and_id_become_ones_that_servers_accept(text: str) -> None:
     assert 1 <= len(valid_name(text)) <= 64
     assert set(valid_id(text)) <= allowed
     assert 1 <= len(valid_id(text)) <= 40
-    assert len(nine_letters(text)) == 9
+    assert len(nine_character_id(text)) == 9
 
 
 def test_a_whole_conversation_is_left_alone() -> None:
     whole = [USER, ASKED, RESULT_A, RESULT_B, Message("assistant", "done")]
-    assert all(a is b for a, b in zip(mended(whole), whole, strict=True))
+    assert all(a is b for a, b in zip(paired(whole), whole, strict=True))
 
 
 def test_a_call_without_a_result_gets_one_that_says_so() -> None:
-    sent = mended([USER, ASKED, RESULT_A, USER])
+    sent = paired([USER, ASKED, RESULT_A, USER])
 
     assert [(m.role, m.call_id) for m in sent[2:4]] == [("tool", "a"), ("tool", "b")]
     assert "interrupted" in sent[3].text
 
 
 def test_a_result_without_a_call_becomes_text() -> None:
-    sent = mended([USER, RESULT_A])
+    sent = paired([USER, RESULT_A])
 
     assert [m.role for m in sent] == ["user", "user"]
     assert "one" in sent[1].text
 
 
 def test_a_second_result_of_one_call_becomes_text() -> None:
-    assert [m.role for m in mended([ASKED, RESULT_A, RESULT_B, RESULT_A])][-1] == "user"
+    assert [m.role for m in paired([ASKED, RESULT_A, RESULT_B, RESULT_A])][-1] == "user"
 
 
 def test_what_was_left_out_stays_left_out_as_the_conversation_grows() -> None:
-    before = mended([USER, ASKED])
-    after = mended([USER, ASKED, USER])
+    before = paired([USER, ASKED])
+    after = paired([USER, ASKED, USER])
 
     assert [encoded(m) for m in after[: len(before)]] == [encoded(m) for m in before]
 
 
 def test_an_empty_answer_is_not_sent() -> None:
-    assert mended([USER, Message("assistant", " ")]) == [USER]
+    assert paired([USER, Message("assistant", " ")]) == [USER]
 
 
 def test_halves_of_characters_do_not_stop_a_request() -> None:

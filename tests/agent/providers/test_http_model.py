@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agent.providers.requests import HELLO, TOOLS, answer, ask, events, remote
 
-from hermes.agent.providers.errors import Broken, Later
-from hermes.agent.providers.http_model import RemoteModel
-from hermes.agent.providers.stream_reader import Answer
+from hermes.agent.providers.errors import BrokenStream, RetryLater
+from hermes.agent.providers.http_model import HttpModel
+from hermes.agent.providers.stream_reader import AnswerBuilder
 from hermes.core.messages import Message
 from hermes.core.model_protocol import (
     Discarded,
@@ -173,7 +173,7 @@ def test_nobody_there_is_a_line_with_what_to_do() -> None:
     with ScriptedModel() as server:
         address = server.url
     with pytest.raises(ModelError) as caught:
-        ask(RemoteModel("ollama", "m", address))
+        ask(HttpModel("ollama", "m", address))
 
     assert "can't be reached at http://127.0.0.1" in str(caught.value)
     assert "Start the server" in str(caught.value.hint)
@@ -183,7 +183,7 @@ def test_nobody_there_is_a_line_with_what_to_do() -> None:
 @pytest.mark.parametrize("address", ["nonsense", "ftp://x/v1", "http://", "http://[::bad/v1"])
 def test_an_address_that_is_none_is_said_to_be_none(address: str) -> None:
     with pytest.raises(ModelError):
-        ask(RemoteModel("x", "m", address))
+        ask(HttpModel("x", "m", address))
 
 
 def test_a_redirect_is_not_followed_with_the_key() -> None:
@@ -270,7 +270,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 def test_cancelling_closes_the_connection_at_once() -> None:
-    async def scenario(provider: RemoteModel) -> None:
+    async def scenario(provider: HttpModel) -> None:
         task = asyncio.create_task(events(provider))
         await until(lambda: bool(server.requests))
         await asyncio.sleep(0.05)
@@ -309,13 +309,13 @@ VALUES = st.recursive(
 
 @given(st.sampled_from(WIRES), st.lists(st.dictionaries(WORDS, VALUES, max_size=6), max_size=4))
 def test_odd_events_are_understood_or_a_broken_answer(wire: str, odd: list[dict[str, Any]]) -> None:
-    provider = RemoteModel("odd", "some-model", "http://127.0.0.1:1/v1", wire=wire)
+    provider = HttpModel("odd", "some-model", "http://127.0.0.1:1/v1", wire=wire)
     for whole in (False, True):
-        heard = Answer(provider.profile, TOOLS)
+        heard = AnswerBuilder(provider.profile, TOOLS)
         try:
             for event in odd:
                 provider._read(event, heard, whole=whole)
-        except (Broken, Later, ModelError):
+        except (BrokenStream, RetryLater, ModelError):
             continue
         heard.done(provider="odd", model="m")
 

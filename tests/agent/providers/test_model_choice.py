@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from hermes.agent.providers.model_choice import Fallback, choice, choose, chosen, idle_timeout
+from hermes.agent.providers.model_choice import (
+    Fallback,
+    choice,
+    chosen_provider,
+    chosen_providers,
+    idle_timeout,
+)
 from hermes.core.config import Config
 from hermes.core.errors import ConfigError, HermesError
 from hermes.core.model_protocol import ModelError
@@ -120,19 +126,19 @@ def test_models_to_fall_back_on_come_after_the_chosen_one() -> None:
     config = Config({"model": {"name": "gpt-5.1", "fallbacks": ["claude-sonnet-4-5", "gpt-5.1"]}})
     environ = {"OPENAI_API_KEY": "o", "ANTHROPIC_API_KEY": "a"}
 
-    found = choose(config, environ, None)
+    found = chosen_providers(config, environ, None)
 
     assert [(p.name, p.model) for p in found] == [
         ("openai", "gpt-5.1"),
         ("anthropic", "claude-sonnet-4-5"),
     ]
-    assert isinstance(chosen(config, environ), Fallback)
-    assert chosen(config, environ).window > 0
+    assert isinstance(chosen_provider(config, environ), Fallback)
+    assert chosen_provider(config, environ).window > 0
 
 
 def test_the_window_can_be_set() -> None:
     config = Config({"model": {"name": "m", "base_url": "http://x/v1", "window": 5000}})
-    assert choose(config, {}, None)[0].window == 5000
+    assert chosen_providers(config, {}, None)[0].window == 5000
 
 
 def test_how_long_a_model_may_be_silent_is_read_from_both_places() -> None:

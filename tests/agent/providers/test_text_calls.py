@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.agent.providers.stream_reader import TextFlow
-from hermes.agent.providers.text_calls import find_calls, seems_call
+from hermes.agent.providers.stream_reader import TextSplitter
+from hermes.agent.providers.text_calls import find_calls, looks_like_call
 
 NAMES = frozenset({"read_file", "terminal", "write_file"})
 CALL = '{"name": "read_file", "arguments": {"path": "a"}}'
@@ -149,7 +149,7 @@ def test_a_name_that_nobody_offered_is_answered_rather_than_shown() -> None:
     ],
 )
 def test_what_only_seems_a_call_can_be_asked_about(text: str, seems: bool) -> None:
-    assert seems_call(text, NAMES) is seems
+    assert looks_like_call(text, NAMES) is seems
 
 
 @given(st.text(alphabet='<>|｜/=`[]{}",: \n\\atol_cfunire', max_size=200))
@@ -189,7 +189,7 @@ def test_hostile_text_does_not_take_for_ever(text: str) -> None:
 def test_what_is_shown_does_not_depend_on_how_it_was_cut(text: str) -> None:
     results = set()
     for seed in range(20):
-        flow = TextFlow(NAMES, tags=True, calls=True)
+        flow = TextSplitter(NAMES, tags=True, calls=True)
         sizes, shown, at = random.Random(seed), [], 0
         while at < len(text):
             size = sizes.choice([1, 2, 3, 7, 30])
@@ -206,7 +206,7 @@ def test_what_is_shown_does_not_depend_on_how_it_was_cut(text: str) -> None:
 
 
 def test_reasoning_whose_opening_tag_is_missing_is_still_told_apart() -> None:
-    flow = TextFlow(NAMES, tags=True, calls=True)
+    flow = TextSplitter(NAMES, tags=True, calls=True)
     flow.feed("Let me think.\n</think>\n\nFour.")
 
     said, _, thought, _ = flow.end(structured=False)

@@ -455,7 +455,7 @@ def test_a_schema_may_allow_anything(desk: Desk) -> None:
 
 
 def test_late_tools_are_appended_to_what_a_model_is_sent(desk: Desk) -> None:
-    from hermes.core.wire_names import wired
+    from hermes.core.wire_names import wire_definitions
     from hermes.mcp.client import follow
     from hermes.runtime.tool_offer import Offer
 
@@ -466,14 +466,14 @@ def test_late_tools_are_appended_to_what_a_model_is_sent(desk: Desk) -> None:
     app = desk.app
     servers.wait(20, ["fast"])
     offer = Offer(app.registry, app.registry.available(), defer_above=1000)
-    before = wired(offer.definitions())
+    before = wire_definitions(offer.definitions())
 
     app.runtime  # noqa: B018 - what tells of changes
     follow(app, offer, app.registry.entries)
     servers.wait(20)
     eventually(lambda: len(offer.definitions()) > len(before))
 
-    after = wired(offer.definitions())
+    after = wire_definitions(offer.definitions())
     assert after[: len(before)] == before
     assert [one["function"]["name"] for one in after[len(before) :]] == ["mcp-slow__later"]
 

@@ -1,22 +1,14 @@
-"""Work handed to fresh agents: each with a conversation and a task of its own, one purse for all.
+"""Delegation: child agents, each with its own conversation and task, on one shared budget.
 
-    delegation.py  `Delegation`: hands tasks on, knows every child by its handle
-    worker.py      `Worker`: one child at work, within its limits
-    offering.py    the tools that it gets
-    making.py      what it works with: conversation, task, surroundings
-    signs.py       its signs of life
-    reporting.py   what is known of a child: at a glance, and when it has ended
-    record.py      what the journal keeps of children
-    recalling.py   children of an earlier run, which may have been cut off
-    pages.py       the journal of a child whose parent keeps none
-    crew.py        the thread that children work in
-    purse.py       a child's view of the shared budget
-    told.py        what the tool says to each of its actions
+    supervisor.py     `Delegation`: starts children, finds them by handle; `delegate_task` actions
+    child.py          `ChildAgent`: its tools, conversation and run; restored after a restart
+    child_report.py   activity of a running child, report of an ended one
+    child_journal.py  entries about children in the parent's journal
 
-A child has at most the tools and rights of its parent, and some less: it can't ask or write to
-people, remember, or run code that calls tools. What it wants approved is asked of the same person,
-with its path. Its changes belong to the turn that handed the task on, and are undone with it. It
-ends with an answer, at a limit or with its parent; whatever happened, there is a report.
+A child has at most the tools and rights of its parent, less some: it can't ask or message people,
+write memory, or run code that calls tools. Its approvals are asked of the same person, with its
+path. Its changes belong to the parent's turn and are undone with it. It ends with an answer, at a
+limit, or with its parent; there is always a report.
 """
 
 from __future__ import annotations
@@ -25,15 +17,15 @@ from hermes.core.lazy import names_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hermes.agent.delegation.child_report import Child
+    from hermes.agent.delegation.child_report import ChildStatus
     from hermes.agent.delegation.supervisor import Delegation
 
-__all__ = ["Child", "Delegation"]
+__all__ = ["ChildStatus", "Delegation"]
 
 __getattr__ = names_from(
     __name__,
     {
-        "Child": "child_report",
+        "ChildStatus": "child_report",
         "Delegation": "supervisor",
     },
 )

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from hermes.agent.providers.errors import Broken, Later
+from hermes.agent.providers.errors import BrokenStream, RetryLater
 from hermes.core.model_protocol import ModelError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Reply:
         return "json" not in self.headers.get("content-type", "")
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """The bytes as they come; raises `Broken` when they stop before the end."""
+        """The bytes as they come; raises `BrokenStream` when they stop before the end."""
         import httpx2
 
         chunks = self._response.aiter_bytes()
@@ -48,9 +48,9 @@ class Reply:
             except StopAsyncIteration:
                 return
             except TimeoutError:
-                raise Broken(f"nothing came for {self._idle:g} s") from None
+                raise BrokenStream(f"nothing came for {self._idle:g} s") from None
             except (httpx2.TransportError, httpx2.DecodingError) as error:
-                raise Broken(f"the connection broke ({_reason(error)})") from None
+                raise BrokenStream(f"the connection broke ({_reason(error)})") from None
             yield chunk
 
     async def error_text(self) -> bytes:
@@ -61,7 +61,7 @@ class Reply:
                 found += chunk
                 if len(found) > _ERROR_BYTES:
                     break
-        except Broken:
+        except BrokenStream:
             pass
         return found[:_ERROR_BYTES]
 
@@ -71,7 +71,7 @@ class Reply:
         async for chunk in self.chunks():
             size += len(chunk)
             if size > limit:
-                raise Broken(f"an answer of more than {limit:,} bytes")
+                raise BrokenStream(f"an answer of more than {limit:,} bytes")
             parts.append(chunk)
         return b"".join(parts)
 
@@ -115,14 +115,16 @@ class Connection:
             async with asyncio.timeout(self.first):
                 response = await client.send(request, stream=True)
         except TimeoutError:
-            raise Broken(f"{self.name} did not begin to answer within {self.first:g} s") from None
+            raise BrokenStream(
+                f"{self.name} did not begin to answer within {self.first:g} s"
+            ) from None
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
-            raise Later(self._unreachable(error), tries=2) from None
+            raise RetryLater(self._unreachable(error), tries=2) from None
         except httpx2.UnsupportedProtocol as error:
             raise self._unusable(str(error)) from None
         except httpx2.TransportError as error:
             message = f"{self.name} closed the connection ({_reason(error)})"
-            raise Later(ModelError(message, hint="Try again later.", retryable=True)) from None
+            raise RetryLater(ModelError(message, hint="Try again later.", retryable=True)) from None
         try:
             yield Reply(response, self.idle)
         finally:

@@ -21,15 +21,15 @@ _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 _NO_RESULT = '{"error":"no result: the call was interrupted, and nobody can tell what it did"}'
-_ODD = re.compile(r"[^A-Za-z0-9_-]")
-# How many conversations at once are remembered.
-_CONVERSATIONS = 8
-# Where the quoted text of arguments that nobody could read is put.
+_INVALID = re.compile(r"[^A-Za-z0-9_-]")
+# Conversations in the cache.
+_MAX_CONVERSATIONS = 8
+# Key of the raw text of unreadable arguments.
 UNREADABLE = "unreadable_arguments"
 
 
 def valid_arguments(raw: str) -> str:
-    """Arguments as the text of a JSON object; what can't be read as one is quoted in it."""
+    """Arguments as a JSON object; unreadable ones become a string in it."""
     try:
         if isinstance(_decode(raw.encode()), dict):
             return raw
@@ -38,26 +38,26 @@ def valid_arguments(raw: str) -> str:
     from hermes.core.arguments.json_repair import read_object
 
     try:
-        # Half of a character may be in it as an escape, which strict readers refuse.
+        # It may contain escaped lone surrogates, which strict parsers reject.
         return to_json(_cleaned(read_object(raw) or {}))
     except (ArgumentError, RecursionError):
         return to_json({UNREADABLE: clean(raw)})
 
 
 def valid_name(name: str) -> str:
-    """A tool's name with nothing in it that a server refuses."""
-    return _ODD.sub("_", name)[:64] or "unknown"
+    """A tool name that every server accepts."""
+    return _INVALID.sub("_", name)[:64] or "unknown"
 
 
 def valid_id(call_id: str, *, longest: int = 40) -> str:
-    """A call's id with nothing in it that a server refuses; alike ids stay alike."""
-    if call_id and len(call_id) <= longest and not _ODD.search(call_id):
+    """A call id that every server accepts; equal ids stay equal."""
+    if call_id and len(call_id) <= longest and not _INVALID.search(call_id):
         return call_id
     return f"call_{_digest(call_id)[:16]}"
 
 
-def nine_letters(call_id: str) -> str:
-    """An id of nine letters and digits, the only ones that Mistral's servers know."""
+def nine_character_id(call_id: str) -> str:
+    """An id of nine letters and digits, the only kind that Mistral's servers accept."""
     if len(call_id) == 9 and call_id.isascii() and call_id.isalnum():
         return call_id
     return _digest(call_id)[:9]
@@ -70,17 +70,17 @@ def _digest(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """A text that can be sent: halves of characters, which no server accepts, are replaced."""
+    """A text without lone surrogates, which no server accepts."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def blind_note(image: Image) -> str:
-    """What a model is told in place of a picture that it can't see."""
+def image_note(image: Image) -> str:
+    """The text in place of an image, for models without image input."""
     return f"(a picture, {image.media_type or 'of an unknown kind'}: this model sees no pictures)"
 
 
 def encoded(value: Any) -> bytes:
-    """A value as JSON, with every text in it clean."""
+    """A value as JSON, without lone surrogates."""
     try:
         return _encode(value)
     except (UnicodeEncodeError, ValueError):
@@ -95,18 +95,18 @@ def _cleaned(value: Any) -> Any:
     return [_cleaned(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def mended(messages: Sequence[Message]) -> list[Message]:
-    """The messages with one result for every call, right behind it, and no result without one."""
-    return list(_paired(messages))
+def paired(messages: Sequence[Message]) -> list[Message]:
+    """The messages with exactly one result right after every call."""
+    return list(_pairs(messages))
 
 
-def _paired(messages: Sequence[Message]) -> Iterator[Message]:
+def _pairs(messages: Sequence[Message]) -> Iterator[Message]:
     waiting: dict[str, str] = {}
     for message in messages:
         if message.role == "tool":
             if waiting.pop(message.call_id, None) is None:
-                said = f"A result of {message.name or 'a tool'} whose call is missing:"
-                yield Message("user", f"{said}\n{message.text}", images=message.images)
+                head = f"A result of {message.name or 'a tool'} whose call is missing:"
+                yield Message("user", f"{head}\n{message.text}", images=message.images)
             else:
                 yield message
             continue
@@ -114,7 +114,7 @@ def _paired(messages: Sequence[Message]) -> Iterator[Message]:
         waiting = {}
         if message.role == "assistant":
             if not message.calls and not message.text.strip():
-                # Nothing was said; an empty message is refused by some.
+                # Some servers reject an empty message.
                 continue
             waiting = {use.id: use.name for use in message.calls}
         yield message
@@ -126,47 +126,47 @@ def _unanswered(waiting: dict[str, str]) -> Iterator[Message]:
         yield Message("tool", _NO_RESULT, call_id=call_id, name=name)
 
 
-class Growing:
-    """Conversations in the words of an API, each part of them written once.
+class HistoryCache:
+    """Cache of encoded conversations: each message is encoded once.
 
-    What comes before the model's last answer can't change any more and is kept as bytes: a turn
-    costs what is new in it, however long the conversation is. One model may lead several
-    conversations at once, also in several threads.
+    Messages before the model's last answer no longer change and are kept as bytes, so the cost of
+    a request depends on the new messages only. Thread-safe; one provider may serve several
+    conversations.
     """
 
     def __init__(self, write: Callable[[list[Message]], bytes]) -> None:
-        """`write` gives the items of a stretch of messages, with commas between them."""
+        """`write` encodes consecutive messages as JSON items joined by commas."""
         self._write = write
-        # What is settled of the last few conversations, newest first; replaced as a whole.
-        self._known: tuple[tuple[list[Message], bytes], ...] = ()
+        # The fixed part of the last few conversations, newest first; replaced as a whole.
+        self._states: tuple[tuple[list[Message], bytes], ...] = ()
 
     def __call__(self, messages: Sequence[Message]) -> bytes:
-        """All of it."""
-        known = self._known
-        begun = [state for state in known if list(messages[: len(state[0])]) == state[0]]
-        mine = max(begun, key=lambda state: len(state[0]), default=([], b""))
-        settled, data = mine
-        cut = _last_answer(messages, len(settled))
-        if cut > len(settled):
-            data = _joined(data, self._write(mended(messages[len(settled) : cut])))
-            others = tuple(state for state in known if state is not mine)
-            self._known = ((list(messages[:cut]), data), *others[: _CONVERSATIONS - 1])
-        return _joined(data, self._write(mended(messages[cut:])))
+        """The encoded items of a conversation."""
+        states = self._states
+        prefixes = [state for state in states if list(messages[: len(state[0])]) == state[0]]
+        longest = max(prefixes, key=lambda state: len(state[0]), default=([], b""))
+        fixed, data = longest
+        cut = _last_answer(messages, len(fixed))
+        if cut > len(fixed):
+            data = _joined(data, self._write(paired(messages[len(fixed) : cut])))
+            others = tuple(state for state in states if state is not longest)
+            self._states = ((list(messages[:cut]), data), *others[: _MAX_CONVERSATIONS - 1])
+        return _joined(data, self._write(paired(messages[cut:])))
 
     def forget(self) -> None:
-        """Write everything anew the next time."""
-        self._known = ()
+        """Empty the cache."""
+        self._states = ()
 
 
 def _last_answer(messages: Sequence[Message], after: int) -> int:
-    """Where the last answer of the model begins that follows somebody else's words."""
+    """The index of the last answer that follows a message of another role; `after` if none."""
     for at in range(len(messages) - 1, after, -1):
-        said = messages[at]
-        follows = said.role == "assistant" and messages[at - 1].role != "assistant"
-        if follows and (said.calls or said.text.strip()):
+        message = messages[at]
+        follows = message.role == "assistant" and messages[at - 1].role != "assistant"
+        if follows and (message.calls or message.text.strip()):
             return at
     return after
 
 
-def _joined(one: bytes, other: bytes) -> bytes:
-    return one + b"," + other if one and other else one or other
+def _joined(first: bytes, second: bytes) -> bytes:
+    return first + b"," + second if first and second else first or second

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 import msgspec
 
 from hermes.agent.providers.connection import Connection, is_loopback
-from hermes.agent.providers.errors import Broken, Later, in_stream, refusal
+from hermes.agent.providers.errors import BrokenStream, RetryLater, response_error, stream_error
 from hermes.agent.providers.model_profiles import Profile, profile_of
-from hermes.agent.providers.stream_reader import Answer
+from hermes.agent.providers.stream_reader import AnswerBuilder
 from hermes.core.model_protocol import Discarded, ModelError, Waiting
 
 if TYPE_CHECKING:
@@ -121,20 +121,20 @@ class Wire(Protocol):
         """The request as JSON."""
         ...
 
-    def adapt(self, refusal: str) -> bool:
-        """Learn from the words of a refusal; whether the next request will be another one."""
+    def adapt(self, error_text: str) -> bool:
+        """Drop or add the option that an error names; whether the next request will differ."""
         ...
 
-    def read(self, event: dict[str, Any], answer: Answer) -> list[Event]:
+    def read(self, event: dict[str, Any], answer: AnswerBuilder) -> list[Event]:
         """Put what an event of the stream says into the answer; what there is to show of it."""
         ...
 
-    def whole(self, event: dict[str, Any], answer: Answer) -> list[Event]:
+    def whole(self, event: dict[str, Any], answer: AnswerBuilder) -> list[Event]:
         """The same for an answer that came in one piece."""
         ...
 
 
-class RemoteModel:
+class HttpModel:
     """A model behind an HTTP API; a `Provider`."""
 
     def __init__(
@@ -171,7 +171,7 @@ class RemoteModel:
         self.window = self.profile.window
         self._key = key
         self._headers = headers or {}
-        idle = idle_timeout or IDLE_SECONDS * (_THINKING if self.profile.reasons else 1)
+        idle = idle_timeout or IDLE_SECONDS * (_THINKING if self.profile.reasoning else 1)
         waits = idle_timeout is None and is_loopback(base_url)
         first = max(idle, _LOCAL_FIRST_SECONDS) if waits else idle
         self._connection = Connection(self.base_url, name=name, idle=idle, first=first)
@@ -182,7 +182,7 @@ class RemoteModel:
         tries = 0
         asked_again = False
         while True:
-            answer = Answer(self.profile, request.tools)
+            answer = AnswerBuilder(self.profile, request.tools)
             try:
                 async with aclosing(self._ask(request, answer)) as events:
                     async for event in events:
@@ -193,14 +193,14 @@ class RemoteModel:
                 unheard = error.status in (400, 422) and answer.empty
                 if not unheard or not self.wire.adapt(str(error)):
                     raise
-            except Later as trouble:
+            except RetryLater as trouble:
                 tries += 1
                 if tries >= trouble.tries:
                     raise trouble.error from None
                 seconds = _pause(tries, trouble.wait)
                 yield Waiting(str(trouble.error), seconds)
                 await asyncio.sleep(seconds)
-            except Broken as broken:
+            except BrokenStream as broken:
                 if asked_again:
                     raise ModelError(
                         f"{self.name} broke off its answer twice: {broken}",
@@ -218,7 +218,7 @@ class RemoteModel:
         """End the connections of this event loop."""
         await self._connection.close()
 
-    async def _ask(self, request: Request, answer: Answer) -> AsyncGenerator[Event, None]:
+    async def _ask(self, request: Request, answer: AnswerBuilder) -> AsyncGenerator[Event, None]:
         headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
         headers |= self.wire.headers(self._key) | self._headers
         body = self.wire.body(request)
@@ -237,9 +237,9 @@ class RemoteModel:
         body = await reply.error_text()
         if self._key:
             body = body.replace(self._key.encode(), b"***")
-        return refusal(reply.status, reply.headers, body, where=self.name, model=self.model)
+        return response_error(reply.status, reply.headers, body, where=self.name, model=self.model)
 
-    async def _events(self, reply: Reply, answer: Answer) -> AsyncGenerator[Event, None]:
+    async def _events(self, reply: Reply, answer: AnswerBuilder) -> AsyncGenerator[Event, None]:
         reader = EventReader()
         loop = asyncio.get_running_loop()
         heard = loop.time()
@@ -254,43 +254,45 @@ class RemoteModel:
                     for found in self._read(event, answer):
                         yield found
                 if loop.time() - heard > self._connection.idle * _PATIENCE:
-                    raise Broken(f"only signs of life for {loop.time() - heard:.0f} s")
+                    raise BrokenStream(f"only signs of life for {loop.time() - heard:.0f} s")
         for event in self._parsed(reader, None):
             if event is DONE:
                 ended = True
                 continue
             for found in self._read(event, answer):
                 yield found
-        if not answer.stopped and not (ended and not answer.empty):
-            raise Broken("the answer ended before its end")
+        if not answer.stop_reason and not (ended and not answer.empty):
+            raise BrokenStream("the answer ended before its end")
 
     def _parsed(self, reader: EventReader, chunk: bytes | None) -> list[Any]:
         try:
             return reader.end() if chunk is None else reader.feed(chunk)
         except EventError as error:
-            raise Broken(f"{self.name} sent {error}") from None
+            raise BrokenStream(f"{self.name} sent {error}") from None
 
-    def _read(self, event: dict[str, Any], answer: Answer, *, whole: bool = False) -> list[Event]:
+    def _read(
+        self, event: dict[str, Any], answer: AnswerBuilder, *, whole: bool = False
+    ) -> list[Event]:
         try:
-            trouble = in_stream(event, where=self.name, model=self.model)
+            trouble = stream_error(event, where=self.name, model=self.model)
             if trouble is None:
                 return self.wire.whole(event, answer) if whole else self.wire.read(event, answer)
         except (AttributeError, KeyError, TypeError, ValueError):
             # Valid JSON of another shape than the API has.
-            raise Broken(f"{self.name} sent something that is no part of an answer") from None
-        if isinstance(trouble, Later) and not answer.empty:
-            raise Broken(str(trouble.error))
+            raise BrokenStream(f"{self.name} sent something that is no part of an answer") from None
+        if isinstance(trouble, RetryLater) and not answer.empty:
+            raise BrokenStream(str(trouble.error))
         raise trouble
 
-    async def _whole(self, reply: Reply, answer: Answer) -> list[Event]:
+    async def _whole(self, reply: Reply, answer: AnswerBuilder) -> list[Event]:
         import msgspec
 
         try:
             value = msgspec.json.decode(await reply.whole())
         except (msgspec.DecodeError, UnicodeDecodeError):
-            raise Broken(f"{self.name} sent something that is not JSON") from None
+            raise BrokenStream(f"{self.name} sent something that is not JSON") from None
         if not isinstance(value, dict):
-            raise Broken(f"{self.name} sent something that is no answer")
+            raise BrokenStream(f"{self.name} sent something that is no answer")
         return self._read(value, answer, whole=True)
 
 

@@ -1,12 +1,12 @@
-"""Model choice: from the option, the environment and the settings; with a fallback to the next
-one.
-"""
+"""Model choice: from option, environment and settings; with a fallback to the next model."""
 
 from __future__ import annotations
 
 import time
 from contextlib import aclosing
 from typing import TYPE_CHECKING, cast
+
+import msgspec
 
 from hermes.agent.providers.model_profiles import profile_of
 from hermes.agent.providers.services import BY_NAME, SERVICES, Service
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from hermes.core.model_protocol import Event, Provider, Request
 
 
-# How long one that failed for a passing reason is left alone.
+# Pause for a model after a transient error.
 _REST_SECONDS = 60.0
 
 
 class Fallback:
-    """A `Provider` made of several; a model that failed is asked again after a while.
+    """A `Provider` of several models: after an error the next one is asked.
 
-    `name`, `model` and `window` are those of the model that would be asked next.
+    `name`, `model` and `window` are those of the model that is asked first at the moment.
     """
 
     def __init__(
@@ -57,41 +57,41 @@ class Fallback:
         return self.providers[self._order()[0]].window
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
-        """Ask the first that can answer."""
+        """Ask the models in order until one answers."""
         order = self._order()
-        for place, number in enumerate(order):
+        for position, number in enumerate(order):
             provider = self.providers[number]
             try:
-                # `Provider` promises an iterator only; what closes at once is closed at once.
+                # Closed at once if it is a generator, which `Provider` does not promise.
                 events = cast("AsyncGenerator[Event, None]", provider.stream(request))
                 async with aclosing(events):
                     async for event in events:
                         yield event
             except WindowError:
-                # Another model would lose the conversation just the same; shortening helps.
+                # Compaction helps here, another model does not.
                 raise
             except ModelError as error:
                 self._rest(number, error)
-                if place + 1 == len(order):
+                if position + 1 == len(order):
                     raise
-                following = self.providers[order[place + 1]]
+                following = self.providers[order[position + 1]]
                 yield Discarded(f"{error}; asking {following.model} ({following.name})")
             else:
                 self._until.pop(number, None)
                 return
 
     async def close(self) -> None:
-        """Close all of them."""
+        """Close all models."""
         for provider in self.providers:
             await provider.close()
 
     def _rest(self, number: int, error: ModelError) -> None:
-        # A wrong key or name stays wrong.
+        # A wrong key or model name does not become right.
         seconds = _REST_SECONDS if error.retryable else float("inf")
         self._until[number] = self._clock() + seconds
 
     def _order(self) -> list[int]:
-        """Those in good health in order, then the others: asking them is better than nothing."""
+        """Models without a recent error first, in order; then the others."""
         now = self._clock()
         numbers = range(len(self.providers))
         return sorted(numbers, key=lambda number: self._until.get(number, 0.0) > now)
@@ -101,56 +101,52 @@ EMBEDDED = "embedded"
 _WIRES = ("chat", "responses", "anthropic")
 
 
-class Choice:
-    """A model, where it is, and how it was chosen."""
+class Choice(msgspec.Struct):
+    """A chosen model: service, address, key, API, and the setting that chose it."""
 
-    __slots__ = ("base_url", "key", "model", "service", "why", "wire")
-
-    def __init__(
-        self, service: str, model: str, base_url: str, *, key: str, wire: str, why: str
-    ) -> None:
-        self.service = service
-        self.model = model
-        self.base_url = base_url
-        self.key = key
-        self.wire = wire
-        self.why = why
+    service: str
+    model: str
+    base_url: str
+    key: str
+    wire: str
+    why: str
 
 
-def choose(config: Config, environ: Mapping[str, str], option: str | None = None) -> list[Provider]:
-    """The models to ask, in order: the chosen one, then those to fall back on.
+def chosen_providers(
+    config: Config, environ: Mapping[str, str], option: str | None = None
+) -> list[Provider]:
+    """The models to ask, in order: the chosen one, then its fallbacks.
 
     Args:
         config: The settings; `model.*` counts.
         environ: The environment: keys, addresses and `HERMES_MODEL`.
-        option: What was typed: a model's name, or `service/name`.
+        option: From the command line: a model's name, or `service/name`.
     """
-    chosen = choice(config, environ, option)
-    if chosen is None:
+    first = choice(config, environ, option)
+    if first is None:
         return [_embedded()]
-    choices = [chosen]
+    choices = [first]
     for name in setting(config, "model.fallbacks", []):
         if name == EMBEDDED:
             continue
-        found = _named(name, config, environ, "model.fallbacks")
-        if (found.service, found.model) != (chosen.service, chosen.model):
-            choices.append(found)
-    return [provider(found, config, environ) for found in choices]
+        fallback = _named(name, config, environ, "model.fallbacks")
+        if (fallback.service, fallback.model) != (first.service, first.model):
+            choices.append(fallback)
+    return [provider(each, config, environ) for each in choices]
 
 
-def chosen(config: Config, environ: Mapping[str, str], option: str | None = None) -> Provider:
-    """The model to ask; one that stands for several when there are some to fall back on."""
-    providers = choose(config, environ, option)
-    if len(providers) == 1:
-        return providers[0]
-
-    return Fallback(providers)
+def chosen_provider(
+    config: Config, environ: Mapping[str, str], option: str | None = None
+) -> Provider:
+    """The model to ask; a `Fallback` if the settings name more than one."""
+    models = chosen_providers(config, environ, option)
+    return models[0] if len(models) == 1 else Fallback(models)
 
 
 def choice(config: Config, environ: Mapping[str, str], option: str | None = None) -> Choice | None:
-    """The chosen model; None when that is the embedded one."""
-    wanted = ((option, "the option"), (environ.get("HERMES_MODEL"), "HERMES_MODEL"))
-    for name, why in wanted:
+    """The chosen model; None is the embedded one."""
+    names = ((option, "the option"), (environ.get("HERMES_MODEL"), "HERMES_MODEL"))
+    for name, why in names:
         if name and name.strip():
             if name.strip() == EMBEDDED:
                 return None
@@ -163,51 +159,49 @@ def choice(config: Config, environ: Mapping[str, str], option: str | None = None
         return _at(_service(service, config), name, config, environ, "the settings")
     if name:
         return _named(name, config, environ, "model.name")
-    for found in SERVICES:
-        if found.keys and _usable(found, environ):
-            return _at(found, "", config, environ, _found_by(found, environ))
+    for candidate in SERVICES:
+        if candidate.keys and _usable(candidate, environ):
+            return _at(candidate, "", config, environ, _found_by(candidate, environ))
     return None
 
 
-def provider(found: Choice, config: Config, environ: Mapping[str, str]) -> Provider:
-    """A choice as something that can be asked."""
-    import msgspec
+def provider(choice: Choice, config: Config, environ: Mapping[str, str]) -> Provider:
+    """The provider for a choice."""
+    from hermes.agent.providers.http_model import HttpModel
 
-    from hermes.agent.providers.http_model import RemoteModel
-
-    profile = profile_of(found.model)
+    profile = profile_of(choice.model)
     if window := setting(config, "model.window", 0):
         profile = msgspec.structs.replace(profile, window=int(window))
-    return RemoteModel(
-        found.service,
-        found.model,
-        found.base_url,
-        key=found.key,
-        wire=found.wire,
+    return HttpModel(
+        choice.service,
+        choice.model,
+        choice.base_url,
+        key=choice.key,
+        wire=choice.wire,
         profile=profile,
         idle_timeout=idle_timeout(config, environ),
     )
 
 
 def idle_timeout(config: Config, environ: Mapping[str, str]) -> float | None:
-    """How long a model may be silent, if anybody said; None means the usual."""
-    said: Any = environ.get("HERMES_MODEL_IDLE_TIMEOUT") or _raw(config, "model.idle_timeout")
-    if said in (None, ""):
+    """Seconds that a model may be silent, from environment or settings; None is the default."""
+    value: Any = environ.get("HERMES_MODEL_IDLE_TIMEOUT") or _raw(config, "model.idle_timeout")
+    if value in (None, ""):
         return None
     try:
-        seconds = float(said)
+        seconds = float(value)
     except (TypeError, ValueError):
         seconds = 0.0
     if not 0 < seconds < float("inf"):
         raise ConfigError(
-            f"the idle timeout of the model must be seconds, not {said!r:.40}",
+            f"the idle timeout of the model must be seconds, not {value!r:.40}",
             hint="HERMES_MODEL_IDLE_TIMEOUT=60",
         )
     return seconds
 
 
 def setting(config: Config, name: str, default: Any) -> Any:
-    """A setting, or a default where nobody declared it."""
+    """A setting; `default` if it is not declared."""
     from hermes.core.config import DEFAULTS
 
     if name in DEFAULTS:
@@ -223,64 +217,64 @@ def _raw(config: Config, name: str) -> Any:
     return value
 
 
-# -- a name and the place it is meant for -------------------------------------------------------
+# -- model names ------------------------------------------------------------------------------
 
 
 def _named(name: str, config: Config, environ: Mapping[str, str], why: str) -> Choice:
-    """The model of a name: at the service that it names, its maker's, or one that has them all."""
+    """The service for a model name: the one it names, its vendor's, or one with many vendors."""
     for mark in ("/", ":"):
-        first, found, rest = name.partition(mark)
+        first, separator, rest = name.partition(mark)
         service = BY_NAME.get(first)
-        # `openai/gpt-5` is also a name that services with models of many makers know.
-        if found and service and (service.local or _usable(service, environ, config)):
+        # `openai/gpt-5` is also a model name at services with many vendors.
+        if separator and service and (service.local or _usable(service, environ, config)):
             return _at(service, rest, config, environ, why)
     if name in BY_NAME:
         return _at(BY_NAME[name], "", config, environ, why)
     settings = str(setting(config, "model.provider", ""))
     if name == setting(config, "model.name", "") and settings:
         return _at(_service(settings, config), name, config, environ, why)
-    maker = BY_NAME.get(profile_of(name).service)
-    if maker and "/" not in name and _usable(maker, environ):
-        return _at(maker, name, config, environ, why)
+    vendor = BY_NAME.get(profile_of(name).service)
+    if vendor and "/" not in name and _usable(vendor, environ):
+        return _at(vendor, name, config, environ, why)
     if settings or setting(config, "model.base_url", ""):
         return _at(_service(settings, config), name, config, environ, why)
-    usable = [found for found in SERVICES if found.keys and _usable(found, environ)]
-    # Best one that has everything, or an address that somebody gave on purpose.
-    usable.sort(key=lambda found: not (found.gathers or found.own_address(environ)))
+    usable = [service for service in SERVICES if service.keys and _usable(service, environ)]
+    # Preferably one with many vendors, or one whose address is set.
+    usable.sort(key=lambda service: not (service.many_vendors or service.env_address(environ)))
     if usable:
         return _at(usable[0], name, config, environ, why)
-    raise _nowhere(name, BY_NAME.get(name.partition("/")[0]) or maker)
+    raise _no_service(name, BY_NAME.get(name.partition("/")[0]) or vendor)
 
 
 def _at(
     service: Service, model: str, config: Config, environ: Mapping[str, str], why: str
 ) -> Choice:
-    """A model at a service; raises `ModelError` where a key or an address is missing."""
-    ours = _settings_are_for(service, config)
-    base_url = service.own_address(environ)
-    if not base_url and ours:
+    """A model of a service; raises `ModelError` if key, address or model name is missing."""
+    configured = _settings_are_for(service, config)
+    base_url = service.env_address(environ)
+    if not base_url and configured:
         base_url = str(setting(config, "model.base_url", ""))
     base_url = base_url or service.base_url
     if not base_url:
         raise ModelError(
-            f"nobody said where {model or 'the model'} is",
+            f"the address of {model or 'the model'} is not set",
             hint="hermes config set model.base_url https://…/v1",
         )
     key = service.key(environ)
-    if ours and (variable := str(setting(config, "model.key_env", ""))):
+    if configured and (variable := str(setting(config, "model.key_env", ""))):
         key = environ.get(variable, "").strip()
     if not key and base_url == service.base_url and not service.local:
         raise ModelError(
             f"{service.name} wants a key and there is none",
             hint=f"export {service.keys[0]}=…, or choose another model: hermes setup.",
         )
-    name = model or (str(setting(config, "model.name", "")) if ours else "") or service.model
+    name = model or (str(setting(config, "model.name", "")) if configured else "") or service.model
     if not name:
         raise ModelError(
-            f"nobody said which model of {service.name} to ask",
+            f"no model of {service.name} is chosen",
             hint=f"hermes model list {service.name}, then hermes model use {service.name}/NAME.",
         )
-    wire = str(setting(config, "model.api", "")) if ours else ""
+    wire = str(setting(config, "model.api", "")) if configured else ""
     if wire and wire not in _WIRES:
         raise ConfigError(f"model.api must be one of {', '.join(_WIRES)}, not {wire!r:.40}")
     if not wire:
@@ -290,7 +284,7 @@ def _at(
 
 
 def _settings_are_for(service: Service, config: Config) -> bool:
-    """Whether address, key and API in the settings are meant for this service."""
+    """Whether address, key and API in the settings belong to this service."""
     named = str(setting(config, "model.provider", ""))
     if not named:
         return service.name in ("openai", "custom") and bool(setting(config, "model.base_url", ""))
@@ -307,8 +301,8 @@ def _service(name: str, config: Config) -> Service:
 
 
 def _usable(service: Service, environ: Mapping[str, str], config: Config | None = None) -> bool:
-    """Whether a key or an address says that a service is meant to be used."""
-    if service.key(environ) or service.own_address(environ):
+    """Whether a key or an address for a service is set."""
+    if service.key(environ) or service.env_address(environ):
         return service.name != "custom" or config is not None
     return config is not None and _settings_are_for(service, config)
 
@@ -318,8 +312,8 @@ def _found_by(service: Service, environ: Mapping[str, str]) -> str:
     return next((name for name in names if environ.get(name)), service.name)
 
 
-def _nowhere(name: str, maker: Service | None) -> ModelError:
-    keys = [maker.keys[0]] if maker and maker.keys else ["OPENAI_API_KEY", "OPENROUTER_API_KEY"]
+def _no_service(name: str, vendor: Service | None) -> ModelError:
+    keys = [vendor.keys[0]] if vendor and vendor.keys else ["OPENAI_API_KEY", "OPENROUTER_API_KEY"]
     return ModelError(
         f"nothing here can ask {name!r:.80}: there is no key and no server",
         hint=f"Set {' or '.join(keys)}, name a server (ollama/{name[:40]}), or: hermes setup.",
@@ -327,7 +321,7 @@ def _nowhere(name: str, maker: Service | None) -> ModelError:
 
 
 def _embedded() -> Provider:
-    """The model that needs no key and no server."""
+    """The embedded model, which needs no key and no server."""
     from hermes.embedded import embedded_model
 
     return embedded_model()

@@ -1,6 +1,4 @@
-"""Model services by name: address, key and API of each; keys and local servers found here;
-probes.
-"""
+"""Model services by name: address, key and API of each; keys and local servers found; probes."""
 
 from __future__ import annotations
 
@@ -21,32 +19,32 @@ if TYPE_CHECKING:
 
 
 class Service(msgspec.Struct, frozen=True):
-    """A place where models can be asked."""
+    """A service or local server with models."""
 
     name: str
     base_url: str
-    # The model that is asked when nobody chose one; empty for a server that has its own.
+    # Default model; empty for a local server.
     model: str = ""
-    # Variables that may hold the key, and the address; the first that is set counts.
+    # Environment variables for the key and the address; the first that is set counts.
     keys: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
     wire: str = "chat"
-    # Has models of many makers, under names such as `maker/model`.
-    gathers: bool = False
+    # Has models of many vendors, named `vendor/model`.
+    many_vendors: bool = False
     local: bool = False
     port: int = 0
 
     def key(self, environ: Mapping[str, str]) -> str:
-        """The key, if there is one."""
+        """The key from the environment, or ""."""
         return next((k for name in self.keys if (k := environ.get(name, "").strip())), "")
 
-    def own_address(self, environ: Mapping[str, str]) -> str:
-        """The address that the environment gives it, if any."""
-        found = next((u for name in self.addresses if (u := environ.get(name, "").strip())), "")
-        return _as_url(found, self.port) if found else ""
+    def env_address(self, environ: Mapping[str, str]) -> str:
+        """The address from the environment, or ""."""
+        address = next((u for name in self.addresses if (u := environ.get(name, "").strip())), "")
+        return _as_url(address, self.port) if address else ""
 
 
-# In the order in which they are looked for.
+# In order of preference.
 SERVICES: tuple[Service, ...] = (
     Service(
         "openai",
@@ -69,7 +67,7 @@ SERVICES: tuple[Service, ...] = (
         "deepseek/deepseek-chat",
         keys=("OPENROUTER_API_KEY",),
         addresses=("OPENROUTER_BASE_URL",),
-        gathers=True,
+        many_vendors=True,
     ),
     Service(
         "nous",
@@ -77,7 +75,7 @@ SERVICES: tuple[Service, ...] = (
         "Hermes-4-405B",
         keys=("NOUS_API_KEY",),
         addresses=("NOUS_BASE_URL",),
-        gathers=True,
+        many_vendors=True,
     ),
     Service(
         "deepseek",
@@ -141,7 +139,7 @@ SERVICES: tuple[Service, ...] = (
         "openai/gpt-oss-120b",
         keys=("GROQ_API_KEY",),
         addresses=("GROQ_BASE_URL",),
-        gathers=True,
+        many_vendors=True,
     ),
     Service(
         "together",
@@ -149,7 +147,7 @@ SERVICES: tuple[Service, ...] = (
         "Qwen/Qwen3-235B-A22B-Instruct-2507-tput",
         keys=("TOGETHER_API_KEY",),
         addresses=("TOGETHER_BASE_URL",),
-        gathers=True,
+        many_vendors=True,
     ),
     Service(
         "fireworks",
@@ -157,37 +155,37 @@ SERVICES: tuple[Service, ...] = (
         "accounts/fireworks/models/deepseek-v3p1",
         keys=("FIREWORKS_API_KEY",),
         addresses=("FIREWORKS_BASE_URL",),
-        gathers=True,
+        many_vendors=True,
     ),
     Service(
         "ollama",
         "http://127.0.0.1:11434/v1",
         addresses=("OLLAMA_HOST",),
-        gathers=True,
+        many_vendors=True,
         local=True,
         port=11434,
     ),
-    Service("lmstudio", "http://127.0.0.1:1234/v1", gathers=True, local=True, port=1234),
-    Service("llamacpp", "http://127.0.0.1:8080/v1", gathers=True, local=True, port=8080),
-    Service("vllm", "http://127.0.0.1:8000/v1", gathers=True, local=True, port=8000),
-    # Any other server that speaks one of the three APIs; its address comes from the settings.
-    Service("custom", "", keys=("HERMES_MODEL_KEY",), gathers=True),
+    Service("lmstudio", "http://127.0.0.1:1234/v1", many_vendors=True, local=True, port=1234),
+    Service("llamacpp", "http://127.0.0.1:8080/v1", many_vendors=True, local=True, port=8080),
+    Service("vllm", "http://127.0.0.1:8000/v1", many_vendors=True, local=True, port=8000),
+    # Any other server with one of the three APIs; the address comes from the settings.
+    Service("custom", "", keys=("HERMES_MODEL_KEY",), many_vendors=True),
 )
 BY_NAME = {service.name: service for service in SERVICES}
 
 
 def _as_url(address: str, port: int) -> str:
-    """An address as a URL; `OLLAMA_HOST` may be just a host, also the one to listen on."""
+    """An address as a URL; `OLLAMA_HOST` may be a bare host, or a listening address."""
     if "://" in address:
         return address
-    host, colon, given = address.rpartition(":")
-    if not colon or not given.isdecimal():
-        host, given = address, str(port or 80)
+    host, colon, number = address.rpartition(":")
+    if not colon or not number.isdecimal():
+        host, number = address, str(port or 80)
     host = "127.0.0.1" if host in ("", "0.0.0.0", "[::]") else host
-    return f"http://{host}:{given}/v1"
+    return f"http://{host}:{number}/v1"
 
 
-_LOOK_SECONDS = 1.5
+_PROBE_SECONDS = 1.5
 _WORD = "ready"
 _TOOL = {
     "type": "function",
@@ -203,72 +201,68 @@ _TOOL = {
 }
 
 
-class Candidate:
-    """A service that could be used, and why."""
+class Candidate(msgspec.Struct):
+    """A service that could be used, and the variable or address that says so."""
 
-    __slots__ = ("model", "service", "why")
-
-    def __init__(self, service: Service, model: str, why: str) -> None:
-        self.service = service
-        self.model = model
-        self.why = why
+    service: Service
+    model: str
+    why: str
 
     @property
     def spec(self) -> str:
-        """How it is named to `choose`."""
+        """Its name for `--model`."""
         return f"{self.service.name}/{self.model}"
 
 
-class Trial:
-    """How a model did when it was asked to call a tool."""
+class ProbeResult(msgspec.Struct):
+    """Result of a probe: the answer, and whether the model called the tool."""
 
-    __slots__ = ("called", "done", "seconds")
-
-    def __init__(self, done: Done, seconds: float, *, called: bool) -> None:
-        self.done = done
-        self.seconds = seconds
-        self.called = called
+    done: Done
+    seconds: float
+    called: bool
 
     @property
     def usage(self) -> Usage:
-        """What it cost."""
+        """The tokens of the probe."""
         return self.done.usage
 
 
-def with_keys(environ: Mapping[str, str]) -> list[Candidate]:
-    """The services that the environment has a key or an address for; nobody is asked."""
-    found = []
+def keyed_candidates(environ: Mapping[str, str]) -> list[Candidate]:
+    """The services with a key or an address in the environment; no request is sent."""
+    candidates = []
     for service in SERVICES:
         names = (*service.keys, *service.addresses)
-        said = next((name for name in names if environ.get(name, "").strip()), None)
-        if said and service.model:
-            found.append(Candidate(service, service.model, said))
-    return found
+        variable = next((name for name in names if environ.get(name, "").strip()), None)
+        if variable and service.model:
+            candidates.append(Candidate(service, service.model, variable))
+    return candidates
 
 
 async def candidates(environ: Mapping[str, str]) -> list[Candidate]:
-    """Everything that could be asked from here; servers are asked for their models."""
-    keyed, local = await asyncio.gather(_checked(with_keys(environ), environ), on_this_machine())
+    """All usable services; servers are asked for their lists of models."""
+    keyed, local = await asyncio.gather(
+        _checked(keyed_candidates(environ), environ), local_candidates()
+    )
     return [*keyed, *local]
 
 
-async def _checked(found: list[Candidate], environ: Mapping[str, str]) -> list[Candidate]:
-    """The same with a model that is there: who gave an address has a server of their own."""
-    for candidate in found:
+async def _checked(candidates: list[Candidate], environ: Mapping[str, str]) -> list[Candidate]:
+    """The candidates, each with a model that its server has where an address is set."""
+    for candidate in candidates:
         service = candidate.service
-        address = service.own_address(environ)
+        address = service.env_address(environ)
         if address:
             key, wire = service.key(environ), service.wire
-            names = await _quietly(service.name, address, key=key, wire=wire)
+            names = await _models_or_none(service.name, address, key=key, wire=wire)
             if names and candidate.model not in names:
                 candidate.model = names[0]
-    return found
+    return candidates
 
 
-async def on_this_machine(services: Iterable[Service] | None = None) -> list[Candidate]:
-    """The model servers that answer on loopback, each with its first model."""
+async def local_candidates(services: Iterable[Service] | None = None) -> list[Candidate]:
+    """The model servers on loopback, each with its first model."""
     local = [s for s in (SERVICES if services is None else services) if s.local]
-    lists = await asyncio.gather(*(_quietly(s.name, s.base_url) for s in local))
+    lists = await asyncio.gather(*(_models_or_none(s.name, s.base_url) for s in local))
     return [
         Candidate(service, names[0], f"{service.base_url}, {len(names)} models")
         for service, names in zip(local, lists, strict=True)
@@ -276,22 +270,23 @@ async def on_this_machine(services: Iterable[Service] | None = None) -> list[Can
     ]
 
 
-async def _quietly(name: str, base_url: str, *, key: str = "", wire: str = "chat") -> list[str]:
+async def _models_or_none(
+    name: str, base_url: str, *, key: str = "", wire: str = "chat"
+) -> list[str]:
     try:
-        return await models_at(base_url, name=name, key=key, wire=wire, seconds=_LOOK_SECONDS)
+        return await list_models(base_url, name=name, key=key, wire=wire, seconds=_PROBE_SECONDS)
     except ModelError:
         return []
 
 
-async def models_at(
+async def list_models(
     base_url: str, *, name: str, key: str = "", wire: str = "chat", seconds: float = 20.0
 ) -> list[str]:
-    """The names of the models that a server has."""
+    """The names of the models of a server."""
     import httpx2
-    import msgspec
 
     from hermes.agent.providers.connection import is_loopback, shown_url
-    from hermes.agent.providers.errors import Later, refusal
+    from hermes.agent.providers.errors import RetryLater, response_error
 
     base_url = base_url.rstrip("/")
     headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -309,8 +304,10 @@ async def models_at(
         raise ModelError(message, hint="Look at the address, and whether it runs.") from None
     if response.status_code != 200:
         body = response.content.replace(key.encode(), b"***") if key else response.content
-        found = refusal(response.status_code, response.headers, body, where=name, model="models")
-        raise found.error if isinstance(found, Later) else found
+        failure = response_error(
+            response.status_code, response.headers, body, where=name, model="models"
+        )
+        raise failure.error if isinstance(failure, RetryLater) else failure
     try:
         data = msgspec.json.decode(response.content)
         return sorted(str(item["id"]) for item in data["data"])
@@ -318,8 +315,8 @@ async def models_at(
         raise ModelError(f"{name} has no list of models at {shown_url(where)}") from None
 
 
-async def try_out(provider: Provider) -> Trial:
-    """Ask a model to call a tool: one real request."""
+async def probe(provider: Provider) -> ProbeResult:
+    """Send one real request, which asks the model to call a tool."""
     began = time.monotonic()
     request = Request(
         (
@@ -333,7 +330,7 @@ async def try_out(provider: Provider) -> Trial:
         async for event in provider.stream(request):
             if isinstance(event, Done):
                 called = any(use.name == "report" for use in event.message.calls)
-                return Trial(event, time.monotonic() - began, called=called)
+                return ProbeResult(event, time.monotonic() - began, called)
     finally:
         await provider.close()
     raise ModelError(f"{provider.name} ended without an answer")

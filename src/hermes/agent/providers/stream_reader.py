@@ -22,69 +22,69 @@ if TYPE_CHECKING:
 _THINK = re.compile(r"\s*<(think|thinking|thought)>\n?")
 _TAGS = ("<think>", "<thinking>", "<thought>")
 _END = re.compile(r"</(?:think|thinking|thought)>\s*")
-_LONGEST_END = len("</thinking>")
-# A text without any of these spells no call; most never need the module that looks for them.
-_SIGNS = re.compile(r"[<\[{]|f(?:u(?:n(?:c(?:t(?:o(?:o(?:l(?:s)?)?)?)?)?)?)?)?$|functools")
+_MAX_END = len("</thinking>")
+# A text without any of these contains no call; the parser for calls is then not imported.
+_CALL_MARKS = re.compile(r"[<\[{]|f(?:u(?:n(?:c(?:t(?:o(?:o(?:l(?:s)?)?)?)?)?)?)?)?$|functools")
 
 Parts = list[tuple[str, str]]
 
 
-class TextFlow:
-    """Takes pieces of text; gives what can be shown, as pairs of kind and text."""
+class TextSplitter:
+    """Splits streamed text into reasoning and text, as pairs of kind and piece."""
 
     def __init__(self, names: frozenset[str], *, tags: bool, calls: bool) -> None:
-        """A flow for one answer; `tags` looks for reasoning, `calls` for calls of these names."""
+        """For one answer; `tags` looks for reasoning tags, `calls` for calls of these tools."""
         self._names = names
         self._calls = calls
         self._state = "begin" if tags else "text"
         self._tags = tags
         self._tagged = False
         self._waiting = ""
-        self._said: list[str] = []
-        self._thought: list[str] = []
+        self._text: list[str] = []
+        self._reasoning_parts: list[str] = []
         self._shown = 0
-        self.heard = False
+        self.started = False
 
     def feed(self, text: str) -> Parts:
-        """What can be shown now that this has come."""
-        self.heard = True
+        """Add a piece; the parts that can be shown now."""
+        self.started = True
         self._waiting += text
-        found: Parts = []
+        parts: Parts = []
         if self._state == "begin":
-            self._begin()
+            self._detect_reasoning()
         if self._state == "thinking":
-            found += self._think()
+            parts += self._take_reasoning()
         if self._state == "text":
-            found += self._say()
-        return found
+            parts += self._take_text()
+        return parts
 
     def end(self, *, structured: bool) -> tuple[str, list[tuple[str, str]], str, Parts]:
-        """The text, the calls in it, the reasoning, and what was held back of what is shown.
+        """The whole text, the calls in it, the reasoning, and the parts not shown yet.
 
-        `structured` says that calls were asked for properly, too: those spelled are the same.
+        `structured`: the answer has proper calls too, so calls in the text are duplicates.
         """
         rest: Parts = []
         if self._state == "thinking":
-            self._thought.append(self._waiting)
+            self._reasoning_parts.append(self._waiting)
             rest.append(("reasoning", self._waiting))
         else:
-            self._said.append(self._waiting)
+            self._text.append(self._waiting)
         self._waiting = ""
-        text = "".join(self._said)
+        text = "".join(self._text)
         text, late = self._late_reasoning(text)
-        thought = "".join(self._thought) + late
+        thought = "".join(self._reasoning_parts) + late
         calls: list[tuple[str, str]] = []
-        if self._calls and _SIGNS.search(text):
+        if self._calls and _CALL_MARKS.search(text):
             from hermes.agent.providers.text_calls import find_calls
 
-            found = find_calls(text, self._names)
-            text, calls = found.rest, [] if structured else found.calls
+            match = find_calls(text, self._names)
+            text, calls = match.rest, [] if structured else match.calls
         if not late and (unshown := text[self._shown :]):
             rest.append(("text", unshown))
         return text, calls, thought, [part for part in rest if part[1]]
 
-    def _begin(self) -> None:
-        """Find out whether the answer begins with reasoning."""
+    def _detect_reasoning(self) -> None:
+        """Decide whether the answer begins with reasoning."""
         start = self._waiting.lstrip()
         if opening := _THINK.match(self._waiting):
             self._waiting = self._waiting[opening.end() :]
@@ -93,37 +93,37 @@ class TextFlow:
         elif start and not any(tag.startswith(start[: len(tag)]) for tag in _TAGS):
             self._state = "text"
 
-    def _think(self) -> Parts:
-        if not self._thought:
+    def _take_reasoning(self) -> Parts:
+        if not self._reasoning_parts:
             self._waiting = self._waiting.lstrip("\n")
         if end := _END.search(self._waiting):
             thought, self._waiting = self._waiting[: end.start()], self._waiting[end.end() :]
             self._state = "text"
         else:
-            safe = max(len(self._waiting) - _LONGEST_END, 0)
+            safe = max(len(self._waiting) - _MAX_END, 0)
             thought, self._waiting = self._waiting[:safe], self._waiting[safe:]
         if not thought:
             return []
-        self._thought.append(thought)
+        self._reasoning_parts.append(thought)
         return [("reasoning", thought)]
 
-    def _say(self) -> Parts:
+    def _take_text(self) -> Parts:
         if self._tagged and not self._shown:
             self._waiting = self._waiting.lstrip()
         if not self._calls:
             text, self._waiting = self._waiting, ""
         else:
             if not self._shown and self._waiting.lstrip()[:1] in ("", "{", "["):
-                # Perhaps a call without marks; that shows at the end only.
+                # Perhaps a call without marks; decided at the end.
                 return []
             at = _first_mark(self._waiting)
             text, self._waiting = self._waiting[:at], self._waiting[at:]
-        self._said.append(text)
+        self._text.append(text)
         self._shown += len(text)
         return [("text", text)] if text else []
 
     def _late_reasoning(self, text: str) -> tuple[str, str]:
-        """Text and reasoning of an answer whose opening tag was part of the prompt."""
+        """Text and reasoning of an answer whose opening tag stood in the prompt."""
         if not self._tags or self._tagged:
             return text, ""
         end = _END.search(text)
@@ -133,8 +133,8 @@ class TextFlow:
 
 
 def _first_mark(text: str) -> int:
-    """Where a call may begin; the length of the text when nowhere."""
-    if not _SIGNS.search(text):
+    """The index where a call may begin; the length of the text if nowhere."""
+    if not _CALL_MARKS.search(text):
         return len(text)
     from hermes.agent.providers.text_calls import first_mark
 
@@ -143,8 +143,8 @@ def _first_mark(text: str) -> int:
 
 _decode = msgspec.json.Decoder().decode
 
-# What some models put around the name of a tool, as their templates spell calls.
-_ADDED = re.compile(r"^functions?\.|:\d+$")
+# Prefix and suffix of tool names in the templates of some models.
+_DECORATION = re.compile(r"^functions?\.|:\d+$")
 _FINISHES: dict[str, Finish] = {
     "tool_calls": "calls",
     "function_call": "calls",
@@ -162,7 +162,7 @@ _FINISHES: dict[str, Finish] = {
 }
 
 
-class _Draft:
+class _CallBuilder:
     __slots__ = ("extra", "id", "key", "name", "parts", "size")
 
     def __init__(self, key: object, call_id: str) -> None:
@@ -174,41 +174,41 @@ class _Draft:
         self.extra: Any = None
 
 
-class Answer:
-    """Collects one answer."""
+class AnswerBuilder:
+    """Builds an answer from its pieces."""
 
     def __init__(self, profile: Profile, tools: Sequence[dict[str, Any]]) -> None:
         self._profile = profile
         self.names = frozenset(_names(tools))
-        self._flow = TextFlow(
+        self._splitter = TextSplitter(
             self.names, tags=profile.text_calls, calls=profile.text_calls and bool(tools)
         )
         self._reasoning: list[str] = []
-        self._drafts: list[_Draft] = []
-        # Why the model stopped, in the server's word; empty as long as it has not said.
-        self.stopped = ""
+        self._drafts: list[_CallBuilder] = []
+        # Finish reason of the server; empty until it sends one.
+        self.stop_reason = ""
         self.usage = Usage()
         self.model = ""
         self.extra: dict[str, Any] = {}
 
     @property
     def empty(self) -> bool:
-        """Whether nothing was said yet."""
-        return not (self._flow.heard or self._reasoning or self._drafts)
+        """Whether nothing has arrived yet."""
+        return not (self._splitter.started or self._reasoning or self._drafts)
 
-    def say(self, text: str) -> list[Event]:
-        """More of the text."""
-        return [_delta(kind, part) for kind, part in self._flow.feed(text)]
+    def add_text(self, text: str) -> list[Event]:
+        """Add a piece of text."""
+        return [_delta(kind, part) for kind, part in self._splitter.feed(text)]
 
-    def think(self, text: str) -> list[Event]:
-        """More of the reasoning."""
+    def add_reasoning(self, text: str) -> list[Event]:
+        """Add a piece of reasoning."""
         self._reasoning.append(text)
         return [ReasoningDelta(text)]
 
-    def call(
+    def add_call(
         self, key: object, *, call_id: str = "", name: str = "", arguments: str = ""
     ) -> list[Event]:
-        """More of a call; `key` is its place in the answer, None when the server does not say."""
+        """Add a piece of a call; `key` is its index in the answer, or None."""
         draft = self._draft(key, call_id, name)
         if name and name != draft.name:
             # Some servers repeat the name with every piece, some send it in pieces.
@@ -218,46 +218,40 @@ class Answer:
             draft.size += len(arguments)
         return [CallDelta(self._drafts.index(draft), draft.name, draft.size)]
 
-    def keep_with_call(self, key: object, extra: Any) -> None:
-        """Keep what the server wants to see again together with a call."""
+    def set_call_extra(self, key: object, extra: Any) -> None:
+        """Set data of a call that the server wants back with it."""
         draft = next((d for d in reversed(self._drafts) if d.key == key), None)
         if draft is not None:
             draft.extra = extra
 
-    def _draft(self, key: object, call_id: str, name: str) -> _Draft:
+    def _draft(self, key: object, call_id: str, name: str) -> _CallBuilder:
         same = [draft for draft in self._drafts if draft.key == key]
-        found = same[-1] if same else None
-        if found is None and key is None and self._drafts and not name:
-            found = self._drafts[-1]
-        if found is not None and name and call_id and found.id and call_id != found.id:
-            # Another call under the same index, as some servers number all of them 0.
-            found = None
-        if found is not None and key is None and name and found.name:
-            found = None
-        if found is None:
-            found = _Draft(key, str(call_id))
-            self._drafts.append(found)
-        found.id = found.id or str(call_id)
-        return found
+        draft = same[-1] if same else None
+        if draft is None and key is None and self._drafts and not name:
+            draft = self._drafts[-1]
+        if draft is not None and name and call_id and draft.id and call_id != draft.id:
+            # Another call under the same index: some servers number all of them 0.
+            draft = None
+        if draft is not None and key is None and name and draft.name:
+            draft = None
+        if draft is None:
+            draft = _CallBuilder(key, str(call_id))
+            self._drafts.append(draft)
+        draft.id = draft.id or str(call_id)
+        return draft
 
     def done(self, *, provider: str, model: str) -> tuple[list[Event], Done]:
-        """What was held back of the text, and the whole answer."""
+        """The events not emitted yet, and the whole answer."""
         finish = self._finish()
-        text, spelled, thought, held = self._flow.end(structured=bool(self._drafts))
+        text, text_calls, reasoning, held = self._splitter.end(structured=bool(self._drafts))
         calls, extras = self._calls(cut=finish == "length")
         if not calls:
-            calls = [ToolUse(_fresh(), name, arguments) for name, arguments in spelled]
+            calls = [ToolUse(_new_id(), name, arguments) for name, arguments in text_calls]
         extra = dict(self.extra)
         if any(item is not None for item in extras):
             extra["calls"] = extras
-        reasoning = "".join(self._reasoning) + thought
-        message = Message(
-            "assistant",
-            text,
-            calls=tuple(calls),
-            reasoning=reasoning,
-            extra=extra,
-        )
+        reasoning = "".join(self._reasoning) + reasoning
+        message = Message("assistant", text, calls=tuple(calls), reasoning=reasoning, extra=extra)
         if calls and finish != "length":
             finish = "calls"
         elif finish == "calls" and not calls:
@@ -267,7 +261,7 @@ class Answer:
         return events, done
 
     def _finish(self) -> Finish:
-        return _FINISHES.get(str(self.stopped).lower(), "stop")
+        return _FINISHES.get(str(self.stop_reason).lower(), "stop")
 
     def _calls(self, *, cut: bool) -> tuple[list[ToolUse], list[Any]]:
         calls: list[ToolUse] = []
@@ -278,21 +272,21 @@ class Answer:
                 # A call that was cut before its arguments must not run with none.
                 raw = "{" if cut and number == len(self._drafts) else "{}"
             pieces = _pieces(raw)
-            names = _unglued(draft.name.strip(), self.names, len(pieces))
+            names = _split_name(draft.name.strip(), self.names, len(pieces))
             if len(names) != len(pieces):
-                # Several objects that no name is said for.
+                # More objects than names.
                 names, pieces = names[:1], [raw]
-            for place, (name, piece) in enumerate(zip(names, pieces, strict=True)):
-                own = draft.id if draft.id and not place else _fresh()
-                use = ToolUse(own, name, piece)
+            for index, (name, piece) in enumerate(zip(names, pieces, strict=True)):
+                call_id = draft.id if draft.id and not index else _new_id()
+                use = ToolUse(call_id, name, piece)
                 if not _repeats(use, calls):
                     calls.append(use)
-                    extras.append(draft.extra if not place else None)
+                    extras.append(draft.extra if not index else None)
         return calls, extras
 
 
 def _pieces(raw: str) -> list[str]:
-    """The objects of arguments that have several glued together; equal neighbours once."""
+    """Split concatenated JSON objects of arguments; equal neighbours count once."""
     try:
         _decode(raw)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
@@ -313,27 +307,27 @@ def _pieces(raw: str) -> list[str]:
 
 
 def _repeats(use: ToolUse, calls: list[ToolUse]) -> bool:
-    """Whether a server sent the same call, with the same id, a second time."""
+    """Whether a server sent the same call twice, with the same id."""
     return any(use.id == other.id and use == other for other in calls)
 
 
-def _unglued(name: str, known: frozenset[str], pieces: int) -> list[str]:
-    """The names in a name that is several glued together; `pieces` times it when it is one."""
+def _split_name(name: str, known: frozenset[str], pieces: int) -> list[str]:
+    """Split concatenated tool names; a single name is repeated `pieces` times."""
     if name in known or not name:
         return [name] * pieces
-    bare = _ADDED.sub("", name)
+    bare = _DECORATION.sub("", name)
     if bare in known:
         return [bare] * pieces
-    found = _split(name, known)
-    if not found:
+    parts = _known_parts(name, known)
+    if not parts:
         return [name] * pieces
-    if len(set(found)) == 1:
-        return found[:1] * pieces
-    return found if len(found) == pieces else [name] * pieces
+    if len(set(parts)) == 1:
+        return parts[:1] * pieces
+    return parts if len(parts) == pieces else [name] * pieces
 
 
-def _split(name: str, known: frozenset[str]) -> list[str]:
-    """The known names that a text consists of, if it does; the longest that fits first."""
+def _known_parts(name: str, known: frozenset[str]) -> list[str]:
+    """The known names whose concatenation is `name`; empty if it is none."""
     ends: dict[int, list[str]] = {0: []}
     for at in range(len(name)):
         if at in ends:
@@ -352,12 +346,12 @@ def _delta(kind: str, text: str) -> Event:
     return ReasoningDelta(text) if kind == "reasoning" else TextDelta(text)
 
 
-def _fresh() -> str:
+def _new_id() -> str:
     return f"call_{os.urandom(6).hex()}"
 
 
 def text_of(content: Any) -> str:
-    """The text of a content that is a text or a list of parts."""
+    """The text of a content field: a string or a list of parts."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
@@ -366,12 +360,12 @@ def text_of(content: Any) -> str:
 
 
 def arguments_text(value: Any) -> str:
-    """Arguments as text, from servers that send them as an object, too."""
+    """Arguments as text; some servers send an object."""
     if value is None:
         return ""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def count(value: Any) -> int:
-    """A number of tokens, whatever the server has in its place."""
+    """A token count; 0 for anything that is not a positive number."""
     return int(value) if isinstance(value, int | float) and value > 0 else 0

@@ -269,7 +269,7 @@ def _json_calls(text: str, at: int, names: Collection[str]) -> tuple[list[Pair],
         calls = [as_call(item, names) for item in (value if isinstance(value, list) else [value])]
         found = [call for call in calls if call is not None]
         return (found, at + size) if found and len(found) == len(calls) else None
-    # Broken: the name can still be told, and the pipeline says what is wrong with the rest.
+    # BrokenStream: the name can still be told, and the pipeline says what is wrong with the rest.
     head = re.compile(
         r'[\[\s]*\{\s*"(?:name|tool_name|function)"\s*:\s*"([^"]+)"\s*,\s*'
         r'"(?:arguments|parameters|args)"\s*:\s*'
@@ -339,7 +339,7 @@ def first_mark(text: str) -> int:
     return len(text)
 
 
-def seems_call(text: str, names: Collection[str]) -> bool:
+def looks_like_call(text: str, names: Collection[str]) -> bool:
     """Whether an answer is nothing but a tool call, or ends with one, in some spelling.
 
     Also where `find_calls` is not sure enough to take it for one: after other text, or in the only

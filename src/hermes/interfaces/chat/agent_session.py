@@ -187,4 +187,4 @@ class Opening:
             journal=session,
             front_door=DOOR,
             on_event=self.view.model,
-        )
+        ).open()

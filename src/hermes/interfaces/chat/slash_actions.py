@@ -177,9 +177,9 @@ async def _model(chat: Chat, rest: str) -> None:
         return
     if chat.busy:
         raise HermesError("a turn is under way", hint="End it first: Ctrl-C, or /stop.")
-    from hermes.agent.providers.model_choice import chosen
+    from hermes.agent.providers.model_choice import chosen_provider
 
-    provider = chosen(chat.app.config, os.environ, name)
+    provider = chosen_provider(chat.app.config, os.environ, name)
     if words[0] == "use":
         await _program(chat, "model", rest)
     chat.talk.settings.model = name

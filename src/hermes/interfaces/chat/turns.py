@@ -167,7 +167,7 @@ class Talk(Opening):
             pictures,
             runtime=runtime,
             context=context,
-            sees=not profile_of(agent.provider.model).blind,
+            sees=not profile_of(agent.provider.model).no_images,
         )
         for remark in message.remarks:
             self.view.note(remark, "yellow")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from hermes.agent.providers.model_choice import Choice
-    from hermes.agent.providers.services import Trial
+    from hermes.agent.providers.services import ProbeResult
     from hermes.core.model_protocol import Provider
     from hermes.interfaces.cli.main import CliApp
 
@@ -37,15 +37,15 @@ def arguments(parser: ArgumentParser) -> None:
 def _list(app: CliApp, options: Namespace) -> int:
     if options.service:
         return _models(app, options)
-    from hermes.agent.providers.services import SERVICES, with_keys
+    from hermes.agent.providers.services import SERVICES, keyed_candidates
 
     chosen = _chosen(app)
-    found = {candidate.service.name: candidate for candidate in with_keys(os.environ)}
+    found = {candidate.service.name: candidate for candidate in keyed_candidates(os.environ)}
     rows = []
     for service in SERVICES:
         why = found[service.name].why if service.name in found else _missing(service.keys)
         if service.local:
-            why = service.own_address(os.environ) or service.base_url
+            why = service.env_address(os.environ) or service.base_url
         if service.base_url:
             rows.append((service.name, service.model or "its own", why))
     rows.append(_embedded_row())
@@ -64,7 +64,7 @@ def _list(app: CliApp, options: Namespace) -> int:
 
 def _models(app: CliApp, options: Namespace) -> int:
     from hermes.agent.providers.model_choice import choice
-    from hermes.agent.providers.services import BY_NAME, models_at
+    from hermes.agent.providers.services import BY_NAME, list_models
     from hermes.core.errors import ConfigError
     from hermes.runtime import bridge
 
@@ -80,7 +80,7 @@ def _models(app: CliApp, options: Namespace) -> int:
             f"there is no key for {options.service}", hint=f"export {keys[0]}=…" if keys else None
         )
     names = bridge.run(
-        models_at(found.base_url, name=found.service, key=found.key, wire=found.wire)
+        list_models(found.base_url, name=found.service, key=found.key, wire=found.wire)
     )
     if options.json:
         app.emit(names)
@@ -102,18 +102,18 @@ def _use(app: CliApp, options: Namespace) -> int:
 
 
 def _test(app: CliApp, options: Namespace) -> int:
-    from hermes.agent.providers.model_choice import choose
-    from hermes.agent.providers.services import try_out
+    from hermes.agent.providers.model_choice import chosen_providers
+    from hermes.agent.providers.services import probe
     from hermes.runtime import bridge
 
-    provider: Provider = choose(app.config, os.environ, options.name)[0]
+    provider: Provider = chosen_providers(app.config, os.environ, options.name)[0]
     app.note(f"asking {provider.name}/{provider.model} …")
-    trial: Trial = bridge.run(try_out(provider))
-    app.out(trial_line(trial))
+    trial: ProbeResult = bridge.run(probe(provider))
+    app.out(probe_line(trial))
     return DONE
 
 
-def trial_line(trial: Trial) -> str:
+def probe_line(trial: ProbeResult) -> str:
     """How a model did, in one line."""
     done = trial.done
     what = f"{done.provider}/{done.model} answered in {trial.seconds:.1f} s"
@@ -144,7 +144,7 @@ def write_choice(found: Choice | None) -> None:
     set_value("model.name", "" if found is None else found.model)
     if found is not None:
         known = BY_NAME[found.service]
-        if found.base_url != known.base_url and not known.own_address(os.environ):
+        if found.base_url != known.base_url and not known.env_address(os.environ):
             set_value("model.base_url", found.base_url)
 
 

@@ -193,7 +193,7 @@ class _Run:
             app=app,
             journal=journal,
             front_door="cli",
-        )
+        ).open()
 
     async def _turn(self, agent: Agent, text: str) -> int:
         app, options = self._app, self._options
@@ -212,7 +212,7 @@ class _Run:
             silent=options.quiet,
             lines=options.stream_json,
         )
-        agent.conversation.listen(show.model)
+        agent.conversation.set_listener(show.model)
         end = app.runtime.events.subscribe(show.tool)
         self._on_interrupt(agent, turn, show)
         watch = asyncio.ensure_future(show.watch())

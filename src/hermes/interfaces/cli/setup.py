@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
 from hermes.interfaces.cli.commands import DONE, FAILED
-from hermes.interfaces.cli.model import trial_line, write_choice
+from hermes.interfaces.cli.model import probe_line, write_choice
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -81,7 +81,7 @@ def _found() -> list[Candidate]:
 def _take(app: CliApp, name: str, options: Namespace) -> bool:
     """Try a model and remember it; whether it worked."""
     from hermes.agent.providers.model_choice import choice, provider
-    from hermes.agent.providers.services import try_out
+    from hermes.agent.providers.services import probe
     from hermes.core.home import home_path
     from hermes.runtime import bridge
 
@@ -89,8 +89,8 @@ def _take(app: CliApp, name: str, options: Namespace) -> bool:
         found = choice(app.config, os.environ, name)
         if found is not None and not options.no_test:
             app.note(f"asking {found.service}/{found.model} …")
-            trial = bridge.run(try_out(provider(found, app.config, os.environ)))
-            app.out(trial_line(trial))
+            trial = bridge.run(probe(provider(found, app.config, os.environ)))
+            app.out(probe_line(trial))
     except HermesError as error:
         app.trouble(error)
         return False
