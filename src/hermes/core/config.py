@@ -35,6 +35,12 @@ DEFAULTS: dict[str, tuple[Any, str]] = {
     "terminal.pass_env": ([], "variables that commands may see besides the usual ones"),
     "terminal.ansi": (False, "whether colours stay in what commands print"),
     "terminal.idle_minutes": (60, "when a container or sandbox without use is ended; 0 is never"),
+    "terminal.confine.mode": ("auto", "limit what local commands can do: auto, on or off"),
+    "terminal.confine.network": ("open", "the network of confined commands: open, hosts or off"),
+    "terminal.confine.hosts": ([], "hosts that they may reach when the network is `hosts`"),
+    "terminal.confine.allow": ([], "access by name: ssh-agent, docker, github, …"),
+    "terminal.confine.write": ([], "more folders that they may write"),
+    "terminal.confine.outside": ([], "commands that run without limits, by their first words"),
     "terminal.sandbox.network": (False, "let commands in the sandbox reach the network"),
     "terminal.sandbox.binds": ([], "folders that the sandbox may see: SOURCE[:TARGET][:ro|rw]"),
     "terminal.sandbox.memory": (2 * 1024**3, "bytes of memory for all commands of a task"),
@@ -126,6 +132,10 @@ DEFAULTS: dict[str, tuple[Any, str]] = {
 }
 
 
+# A section that may be given as one value, and the setting that this value is.
+SHORT = {"terminal.confine": "terminal.confine.mode"}
+
+
 class Config:
     """The settings of one run, as the file has them, over the defaults."""
 
@@ -156,8 +166,16 @@ class Config:
                 raise unknown_setting(name)
             return {key[len(name) + 1 :]: value for key, value in section.items()}
         value: Any = self.values
-        for part in name.split("."):
+        *above, last = name.split(".")
+        for part in above:
             value = value.get(part) if isinstance(value, dict) else None
+        if name in SHORT.values() and not isinstance(value, dict):
+            # `terminal.confine: off` is short for its mode; YAML reads on and off as booleans.
+            value = {True: "on", False: "off"}.get(value, value) if value is not None else None
+        else:
+            value = value.get(last) if isinstance(value, dict) else None
+            if name in SHORT.values() and isinstance(value, bool):
+                value = "on" if value else "off"
         if value is None:
             # Left out, or left empty.
             default = DEFAULTS[name][0]
@@ -171,6 +189,11 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "approvals.mode": (
         lambda value: value in ("strict", "standard", "relaxed"),
         "strict, standard or relaxed",
+    ),
+    "terminal.confine.mode": (lambda value: value in ("auto", "on", "off"), "auto, on or off"),
+    "terminal.confine.network": (
+        lambda value: value in ("open", "hosts", "off"),
+        "open, hosts or off",
     ),
     "tools.parallel": (lambda value: value >= 1, "at least 1"),
     "tools.defer_above": (lambda value: value >= 0, "at least 0"),
@@ -245,6 +268,7 @@ def set_value(name: str, text: str, path: str | None = None) -> Any:
     """Set one setting from what a person typed; the value as it was understood."""
     import yaml
 
+    name = SHORT.get(name, name)
     if name not in DEFAULTS:
         raise unknown_setting(name)
     path = path or home_path("config.yaml")

@@ -156,7 +156,7 @@ class ToolEntry:
         return {
             "name": self.name,
             "description": self.description,
-            "parameters": self.parameters,
+            "parameters": _visible(self.parameters),
         }
 
     def effect_of(self, arguments: Mapping[str, Any]) -> Effect:
@@ -341,3 +341,14 @@ def _concurrency(effect: str, locks: tuple[str, ...]) -> Concurrency:
     if locks:
         return "resource"
     return "parallel" if effect == "read" else "exclusive"
+
+
+def _visible(parameters: dict[str, Any]) -> dict[str, Any]:
+    """A schema without the parameters that models are not sent (`Field(hidden=True)`)."""
+    fields = parameters.get("properties")
+    if not isinstance(fields, dict) or not any(
+        isinstance(field, dict) and "x-hidden" in field for field in fields.values()
+    ):
+        return parameters
+    shown = {name: field for name, field in fields.items() if "x-hidden" not in field}
+    return {**parameters, "properties": shown}

@@ -64,12 +64,20 @@ def ready(one: Backend, setting: Setting, *, chosen: bool) -> str:
 
 def _local(
     workspace: str,
-    setting: Setting,  # noqa: ARG001
+    setting: Setting,
     shared: SharedSettings,
 ) -> Environment:
-    from hermes.environments.host import LocalEnvironment
+    from hermes.environments.confinement import ConfinedEnvironment, Settings
 
-    return LocalEnvironment(workspace, shared=shared)
+    settings = Settings(
+        mode=setting("terminal.confine.mode", "auto"),
+        network=setting("terminal.confine.network", "open"),
+        allow=tuple(setting("terminal.confine.allow", ())),
+        write=tuple(setting("terminal.confine.write", ())),
+        hosts=tuple(setting("terminal.confine.hosts", ())),
+        outside=tuple(setting("terminal.confine.outside", ())),
+    )
+    return ConfinedEnvironment(workspace, settings, shared=shared)
 
 
 def _sandbox(

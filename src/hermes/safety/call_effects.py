@@ -25,6 +25,8 @@ class Act(NamedTuple):
     kind: Kind
     value: str
     cwd: str = ""  # where a command runs, when that is not where the task is
+    confined: str = ""  # by which mechanism a command is confined; empty where it is not
+    outside: str | None = None  # why a command is to leave confinement; None where it is not
 
 
 class Effects:

@@ -202,9 +202,7 @@ class Gate(Policy):
         asks = []
         for act in acts:
             if act.kind == "execute":
-                yield from self._of_command(
-                    act.value, effects.cwd(act), effects.verdict(act), context
-                )
+                yield from self._of_command(act, effects.cwd(act), effects.verdict(act), context)
             elif act.kind == "fetch":
                 yield self._of_url(act.value)
             else:
@@ -243,15 +241,33 @@ class Gate(Policy):
         )
 
     def _of_command(
-        self, command: str, cwd: str, verdict: Verdict, context: ToolContext
+        self, act: Act, cwd: str, verdict: Verdict, context: ToolContext
     ) -> Iterator[Ruling]:
-        if not verdict.reads_only:
+        from hermes.safety.shell.verdict import OUTSIDE
+
+        command = act.value
+        if act.outside is not None:
+            why = act.outside.strip() or "no reason given"
+            grant = command_grant(
+                "confine:outside", command, verdict.commands, cwd=cwd, env=context.task.env
+            )
+            yield Ruling(
+                "ask",
+                reason=f"run outside of confinement, with all your rights: {why}",
+                rule="confine:outside",
+                grants=(grant,),
+                human_only=True,
+            )
+        if not verdict.reads_only and not act.confined:
             yield from self._of_reach(command, cwd, verdict, context)
         everything = [*verdict.commands, *verdict.inside]
         if signals_us(everything):
             yield Ruling("refuse", reason="that process guards this call", rule="gate:own-process")
         for finding in verdict.findings:
             if finding.severity == "ask" and self.mode == "relaxed" and not finding.human_only:
+                continue
+            if finding.severity == "ask" and act.confined and finding.kind == OUTSIDE:
+                # The operating system stops it, or keeps its effect in the workspace.
                 continue
             grants: tuple[Grant, ...] = ()
             if finding.severity == "ask":

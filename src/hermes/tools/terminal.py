@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from hermes.core import ToolContext, ToolError, ToolResult, tool
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
     from typing import Any
+
+    from hermes.environments.confinement import ConfinedEnvironment
 
 _DAY = 86_400
 # As much of what was typed into a process as is judged together with what comes next.
@@ -23,7 +26,7 @@ Action = Literal[
 ]  # fmt: skip
 
 
-def _judged(arguments: Mapping[str, Any], ctx: ToolContext) -> Iterator[tuple[str, ...]]:
+def _judged(arguments: Mapping[str, Any], ctx: ToolContext) -> Iterator[tuple[Any, ...]]:
     """What the gate looks at: the command with all that decides what it does, and where."""
     from hermes.environments.gate_text import gate_text, syntax_error
 
@@ -32,10 +35,10 @@ def _judged(arguments: Mapping[str, Any], ctx: ToolContext) -> Iterator[tuple[st
     if error:
         raise ToolError(f"the shell can't read this, and nothing ran: {error}", hint="Correct it.")
     text = gate_text(ctx, command, env=arguments.get("env"), stdin=arguments.get("stdin"))
-    yield "execute", text, _folder(arguments, ctx)
+    yield "execute", text, _folder(arguments, ctx), *_confinement(arguments, ctx)
 
 
-def _judged_process(arguments: Mapping[str, Any], ctx: ToolContext) -> Iterator[tuple[str, ...]]:
+def _judged_process(arguments: Mapping[str, Any], ctx: ToolContext) -> Iterator[tuple[Any, ...]]:
     action = arguments["action"]
     if action == "start" and arguments.get("command"):
         yield from _judged(arguments, ctx)
@@ -63,7 +66,12 @@ def _typing(arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[str, ...]:
     if not over and process_actions.types_secret(one):
         _keep_secret(ctx, before.rpartition("\n")[2], data)
     # Pieces of a line are harmless; the line need not be.
-    return "execute", gate_text(ctx, one.command, stdin=before + data), one.cwd
+    return (
+        "execute",
+        gate_text(ctx, one.command, stdin=before + data),
+        one.cwd,
+        *_typed_confinement(ctx),
+    )
 
 
 def _keep_secret(ctx: ToolContext, begun: str, typed: str) -> None:
@@ -78,6 +86,45 @@ def _keep_secret(ctx: ToolContext, begun: str, typed: str) -> None:
         common = (value.isalpha() and len(value) < 12) or (value.isdecimal() and len(value) < 6)
         if runtime is not None and value and not common:
             runtime.redactor.add(value)
+
+
+def _confinement(arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[str, str | None]:
+    """How the operating system confines a command, and why it is to run without that."""
+    environment = _confined(ctx)
+    if environment is None:
+        return "", None
+    if environment.runs_outside(arguments["command"]):
+        return "", None
+    if arguments.get("outside"):
+        return "", str(arguments.get("reason") or "")
+    return environment.mechanism, None
+
+
+def _confined(ctx: ToolContext) -> ConfinedEnvironment | None:
+    """The environment of a task whose commands are confined; None for any other."""
+    from hermes.environments.confinement import ConfinedEnvironment
+    from hermes.environments.for_task import environment_of, kind_of
+
+    environment = environment_of(ctx) if kind_of(ctx) == "local" else None
+    if isinstance(environment, ConfinedEnvironment) and environment.mechanism:
+        return environment
+    return None
+
+
+@contextmanager
+def _outside(ctx: ToolContext, command: str, outside: bool) -> Iterator[None]:
+    """Run a command without confinement where that was asked for, or allowed for good."""
+    environment = _confined(ctx)
+    if environment is not None and (outside or environment.runs_outside(command)):
+        with environment.outside():
+            yield
+    else:
+        yield
+
+
+def _typed_confinement(ctx: ToolContext) -> tuple[str, ...]:
+    environment = _confined(ctx)
+    return (environment.mechanism,) if environment is not None else ()
 
 
 def _folder(arguments: Mapping[str, Any], ctx: ToolContext) -> str:
@@ -111,6 +158,8 @@ def terminal(
     pty: bool = False,
     env: dict[str, str] | None = None,
     stdin: str | None = None,
+    outside: Annotated[bool, Field(hidden=True)] = False,
+    reason: Annotated[str, Field(hidden=True)] = "",  # noqa: ARG001 - shown by the gate
 ) -> ToolResult:
     """Run a shell command. Working directory and exported variables stay for the next one.
 
@@ -130,7 +179,8 @@ def terminal(
     if not command.strip():
         raise ToolError("there is no command")
     environment = environment_of(ctx)
-    with _protect(ctx, _folder({"workdir": workdir}, ctx)) as unprotected:
+    folder = _folder({"workdir": workdir}, ctx)
+    with _protect(ctx, folder) as unprotected, _outside(ctx, command, outside):
         if background:
             started = environment.start(command, cwd=workdir, env=env, stdin=stdin, pty=pty)
             started.wait(0.3)

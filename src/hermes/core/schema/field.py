@@ -79,6 +79,7 @@ class Field:
         "examples",
         "ge",
         "gt",
+        "hidden",
         "le",
         "lt",
         "max_length",
@@ -100,8 +101,11 @@ class Field:
         pattern: str | None = None,
         multiple_of: float | None = None,
         examples: Sequence[Any] | None = None,
+        hidden: bool = False,
     ) -> None:
         self.description = description
+        # Accepted in a call, and left out of the definition that models are sent.
+        self.hidden = hidden
         self.ge = ge
         self.gt = gt
         self.le = le
@@ -116,6 +120,9 @@ class Field:
 def constrain(shape: Shape, metadata: Iterable[object]) -> Shape:
     """The shape of `Annotated[T, *metadata]`, from the shape of T."""
     schema, convert = shape
+    metadata = tuple(metadata)
+    if any(getattr(item, "hidden", False) is True for item in metadata):
+        schema["x-hidden"] = True
     rules, description = _read(metadata)
     late = {
         name: value

@@ -19,8 +19,8 @@ _ROOT_KEEPS = ("CAP_DAC_OVERRIDE", "CAP_CHOWN", "CAP_FOWNER", "CAP_FSETID", "CAP
 _SOCKET_FOLDERS = ("/run", "/var/run")
 
 
-def arguments(plan: Plan, empty: str) -> list[str]:
-    """Arguments of bubblewrap up to the program; `empty` is an empty file without any right."""
+def arguments(plan: Plan) -> list[str]:
+    """Arguments of bubblewrap up to the program."""
     argv = ["--unshare-pid", "--unshare-ipc", "--die-with-parent", "--cap-drop", "ALL"]
     if os.getuid():
         argv += ["--unshare-user", "--uid", str(os.getuid()), "--gid", str(os.getgid())]
@@ -42,19 +42,19 @@ def arguments(plan: Plan, empty: str) -> list[str]:
     if resolver.startswith(_SOCKET_FOLDERS):
         argv += ["--ro-bind-try", resolver, resolver]
     argv += ["--bind", plan.temporary, "/tmp", "--bind", plan.temporary, "/var/tmp"]
-    argv += _mounts(plan, empty)
+    argv += _mounts(plan)
     for folder in _SOCKET_FOLDERS:
         if os.path.isdir(folder) and not os.path.islink(folder):
             argv += ["--remount-ro", folder]
     return argv
 
 
-def _mounts(plan: Plan, empty: str) -> list[str]:
+def _mounts(plan: Plan) -> list[str]:
     """Writable, read-only and hidden paths, outer ones first, so that an inner one wins."""
     rows: list[tuple[str, int, list[str]]] = []
     rows += [(path, 0, ["--bind", path, path]) for path in plan.write]
     rows += [(path, 1, ["--ro-bind", path, path]) for path in plan.protected]
-    rows += [(path, 2, _hide(path, empty)) for path in plan.hidden]
+    rows += [(path, 2, _hide(path)) for path in plan.hidden]
     rows += [(path, 3, ["--ro-bind", copy, path]) for path, copy in plan.masked]
     rows += [(path, 3, ["--ro-bind", path, path]) for path in plan.visible]
     rows += [(path, 3, ["--bind", path, path]) for path in plan.write if _inside(path, plan.hidden)]
@@ -62,10 +62,11 @@ def _mounts(plan: Plan, empty: str) -> list[str]:
     return [word for _, _, words in rows for word in words]
 
 
-def _hide(path: str, empty: str) -> list[str]:
+def _hide(path: str) -> list[str]:
     if os.path.isdir(path):
         return ["--perms", "0000", "--size", "4096", "--tmpfs", path]
-    return ["--ro-bind", empty, path]
+    # Devices do not work on such a mount: to open it is an error, for root as well.
+    return ["--ro-bind", "/dev/null", path]
 
 
 def _inside(path: str, folders: Iterable[str]) -> bool:

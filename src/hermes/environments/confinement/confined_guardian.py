@@ -47,15 +47,12 @@ class BubblewrapGuardian(NamespaceGuardian):
         self._plan = plan
 
     def _command(self, bwrap: str) -> list[str]:
-        empty = f"{self._plan.temporary}.empty"
-        with open(empty, "wb"):
-            os.chmod(empty, 0)
         # Namespaces keep signals in; abstract sockets share the namespace of the network.
         begin = _BEGIN.format(rules={"scope": True} if landlock.abi() >= 6 else {})
         if landlock.abi() < 6:
             begin = "import sys; sys.path[:0] = sys.argv[1:3]; import guardian; guardian.main()"
         return [
-            bwrap, *arguments(self._plan, empty), "--info-fd", str(INFO_FILE), "--",
+            bwrap, *arguments(self._plan), "--info-fd", str(INFO_FILE), "--",
             _PYTHON, "-I", "-S", "-c", begin, FOLDER, _HERE, "0",
         ]  # fmt: skip
 

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
 from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from hermes.core.errors import HermesError, UnavailableError
+from hermes.core.errors import UnavailableError
 from hermes.environments.host.host_environment import LocalHost
 
 if TYPE_CHECKING:
@@ -38,24 +40,43 @@ class ConfinedMachine(LocalHost):
         task: str,
         mechanisms: Sequence[str] = MECHANISMS,
     ) -> None:
-        self._workspace = workspace
-        self._settings = settings.checked()
+        self.workspace = workspace
+        self.settings = settings.checked()
         self._task = task
         self._mechanisms = mechanisms
-        self._owner: GuardianClient | None = None
+        self._guardian: GuardianClient | None = None
         self._temporary = ""
         self.plan: Plan | None = None
-        # How commands are confined; empty before the first one.
-        self.mechanism = ""
-        # Why better mechanisms were not used.
-        self.failures: list[str] = []
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the settings ask for confinement."""
+        return self.settings.mode != "off"
+
+    @property
+    def mechanism(self) -> str:
+        """How commands are confined; empty where they are not."""
+        if self.settings.mode == "off":
+            return ""
+        return next((name for name in self._mechanisms if not obstacle(name)), "")
+
+    @property
+    def failures(self) -> list[str]:
+        """Why better mechanisms are not used."""
+        found = []
+        for name in self._mechanisms:
+            reason = obstacle(name)
+            if not reason:
+                break
+            found.append(f"{name}: {reason}")
+        return found
 
     @property
     def guardian(self) -> GuardianClient:
         """The confined guardian, or the plain one where nothing can confine."""
-        if self._owner is None:
-            self._owner = self._choose()
-        return self._owner
+        if self._guardian is None:
+            self._guardian = self._start()
+        return self._guardian
 
     def is_folder(self, path: str) -> bool:
         """Whether there is such a folder, as commands see it."""
@@ -64,7 +85,7 @@ class ConfinedMachine(LocalHost):
 
     def variables(self, pass_env: Sequence[str]) -> dict[str, str]:
         """The allow-list, what is named, and the task's own temporary folder."""
-        assert self.guardian
+        assert self.guardian  # makes the plan
         allowed = self.plan.variables if self.plan else ()
         found = super().variables([*pass_env, *allowed])
         if self.mechanism == "bubblewrap":
@@ -75,42 +96,65 @@ class ConfinedMachine(LocalHost):
 
     def close(self) -> None:
         """End the confined guardian with everything it started; remove the temporary folder."""
-        import shutil
-
-        guardian, self._owner = self._owner, None
-        if self.mechanism and guardian is not None:
-            guardian.close()
-        for suffix in ("", ".masked"):
-            if self._temporary:
-                shutil.rmtree(self._temporary + suffix, ignore_errors=True)
+        guardian, self._guardian = self._guardian, None
         if self._temporary:
-            with suppress(OSError):
-                os.unlink(f"{self._temporary}.empty")
-        self._temporary = ""
+            if guardian is not None:
+                guardian.close()
+            _remove(self._temporary)
+            self._temporary = ""
 
-    def _choose(self) -> GuardianClient:
+    def _start(self) -> GuardianClient:
         from hermes.environments.confinement import confined_guardian, policy
 
-        if self._settings.mode == "off":
-            self.mechanism = ""
+        mechanism = self.mechanism
+        if not mechanism:
+            if self.settings.mode == "on":
+                raise UnavailableError(
+                    f"commands can't be confined here: {'; '.join(self.failures)}",
+                    hint="Install bubblewrap, or set terminal.confine.mode to auto.",
+                )
             return super().guardian
         self._temporary = temporary_folder()
-        self.plan = policy.plan(self._workspace, self._temporary, self._settings)
-        for mechanism in self._mechanisms:
-            try:
-                guardian = confined_guardian.guardian_for(mechanism, self.plan, task=self._task)
-                guardian.open()
-            except (HermesError, OSError) as error:
-                self.failures.append(f"{mechanism}: {error}")
-            else:
-                self.mechanism = mechanism
-                return guardian
-        if self._settings.mode == "on":
-            raise UnavailableError(
-                f"commands can't be confined here: {'; '.join(self.failures)}",
-                hint="Install bubblewrap, or set terminal.confine.mode to auto.",
-            )
-        return super().guardian
+        weakref.finalize(self, _remove, self._temporary)
+        self.plan = policy.plan(self.workspace, self._temporary, self.settings)
+        guardian = confined_guardian.guardian_for(mechanism, self.plan, task=self._task)
+        guardian.open()
+        return guardian
+
+
+@lru_cache(maxsize=len(MECHANISMS))
+def obstacle(mechanism: str) -> str:
+    """Why a mechanism can't be used on this machine; empty where it can. Tried once a program."""
+    if mechanism == "bubblewrap":
+        return _no_bubblewrap()
+    if mechanism == "landlock":
+        from hermes.environments.confinement import landlock
+
+        return "" if sys.platform == "linux" and landlock.abi() else "this kernel has no Landlock"
+    return "" if sys.platform == "darwin" else "it needs macOS"
+
+
+def _no_bubblewrap() -> str:
+    import shutil
+    import subprocess
+
+    program = shutil.which("bwrap") if sys.platform == "linux" else None
+    if program is None:
+        return "it is not installed" if sys.platform == "linux" else "it needs Linux"
+    user = [] if os.getuid() == 0 else ["--unshare-user"]
+    words = [program, *user, "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc", "true"]
+    try:
+        tried = subprocess.run(words, capture_output=True, timeout=10, cwd="/", check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return "" if tried.returncode == 0 else tried.stderr.decode("utf-8", "replace").strip()[-200:]
+
+
+def _remove(folder: str) -> None:
+    import shutil
+
+    for suffix in ("", ".masked"):
+        shutil.rmtree(folder + suffix, ignore_errors=True)
 
 
 def temporary_folder() -> str:
