@@ -44,6 +44,8 @@ def plugin_shell(command: str) -> str:
     return subprocess.run(["bash", "-c", command], capture_output=True, text=True).stdout
 '''
 
+UNCONFINED = "terminal: {confine: off}\n"
+
 # A YAML tool takes no code from its caller, so each effect is a tool of its own.
 YAML = """
 tools:
@@ -59,6 +61,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "home"
     (home / "plugins").mkdir(parents=True)
     (home / "plugins" / "shells.py").write_text(PLUGIN)
+    (home / "config.yaml").write_text(UNCONFINED)
     monkeypatch.setenv("HERMES_HOME", str(home))
     work = tmp_path / "work"
     work.mkdir()
@@ -104,22 +107,28 @@ def _yaml(command: str, tmp_path: Path) -> None:
     app.runtime.call_sync(ToolCall("yaml_shell", {}))
 
 
+def _call(tool: str, arguments: dict[str, object], tmp_path: Path) -> None:
+    app = _app(tmp_path)
+    try:
+        app.runtime.call_sync(ToolCall(tool, arguments))
+    finally:
+        app.close()
+
+
 def _terminal(command: str, tmp_path: Path) -> None:
-    _app(tmp_path).runtime.call_sync(ToolCall("terminal", {"command": command}))
+    _call("terminal", {"command": command}, tmp_path)
 
 
 def _terminal_in_the_background(command: str, tmp_path: Path) -> None:
-    arguments = {"command": command, "background": True}
-    _app(tmp_path).runtime.call_sync(ToolCall("terminal", arguments))
+    _call("terminal", {"command": command, "background": True}, tmp_path)
 
 
 def _terminal_with_a_pty(command: str, tmp_path: Path) -> None:
-    _app(tmp_path).runtime.call_sync(ToolCall("terminal", {"command": command, "pty": True}))
+    _call("terminal", {"command": command, "pty": True}, tmp_path)
 
 
 def _process(command: str, tmp_path: Path) -> None:
-    arguments = {"action": "start", "command": command}
-    _app(tmp_path).runtime.call_sync(ToolCall("process", arguments))
+    _call("process", {"action": "start", "command": command}, tmp_path)
 
 
 def _agent(command: str, tmp_path: Path) -> None:
@@ -162,7 +171,7 @@ def _mcp_tool(command: str, tmp_path: Path) -> None:
     desk = Desk(Path(hermes_home()), tmp_path)
     # It says of itself that it reads and nothing more: it is not believed so far.
     peer = desk.peer(tool("shell", kind="shell", inputSchema=schema))
-    said = {"mcp_servers": {"box": peer}, "mcp": {"osv": "off"}}
+    said = {"mcp_servers": {"box": peer}, "mcp": {"osv": "off"}, "terminal": {"confine": "off"}}
     (desk.home / "config.yaml").write_text(yaml.safe_dump(said))
     app = _app(tmp_path)
     servers = attach(app)
@@ -173,7 +182,7 @@ def _mcp_tool(command: str, tmp_path: Path) -> None:
     finally:
         servers.close()
         app.close()
-        (desk.home / "config.yaml").unlink()
+        (desk.home / "config.yaml").write_text(UNCONFINED)
 
 
 def _command_line(command: str, tmp_path: Path) -> None:
@@ -232,6 +241,45 @@ def test_every_path_gets_the_same_verdict_and_audit_line(
 
     assert len(set(seen.values())) == 1, seen
     assert seen["direct"][0] == "refused"
+
+
+# Confined, nothing is asked about what the operating system stops by itself.
+CONFINED = {
+    "recursive delete": "refused",
+    "home deleted": "refused",
+    "force push": "refused",
+    "code from the network": "ok",
+    "system write": "ok",
+    "credentials read": "ok",
+    "secrets sent away": "refused",
+    "table dropped": "refused",
+    "reverse shell": "refused",
+    "own gate opened": "refused",
+}
+CONFINED_PATHS = ("terminal", "terminal in the background", "terminal with a pty", "process")
+
+
+@pytest.mark.parametrize("effect", EFFECTS)
+def test_confined_only_effects_on_others_and_on_the_workspace_are_asked_about(
+    effect: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "config.yaml").write_text("terminal: {confine: on}\n")
+    keys = tmp_path / "person" / ".ssh"
+    keys.mkdir(parents=True)
+    (keys / "id_rsa").write_text("the-key-of-a-person")
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
+    for path in CONFINED_PATHS:
+        log = home / "audit" / "audit.jsonl"
+        log.unlink(missing_ok=True)
+        (home / "audit" / "audit.jsonl.head").unlink(missing_ok=True)
+
+        PATHS[path](EFFECTS[effect], tmp_path)
+
+        last = list(lines(str(log)))[-1]
+        assert last["status"] == CONFINED[effect], (path, last)
+        assert not os.path.exists("/etc/cron.d/x")
+        assert (keys / "id_rsa").read_text() == "the-key-of-a-person"
+        Path("canary").unlink(missing_ok=True)
 
 
 def test_an_ordinary_command_passes_by_every_path(home: Path, tmp_path: Path) -> None:

@@ -19,3 +19,14 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     app = App()
     yield Bench(app, work)
     app.close()
+
+
+def processes(words: str) -> list[int]:
+    """The numbers of processes here whose command line begins so."""
+    import psutil
+
+    return [
+        found.pid
+        for found in psutil.process_iter(["cmdline"])
+        if " ".join(found.info["cmdline"] or ()).startswith(words)
+    ]

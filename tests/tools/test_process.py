@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.tools.conftest import processes
 
 from hermes.core.entry import ToolCall, ToolOutcome
 from hermes.core.registry import ToolRegistry
@@ -250,11 +251,13 @@ def test_a_signal_reaches_the_process(runtime: Runtime) -> None:
 def test_killing_ends_the_whole_tree(runtime: Runtime) -> None:
     ask(runtime, "start", name="tree", command="sleep 700 & (setsid sleep 701 &) ; sleep 702")
     pids = ask(runtime, "status", name="tree")["pids"]
+    before = processes("sleep 70")
 
     ask(runtime, "kill", name="tree")
 
     assert len(pids) >= 3
-    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+    assert len(before) >= 3
+    assert not [pid for pid in before if Path(f"/proc/{pid}").exists()]
 
 
 def test_ports_are_found(runtime: Runtime) -> None:
@@ -295,10 +298,10 @@ def test_starting_needs_a_command(runtime: Runtime) -> None:
 
 
 def test_one_that_was_ended_from_outside_says_who_did_it(runtime: Runtime, home: Path) -> None:
-    started = ask(runtime, "start", name="victim", command="sleep 600")
+    ask(runtime, "start", name="victim", command="sleep 600.5")
     from hermes.environments.host.process_listing import list_processes, terminate
 
-    assert terminate([one for one in list_processes() if one.pid == started["pid"]]) == []
+    assert end([one for one in list_processes() if one.pid in processes("sleep 600.5")]) == []
 
     ended = ask(runtime, "wait", name="victim", timeout=10)
     assert ended["state"] == "killed"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.tools.conftest import processes
 
 from hermes.core.entry import ToolCall, ToolOutcome
 from hermes.core.registry import ToolRegistry
@@ -87,6 +88,7 @@ def test_a_timeout_is_an_error_that_keeps_the_output(runtime: Runtime) -> None:
 
 
 def test_a_cancelled_command_tells_what_it_had_done(runtime: Runtime) -> None:
+    run(runtime, "true")
     context = runtime.context()
     threading.Timer(0.4, context.cancellation.cancel).start()
 
@@ -106,11 +108,12 @@ def test_what_is_left_running_is_named(runtime: Runtime) -> None:
 
 
 def test_everything_ends_with_the_task(runtime: Runtime) -> None:
-    pid = run(runtime, "sleep 501 &")["background_pids"][0]
+    assert run(runtime, "sleep 501.25 &")["background_pids"]
+    before = processes("sleep 501.25")
     runtime.close_task("main")
 
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
+    assert before
+    assert not processes("sleep 501.25")
 
 
 def test_a_flood_is_cut_and_the_rest_can_be_read(runtime: Runtime) -> None:

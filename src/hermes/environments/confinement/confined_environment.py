@@ -12,17 +12,17 @@ from hermes.environments.command import Isolation
 from hermes.environments.confinement.git_guard import GitGuard
 from hermes.environments.confinement.machine import ConfinedMachine
 from hermes.environments.confinement.policy import git_folders
-from hermes.environments.host.host_environment import LocalEnvironment, ThisMachine
+from hermes.environments.host.host_environment import LocalEnvironment, LocalHost
 from hermes.environments.host.launch import Launcher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hermes.environments.command import CommandResult, Order
+    from hermes.environments.command import CommandRequest, CommandResult
     from hermes.environments.confinement.policy import Settings
-    from hermes.environments.environment import Shared
-    from hermes.environments.host.background_process import LocalBackground
-    from hermes.environments.host.host_environment import Place
+    from hermes.environments.environment import SharedSettings
+    from hermes.environments.host.background_process import HostBackground
+    from hermes.environments.host.host_environment import Host
 
 NOT_CONFINED = "not confined: commands have all rights of the user"
 # How programs report a write or a read that the system refused.
@@ -45,27 +45,27 @@ class ConfinedEnvironment(LocalEnvironment):
         cwd: str,
         settings: Settings,
         *,
-        shared: Shared | None = None,
+        shared: SharedSettings | None = None,
         machine: ConfinedMachine | None = None,
     ) -> None:
         workspace = os.path.realpath(cwd or os.getcwd())
         task = shared.task if shared is not None else ""
         self._thread = threading.local()
         self.machine = machine or ConfinedMachine(workspace, settings, task=task)
-        super().__init__(cwd, shared=shared, place=self.machine)
-        self._outside = ThisMachine(), Launcher(ThisMachine(), self._task, self._shared.passed)
+        super().__init__(cwd, shared=shared, host=self.machine)
+        self._outside = LocalHost(), Launcher(LocalHost(), self._task, self._shared.pass_env)
         self._git: GitGuard | None = None
         self._announced = False
 
     # The base class reads and sets these two; a thread that is outside sees the plain ones.
 
     @property
-    def _place(self) -> Place:
-        return self._outside[0] if self.is_outside else self._inner_place
+    def _host(self) -> Host:
+        return self._outside[0] if self.is_outside else self._inner_host
 
-    @_place.setter
-    def _place(self, place: Place) -> None:
-        self._inner_place = place
+    @_host.setter
+    def _host(self, host: Host) -> None:
+        self._inner_host = host
 
     @property
     def _launcher(self) -> Launcher:
@@ -130,15 +130,15 @@ class ConfinedEnvironment(LocalEnvironment):
             not_enforced=tuple(missing),
         )
 
-    def _run(self, order: Order) -> CommandResult:
+    def _run(self, request: CommandRequest) -> CommandResult:
         self._watch_git()
-        result = super()._run(order)
+        result = super()._run(request)
         result.notes.extend(self._after(result))
         return result
 
-    def _begin(self, order: Order) -> LocalBackground:
+    def _begin(self, request: CommandRequest) -> HostBackground:
         self._watch_git()
-        return super()._begin(order)
+        return super()._begin(request)
 
     def _watch_git(self) -> None:
         if self._git is None and not self.is_outside:
