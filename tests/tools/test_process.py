@@ -301,7 +301,7 @@ def test_one_that_was_ended_from_outside_says_who_did_it(runtime: Runtime, home:
     ask(runtime, "start", name="victim", command="sleep 600.5")
     from hermes.environments.host.process_listing import list_processes, terminate
 
-    assert end([one for one in list_processes() if one.pid in processes("sleep 600.5")]) == []
+    assert terminate([one for one in list_processes() if one.pid in processes("sleep 600.5")]) == []
 
     ended = ask(runtime, "wait", name="victim", timeout=10)
     assert ended["state"] == "killed"

@@ -103,9 +103,9 @@ def _confinement(arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[str, s
 def _confined(ctx: ToolContext) -> ConfinedEnvironment | None:
     """The environment of a task whose commands are confined; None for any other."""
     from hermes.environments.confinement import ConfinedEnvironment
-    from hermes.environments.for_task import environment_of, kind_of
+    from hermes.environments.for_task import backend_name, environment_of
 
-    environment = environment_of(ctx) if kind_of(ctx) == "local" else None
+    environment = environment_of(ctx) if backend_name(ctx) == "local" else None
     if isinstance(environment, ConfinedEnvironment) and environment.mechanism:
         return environment
     return None

@@ -111,9 +111,9 @@ class ConfinedEnvironment(LocalEnvironment):
     def info(self) -> Isolation:
         """The limits that are in force."""
         if not self.mechanism:
-            found = super().info()
-            found.not_enforced = (NOT_CONFINED, *self.machine.failures, *found.not_enforced)
-            return found
+            plain = super().info()
+            reasons = (NOT_CONFINED, *self.machine.failures, *plain.not_enforced)
+            return plain._replace(not_enforced=reasons)
         missing = ["memory"]
         if self.mechanism == "landlock":
             missing += [

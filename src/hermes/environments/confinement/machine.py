@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import weakref
 from contextlib import suppress
 from functools import lru_cache
@@ -45,6 +46,7 @@ class ConfinedMachine(LocalHost):
         self._task = task
         self._mechanisms = mechanisms
         self._guardian: GuardianClient | None = None
+        self._lock = threading.RLock()
         self._temporary = ""
         self.plan: Plan | None = None
 
@@ -74,9 +76,10 @@ class ConfinedMachine(LocalHost):
     @property
     def guardian(self) -> GuardianClient:
         """The confined guardian, or the plain one where nothing can confine."""
-        if self._guardian is None:
-            self._guardian = self._start()
-        return self._guardian
+        with self._lock:
+            if self._guardian is None:
+                self._guardian = self._start()
+            return self._guardian
 
     def is_folder(self, path: str) -> bool:
         """Whether there is such a folder, as commands see it."""
