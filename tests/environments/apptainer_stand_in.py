@@ -1,7 +1,8 @@
 """A stand-in for Apptainer 1.4 where it can't be had: the same command line, carried out by bwrap.
 
 It knows the options of the real one and refuses all others; those that decide what is seen inside
-are carried out. There is no process namespace, for nothing could join it afterwards.
+are carried out. There is no process namespace, for nothing could join it afterwards. Without root
+all programs of an instance share its user namespace, as in the real one.
 """
 
 import json
@@ -9,6 +10,7 @@ import os
 import shutil
 import signal
 import sys
+import time
 from pathlib import Path
 
 COMMON = (
@@ -66,9 +68,14 @@ def start(options, rest):
         for file in (0, 1, 2):
             os.dup2(null, file)
         (folder / "pid").write_text(str(os.getpid()))
+        if os.getuid():
+            words = ["--die-with-parent", "--unshare-user", "--bind", "/", "/"]
+            os.execvp("bwrap", ["bwrap", *words, "sleep", "2147483647"])
         while True:
             signal.pause()
     os.wait()
+    while os.getuid() and not children(folder):
+        time.sleep(0.01)
     (folder / "options").write_text(json.dumps(options))
     print("INFO:    instance started successfully", file=sys.stderr)
 
@@ -80,6 +87,10 @@ def execute(options, rest):
         fail(f"While setting image/instance: no instance found with name {name}")
     started = json.loads((folder / "options").read_text())
     argv = ["bwrap", "--die-with-parent", "--bind", str(folder / "rootfs"), "/"]
+    if os.getuid():
+        namespace = os.open(f"/proc/{children(folder)[0]}/ns/user", os.O_RDONLY)
+        os.set_inheritable(namespace, True)
+        argv += ["--userns", str(namespace)]
     argv += ["--proc", "/proc", "--dev", "/dev"]
     if ["network", "none"] in started:
         argv.append("--unshare-net")
@@ -105,6 +116,15 @@ def stop(options, rest):
 def show(options, rest):
     found = [folder.name for folder in STATE.glob("*") if alive(folder)]
     print(json.dumps({"instances": [{"instance": name} for name in found]}))
+
+
+def children(folder):
+    """The processes in the instance's user namespace."""
+    try:
+        pid = (folder / "pid").read_text()
+        return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return []
 
 
 def alive(folder):

@@ -214,7 +214,7 @@ def test_a_container_that_was_removed_is_made_anew_and_that_is_said(
 
     assert result.stdout == "1\n/tmp\n"
     assert "a new one was started" in " ".join(result.notes)
-    assert "what was kept only there, is gone" in " ".join(result.notes)
+    assert "files that were only there, are gone" in " ".join(result.notes)
 
 
 def test_nothing_is_left_after_cleanup(engine: str, make: Make) -> None:

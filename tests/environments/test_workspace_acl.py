@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.environments.workspace_acl import AGENT, grant_access, revoke_access
+from hermes.environments.workspace_acl import CONTAINER_USER, grant_access, revoke_access
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="access lists as Linux has them")
 OTHER = 61_002
@@ -67,10 +67,10 @@ def test_what_the_user_made_is_handed_over(folder: Path) -> None:
     made = folder / "theirs"
     made.write_text("x")
     made.chmod(0o4755)
-    os.chown(made, AGENT, AGENT)
+    os.chown(made, CONTAINER_USER, CONTAINER_USER)
     made.chmod(0o4755)
     (folder / "link").symlink_to("/etc/passwd")
-    os.lchown(folder / "link", AGENT, AGENT)
+    os.lchown(folder / "link", CONTAINER_USER, CONTAINER_USER)
     passwd = os.stat("/etc/passwd")
 
     revoke_access(str(folder))
@@ -82,3 +82,13 @@ def test_what_the_user_made_is_handed_over(folder: Path) -> None:
 
 def test_a_folder_that_is_gone_is_no_trouble(tmp_path: Path) -> None:
     revoke_access(str(tmp_path / "nothing"))
+
+
+def test_a_new_file_gets_no_execute_bit_for_its_group(folder: Path) -> None:
+    folder.chmod(0o755)
+    grant_access(str(folder))
+    (folder / "new").write_text("x")
+
+    revoke_access(str(folder))
+
+    assert (folder / "new").stat().st_mode & 0o7777 == 0o644

@@ -25,7 +25,7 @@ from hermes.environments.remote_shell import RemoteShellEnvironment, Transport
 from hermes.environments.remote_shell.framing import BrokenChannelError
 from hermes.environments.remote_shell.scripts import quote
 from hermes.environments.sandbox.bwrap import check_workspace, hermes_home_below
-from hermes.environments.workspace_acl import AGENT, grant_access, revoke_access
+from hermes.environments.workspace_acl import CONTAINER_USER, grant_access, revoke_access
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -204,7 +204,7 @@ def user_of(settings: DockerSettings, workspace: str) -> str:
     found = os.stat(workspace)
     if found.st_uid:
         return f"{found.st_uid}:{found.st_gid or found.st_uid}"
-    return f"{AGENT}:{AGENT}" if grant_access(workspace) else "0:0"
+    return f"{CONTAINER_USER}:{CONTAINER_USER}" if grant_access(workspace) else "0:0"
 
 
 def _mount(volume: Volume) -> str:
@@ -349,7 +349,7 @@ class DockerTransport(Transport):
         name, self.name = self.name, ""
         with suppress(BackendError):
             remove(self._engine, name)
-        if self._user == f"{AGENT}:{AGENT}" and not self._shared_with_others():
+        if self._user == f"{CONTAINER_USER}:{CONTAINER_USER}" and not self._shared_with_others():
             revoke_access(self.workspace)
 
     def _shared_with_others(self) -> bool:
