@@ -348,7 +348,7 @@ def test_a_question_ends_with_the_call_that_it_belongs_to(
     late, echo = answers(model)
     assert "0.5 s" in late["error"]
     assert json.loads(_text(echo))["tool"] == "echo"
-    assert servers.known["box"].link.connects == 1  # type: ignore[union-attr]
+    assert servers.states["box"].connection.connects == 1  # type: ignore[union-attr]
 
 
 def test_after_the_words_of_a_server_a_memory_waits_for_review(

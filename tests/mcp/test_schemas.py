@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.mcp.schemas import SchemaError, mended
+from hermes.mcp.schemas import SchemaError, repair_schema
 
 WORDS = st.sampled_from(
     ["type", "properties", "items", "enum", "anyOf", "oneOf", "allOf", "$ref", "required",
@@ -29,7 +29,7 @@ VALUES = st.recursive(
 @given(VALUES)
 def test_whatever_comes_is_mended_into_an_object_or_refused(schema: Any) -> None:
     try:
-        found = mended(schema).schema
+        found = repair_schema(schema).schema
     except SchemaError:
         return
 
@@ -37,7 +37,7 @@ def test_whatever_comes_is_mended_into_an_object_or_refused(schema: Any) -> None
     assert isinstance(found["properties"], dict)
     jsonschema_rs.validator_for(found)
     assert not found.keys() & {"anyOf", "oneOf", "allOf", "$ref", "not"}
-    assert mended(found).schema == found
+    assert repair_schema(found).schema == found
 
 
 def test_a_plain_schema_is_left_as_it_is() -> None:
@@ -53,7 +53,7 @@ def test_a_plain_schema_is_left_as_it_is() -> None:
         "additionalProperties": False,
     }
 
-    found = mended({**plain, "$schema": "http://json-schema.org/draft-07/schema#"})
+    found = repair_schema({**plain, "$schema": "http://json-schema.org/draft-07/schema#"})
 
     assert found.schema == plain
     assert found.notes == []
@@ -90,7 +90,7 @@ def test_a_plain_schema_is_left_as_it_is() -> None:
     ],
 )  # fmt: skip
 def test_odd_schemas_take_what_they_meant_to_take(schema: Any, valid: Any) -> None:
-    found = mended(schema)
+    found = repair_schema(schema)
 
     assert jsonschema_rs.validator_for(found.schema).is_valid(valid)
 
@@ -98,20 +98,22 @@ def test_odd_schemas_take_what_they_meant_to_take(schema: Any, valid: Any) -> No
 @pytest.mark.parametrize("schema", [False, "text", 7, [], {"type": "string"}, {"type": "array"}])
 def test_what_cant_be_arguments_is_refused_with_the_reason(schema: Any) -> None:
     with pytest.raises(SchemaError, match=r"schema|arguments"):
-        mended(schema)
+        repair_schema(schema)
 
 
 def test_a_schema_that_would_grow_without_end_is_refused() -> None:
     layers = {f"L{n}": {"type": "object", "properties": {x: {"$ref": f"#/$defs/L{n + 1}"} for x in "abcd"}} for n in range(12)}  # fmt: skip
 
     with pytest.raises(SchemaError, match="too large"):
-        mended({"type": "object", "properties": {"a": {"$ref": "#/$defs/L0"}}, "$defs": layers})
+        repair_schema(
+            {"type": "object", "properties": {"a": {"$ref": "#/$defs/L0"}}, "$defs": layers}
+        )
 
 
 def test_texts_are_cleaned_and_kept_short() -> None:
     hidden = "see\u200b\u202ethis\U000e0041 " + "x" * 5000
 
-    found = mended({"type": "object", "properties": {"a": {"description": hidden}}}).schema
+    found = repair_schema({"type": "object", "properties": {"a": {"description": hidden}}}).schema
 
     said = found["properties"]["a"]["description"]
     assert said.startswith("seethis ")

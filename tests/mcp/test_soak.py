@@ -100,7 +100,7 @@ class Soak:
 
     def _kill(self, chance: random.Random) -> None:
         assert self.desk.servers is not None
-        link = self.desk.servers.known["box"].link
+        link = self.desk.servers.states["box"].connection
         pid = link.pid if link is not None else 0
         if pid:
             try:

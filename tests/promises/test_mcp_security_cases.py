@@ -95,13 +95,13 @@ def test_s30_a_tool_that_changes_after_approval_is_suspended_with_a_diff(
     script.write_text(json.dumps({"tools": [tool("echo"), tool("changed")]}))
     peer = {"command": sys.executable, "args": [desk.peer()["args"][0], str(script)]}
     servers = desk.open(box=peer)
-    known = servers.known["box"]
+    known = servers.states["box"]
     assert desk.outcome("mcp-box:echo").ok
 
     script.write_text(json.dumps({"tools": [{**tool("echo"), **change}, tool("changed")]}))
     # In the middle of its work, too.
     desk.outcome("mcp-box:changed")
-    eventually(lambda: known.offering is not None and known.offering.suspended)
+    eventually(lambda: known.tools is not None and known.tools.suspended)
     refused = desk.outcome("mcp-box:echo")
     assert known.listing is not None
     shown = differences(known.server, known.listing.tools, servers.pins.of("box"))
@@ -146,7 +146,7 @@ def test_s31_a_server_neither_steers_nor_shadows(desk: Desk) -> None:
     assert "x@example.com" not in system_prompt(str(desk.project))
     assert {entry.origin for entry in servers.entries("box")} == {"mcp"}
     # Whoever approves it reads all of it, and what can't be seen as well.
-    known = servers.known["box"]
+    known = servers.states["box"]
     assert known.listing is not None
     servers.pins.approve(known.server, [])
     shown = differences(known.server, known.listing.tools, servers.pins.of("box"))

@@ -3,40 +3,41 @@
 from __future__ import annotations
 
 from hermes.core.errors import HermesError
-from hermes.mcp.untrusted_text import PARAMETER, SCHEMA_TEXT, plain
+from hermes.mcp.untrusted_text import PARAMETER_CHARS, SCHEMA_CHARS, clean
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from typing import Any
 
-MOST_DEPTH = 24
-MOST_NODES = 4_000
-MOST_TEXT = 200_000
+MAX_DEPTH = 24
+MAX_NODES = 4_000
+MAX_CHARS = 200_000
 _TYPES = frozenset(("null", "boolean", "object", "array", "number", "string", "integer"))
-# Words whose values are schemas: one, several in a list, several by name.
-_ONE = ("additionalProperties", "items", "contains", "not", "if", "then", "else", "propertyNames",
-        "unevaluatedItems", "unevaluatedProperties", "additionalItems")  # fmt: skip
+# Keywords with a schema, a list of schemas, or schemas by name as their value.
+_SINGLE = ("additionalProperties", "items", "contains", "not", "if", "then", "else",
+           "propertyNames", "unevaluatedItems", "unevaluatedProperties",
+           "additionalItems")  # fmt: skip
 _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _NAMED = ("properties", "patternProperties", "dependentSchemas")
 _DEFINITIONS = ("$defs", "definitions")
 _TEXTS = ("description", "title")
-# What says nothing about arguments, or leads out of the schema.
+# Keywords without a meaning for arguments, or that lead out of the schema.
 _DROPPED = frozenset(("$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$vocabulary",
                       "$comment", "contentSchema"))  # fmt: skip
 _NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties",
            "minContains", "maxContains")  # fmt: skip
-_PLAIN = frozenset(("enum", "const", "default", "examples", "required", "type", "format", "pattern",
+_KEPT = frozenset(("enum", "const", "default", "examples", "required", "type", "format", "pattern",
                     "uniqueItems", "deprecated", "readOnly", "writeOnly", "nullable",
                     "dependentRequired", "x-mcp-header"))  # fmt: skip
 
 
 class SchemaError(HermesError):
-    """A schema that can't be mended; the message says why."""
+    """A schema that can't be repaired; the message has the reason."""
 
 
-class Mended:
-    """A schema for the arguments of a call, and what had to be changed in it."""
+class RepairedSchema:
+    """A valid schema for the arguments of a call, and notes on the changes."""
 
     __slots__ = ("notes", "schema")
 
@@ -45,31 +46,31 @@ class Mended:
         self.notes = notes
 
 
-def mended(schema: Any, *, known: bool = False) -> Mended:
-    """The schema as registry and model APIs take it; raises `SchemaError` when it can't be one.
+def repair_schema(schema: Any, *, checked_before: bool = False) -> RepairedSchema:
+    """The schema in the form that the registry and model APIs accept; raises `SchemaError`.
 
     Args:
-        known: It was mended before: what needs the validator's library is not looked at again.
+        checked_before: Skip the checks that need the validator library.
     """
-    mending = _Mending(schema, known=known)
-    whole = mending.arguments()
-    if not known:
-        _compiles(whole)
-    return Mended(whole, list(dict.fromkeys(mending.notes)))
+    repair = _Repair(schema, checked_before=checked_before)
+    repaired = repair.arguments()
+    if not checked_before:
+        _check_compiles(repaired)
+    return RepairedSchema(repaired, list(dict.fromkeys(repair.notes)))
 
 
-class _Mending:
-    """One walk over one schema, with what there is to say about it."""
+class _Repair:
+    """One walk over one schema; collects notes."""
 
-    def __init__(self, schema: Any, *, known: bool) -> None:
+    def __init__(self, schema: Any, *, checked_before: bool) -> None:
         self._root = schema
-        self._known = known
+        self._checked_before = checked_before
         self.notes: list[str] = []
         self._nodes = 0
-        self._text = SCHEMA_TEXT
+        self._text = SCHEMA_CHARS
 
     def arguments(self) -> dict[str, Any]:
-        """The root, which has to describe an object."""
+        """The repaired root, an object schema."""
         root = self._root
         if root is None or isinstance(root, bool):
             if root is False:
@@ -78,41 +79,41 @@ class _Mending:
             return {"type": "object", "properties": {}}
         if not isinstance(root, dict):
             raise SchemaError(f"its schema is {_kind(root)} and no object")
-        whole = self._schema(root, "", ())
-        if not isinstance(whole, dict):
-            whole = {}
-        kind = whole.get("type")
+        schema = self._schema(root, "", ())
+        if not isinstance(schema, dict):
+            schema = {}
+        kind = schema.get("type")
         if kind != "object":
             kinds = kind if isinstance(kind, list) else [kind]
             if kind is not None and "object" not in kinds:
                 raise SchemaError(f"its arguments would be {kind!r:.40} and no object")
             if kind is not None:
                 self.notes.append("its type was a list")
-            whole["type"] = "object"
-        whole.setdefault("properties", {})
-        self._flatten(whole)
-        for name in whole.get("required", ()):
-            if name not in whole["properties"]:
+            schema["type"] = "object"
+        schema.setdefault("properties", {})
+        self._flatten(schema)
+        for name in schema.get("required", ()):
+            if name not in schema["properties"]:
                 self.notes.append(f"it required {name!r:.40} without saying what that is")
-                whole["properties"][name] = {}
-        return whole
+                schema["properties"][name] = {}
+        return schema
 
-    def _flatten(self, whole: dict[str, Any]) -> None:
-        """Model APIs refuse alternatives at the top: what they would allow is allowed together."""
+    def _flatten(self, schema: dict[str, Any]) -> None:
+        """Merge alternatives at the top, which model APIs refuse, into one set of properties."""
         for word in ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "enum", "const"):
-            branches = whole.pop(word, None)
+            branches = schema.pop(word, None)
             if branches is None:
                 continue
             self.notes.append(f"{word} at the top is left to the server")
             for branch in branches if isinstance(branches, list) and word in _LISTS else ():
                 inner = branch.get("properties") if isinstance(branch, dict) else None
-                for name, schema in (inner or {}).items():
-                    if whole["properties"].setdefault(name, schema) != schema:
+                for name, field in (inner or {}).items():
+                    if schema["properties"].setdefault(name, field) != field:
                         # The branches differ on it: the server decides.
-                        whole["properties"][name] = {}
+                        schema["properties"][name] = {}
                 if word == "allOf" and branch.get("required"):
-                    both = (*whole.get("required", ()), *branch["required"])
-                    whole["required"] = list(dict.fromkeys(both))
+                    both = (*schema.get("required", ()), *branch["required"])
+                    schema["required"] = list(dict.fromkeys(both))
 
     def _schema(self, schema: Any, where: str, open_: tuple[str, ...]) -> Any:
         if isinstance(schema, bool):
@@ -123,72 +124,71 @@ class _Mending:
             self.notes.append(f"{where or 'the schema'} was {_kind(schema)} and no schema")
             return {}
         self._nodes += 1
-        if len(open_) + where.count("/") > MOST_DEPTH or self._nodes > MOST_NODES:
+        if len(open_) + where.count("/") > MAX_DEPTH or self._nodes > MAX_NODES:
             raise SchemaError("its schema is too large or nested too deeply")
         if "$ref" in schema or "$dynamicRef" in schema:
-            return self._followed(schema, where, open_)
-        found: dict[str, Any] = {}
+            return self._resolve(schema, where, open_)
+        result: dict[str, Any] = {}
         for word, value in schema.items():
             if not isinstance(word, str) or word in _DROPPED or word in _DEFINITIONS:
                 continue
             kept = self._word(word, value, where, open_)
             if kept is not None:
-                found[word] = kept
-        self._settle(found, where)
-        return found
+                result[word] = kept
+        self._settle(result, where)
+        return result
 
-    def _followed(self, schema: dict[str, Any], where: str, open_: tuple[str, ...]) -> Any:
-        """What a reference leads to, put in its place: not every model API follows one."""
+    def _resolve(self, schema: dict[str, Any], where: str, open_: tuple[str, ...]) -> Any:
+        """A reference replaced by its target: not every model API follows references."""
         target = schema.get("$ref") or schema.get("$dynamicRef")
-        beside = {k: v for k, v in schema.items() if k not in ("$ref", "$dynamicRef")}
+        siblings = {k: v for k, v in schema.items() if k not in ("$ref", "$dynamicRef")}
         if not isinstance(target, str) or target in open_:
             self.notes.append(f"{where or 'the schema'} refers to itself: anything is let through")
-            rest = self._schema(beside, where, open_)
+            rest = self._schema(siblings, where, open_)
             return rest if isinstance(rest, dict) else {}
-        led = _target(self._root, target)
-        if led is None:
+        resolved = _target(self._root, target)
+        if resolved is None:
             self.notes.append(
                 f"{where or 'the schema'} refers to {target!r:.60}, which is not there"
             )
-            return self._schema(beside, where, open_)
-        inner = self._schema(led, where, (*open_, target))
-        if not beside or not isinstance(inner, dict):
+            return self._schema(siblings, where, open_)
+        inner = self._schema(resolved, where, (*open_, target))
+        if not siblings or not isinstance(inner, dict):
             return inner
-        outer = self._schema(beside, where, (*open_, target))
+        outer = self._schema(siblings, where, (*open_, target))
         shared = inner.keys() & outer.keys() - {"description", "title", "default", "examples"}
         return {**inner, **outer} if not shared else {"allOf": [inner, outer]}
 
     def _word(self, word: str, value: Any, where: str, open_: tuple[str, ...]) -> Any:
-        place = f"{where}/{word}"
+        path = f"{where}/{word}"
         if word in _TEXTS:
-            said = plain(value, min(PARAMETER, self._text)) if self._text > 0 else ""
-            self._text -= len(said)
-            return said or None
+            text = clean(value, min(PARAMETER_CHARS, self._text)) if self._text > 0 else ""
+            self._text -= len(text)
+            return text or None
         if word in _NAMED:
             return self._by_name(word, value, where, open_)
         if word in _LISTS:
-            return self._several(value, place, open_)
-        if word in _ONE:
+            return self._several(value, path, open_)
+        if word in _SINGLE:
             if word == "items" and isinstance(value, list):
-                # Older drafts spell a tuple so.
+                # A tuple in older drafts.
                 self.notes.append(f"{where or 'the schema'} had a list of items")
-                options = self._several(value, place, open_)
+                options = self._several(value, path, open_)
                 return {"anyOf": options} if options else {}
             if isinstance(value, bool):
                 return value if word != "items" or not value else {}
             if not isinstance(value, dict):
-                self.notes.append(f"{place} was {_kind(value)} and no schema")
+                self.notes.append(f"{path} was {_kind(value)} and no schema")
                 return None
-            return self._schema(value, place, open_)
+            return self._schema(value, path, open_)
         if word in _NUMBERS:
             return (
                 value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
             )
         if word in _COUNTS:
-            whole = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-            return value if whole else None
-        # Whatever else there is: words of ours to let through, and unknown ones to leave out.
-        return value if word in _PLAIN else None
+            is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+            return value if is_count else None
+        return value if word in _KEPT else None
 
     def _by_name(self, word: str, value: Any, where: str, open_: tuple[str, ...]) -> Any:
         if not isinstance(value, dict):
@@ -199,16 +199,16 @@ class _Mending:
             for name, inner in value.items()
         }
 
-    def _several(self, value: Any, place: str, open_: tuple[str, ...]) -> list[Any] | None:
+    def _several(self, value: Any, path: str, open_: tuple[str, ...]) -> list[Any] | None:
         if not isinstance(value, list) or not value:
-            self.notes.append(f"{place} was {_kind(value)} and no list of schemas")
+            self.notes.append(f"{path} was {_kind(value)} and no list of schemas")
             return None
-        return [self._schema(one, f"{place}/{at}", open_) for at, one in enumerate(value)]
+        return [self._schema(item, f"{path}/{index}", open_) for index, item in enumerate(value)]
 
-    def _settle(self, found: dict[str, Any], where: str) -> None:
-        """Put right what one word says about another."""
+    def _settle(self, result: dict[str, Any], where: str) -> None:
+        """Repair contradictions between keywords."""
         here = where or "the schema"
-        kinds = found.get("type")
+        kinds = result.get("type")
         if kinds is not None:
             listed = kinds if isinstance(kinds, list) else [kinds]
             known = [kind for kind in listed if isinstance(kind, str) and kind in _TYPES]
@@ -216,73 +216,72 @@ class _Mending:
                 self.notes.append(f"{here} had the unknown type {kinds!r:.40}")
             known = list(dict.fromkeys(known))
             if not known:
-                del found["type"]
+                del result["type"]
             else:
-                found["type"] = known[0] if len(known) == 1 else known
-        kinds = found.get("type")
+                result["type"] = known[0] if len(known) == 1 else known
+        kinds = result.get("type")
         listed = kinds if isinstance(kinds, list) else [kinds] if kinds else []
-        if found.pop("nullable", None) is True and listed and "null" not in listed:
+        if result.pop("nullable", None) is True and listed and "null" not in listed:
             listed = [*listed, "null"]
-            found["type"] = listed
-        if "array" in listed and "items" not in found and "prefixItems" not in found:
+            result["type"] = listed
+        if "array" in listed and "items" not in result and "prefixItems" not in result:
             self.notes.append(f"{here} was a list of nothing in particular")
-            found["items"] = {}
-        if "enum" in found:
-            self._settle_enum(found, listed, here)
-        required = found.get("required")
+            result["items"] = {}
+        if "enum" in result:
+            self._settle_enum(result, listed, here)
+        required = result.get("required")
         if required is not None:
             names = required if isinstance(required, list) else []
             kept = [name for name in dict.fromkeys(map(str, names)) if name]
             if kept != required:
                 self.notes.append(f"{here} required what has no name")
             if kept:
-                found["required"] = kept
+                result["required"] = kept
             else:
-                del found["required"]
+                del result["required"]
         for word in ("pattern", "format"):
-            if word in found and not isinstance(found[word], str):
-                del found[word]
-        if "pattern" in found and not self._known and not _is_pattern(found["pattern"]):
+            if word in result and not isinstance(result[word], str):
+                del result[word]
+        if "pattern" in result and not self._checked_before and not _is_pattern(result["pattern"]):
             self.notes.append(f"{here} had a pattern that can't be read")
-            del found["pattern"]
+            del result["pattern"]
 
-    def _settle_enum(self, found: dict[str, Any], listed: list[str], here: str) -> None:
-        values = found["enum"]
+    def _settle_enum(self, result: dict[str, Any], listed: list[str], here: str) -> None:
+        values = result["enum"]
         if not isinstance(values, list) or not values:
             self.notes.append(f"{here} had a choice of nothing")
-            del found["enum"]
+            del result["enum"]
             return
         unique: list[Any] = []
         for value in values:
-            if not any(type(value) is type(one) and value == one for one in unique):
+            if not any(type(value) is type(other) and value == other for other in unique):
                 unique.append(value)
         if listed == ["null"] and any(value is not None for value in unique):
-            # A choice on the branch that only allows nothing.
             self.notes.append(f"{here} had a choice where only null fits")
-            del found["enum"]
+            del result["enum"]
             return
         if None in unique and listed and "null" not in listed:
             self.notes.append(f"{here} had null among its choices but not among its types")
-            found["type"] = [*listed, "null"]
-        found["enum"] = unique
+            result["type"] = [*listed, "null"]
+        result["enum"] = unique
 
 
 def _target(root: Any, reference: str) -> Any:
-    """What a reference inside the same schema leads to; None for any other."""
+    """The target of a reference inside the same schema; None for any other."""
     if reference == "#":
         return root
     if not reference.startswith("#/"):
         return None
-    found = root
+    result = root
     for part in reference[2:].split("/"):
         name = part.replace("~1", "/").replace("~0", "~").replace("%24", "$")
-        if isinstance(found, dict):
-            found = found.get(name)
-        elif isinstance(found, list) and name.isdecimal() and int(name) < len(found):
-            found = found[int(name)]
+        if isinstance(result, dict):
+            result = result.get(name)
+        elif isinstance(result, list) and name.isdecimal() and int(name) < len(result):
+            result = result[int(name)]
         else:
             return None
-    return found
+    return result
 
 
 def _is_pattern(pattern: str) -> bool:
@@ -295,12 +294,12 @@ def _is_pattern(pattern: str) -> bool:
     return True
 
 
-def _compiles(schema: dict[str, Any]) -> None:
+def _check_compiles(schema: dict[str, Any]) -> None:
     import jsonschema_rs
 
     from hermes.core.json_text import to_json
 
-    if len(to_json(schema)) > MOST_TEXT:
+    if len(to_json(schema)) > MAX_CHARS:
         raise SchemaError("its schema is too large")
     try:
         jsonschema_rs.validator_for(schema)

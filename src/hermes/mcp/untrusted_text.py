@@ -1,5 +1,7 @@
-"""Untrusted text of the protocol: cleaned of control and invisible characters, and cut to
-length.
+"""Untrusted text of the protocol: cleaned of control and invisible characters, and cut to length.
+
+A server can write anything into a description. Nothing in it may be invisible to a person, imitate
+the structure of a conversation, or crowd out the rest.
 """
 
 from __future__ import annotations
@@ -8,34 +10,32 @@ TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from typing import Any
 
-DESCRIPTION = 2_000
-PARAMETER = 500
-# All texts inside one schema together.
-SCHEMA_TEXT = 12_000
+DESCRIPTION_CHARS = 2_000
+PARAMETER_CHARS = 500
+SCHEMA_CHARS = 12_000  # all texts inside one schema together
 
 
-def plain(text: Any, limit: int) -> str:
-    """`text` without what nobody sees, at most `limit` characters."""
+def clean(text: Any, limit: int) -> str:
+    """Visible text of at most `limit` characters; empty for anything that is no text."""
     from hermes.safety.sanitise import clean_text
 
     if not isinstance(text, str):
         return ""
-    # Far more than is shown need not be read.
     text = clean_text(text[: 8 * limit]).strip()
     return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"
 
 
-def description_of(tool: dict[str, Any], server: str) -> str:
-    """What a server says of a tool; definitions say before it whose words these are."""
-    said = plain(tool.get("description"), DESCRIPTION) or plain(tool.get("title"), 200)
+def tool_description(tool: dict[str, Any], server: str) -> str:
+    """The description of a server's tool, or its title."""
+    text = clean(tool.get("description"), DESCRIPTION_CHARS) or clean(tool.get("title"), 200)
     annotations = tool.get("annotations")
-    if not said and isinstance(annotations, dict):
-        said = plain(annotations.get("title"), 200)
-    return said or f"A tool of the server {server} that says nothing of itself."
+    if not text and isinstance(annotations, dict):
+        text = clean(annotations.get("title"), 200)
+    return text or f"A tool of the server {server} without a description."
 
 
-def whole(text: str) -> str:
-    """The text with a mark in place of each half of a character, which can't be sent."""
+def valid_unicode(text: str) -> str:
+    """The text with unpaired surrogates replaced: they can't be encoded as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -43,12 +43,12 @@ def whole(text: str) -> str:
     return text
 
 
-def whole_value(value: Any) -> Any:
-    """The same for every text in a value."""
+def valid_unicode_value(value: Any) -> Any:
+    """`valid_unicode` for every text inside a JSON value."""
     if isinstance(value, str):
-        return whole(value)
+        return valid_unicode(value)
     if isinstance(value, list):
-        return [whole_value(item) for item in value]
+        return [valid_unicode_value(item) for item in value]
     if isinstance(value, dict):
-        return {whole(key): whole_value(item) for key, item in value.items()}
+        return {valid_unicode(key): valid_unicode_value(item) for key, item in value.items()}
     return value

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from hermes.mcp.client import connection as links
-from hermes.mcp.client.connection import Link
-from hermes.mcp.client.server_log import Journal
+from hermes.mcp.client.connection import Connection
+from hermes.mcp.client.server_log import ServerLog
 from hermes.mcp.client.settings import Server, Settings
 
 
-class Lost(Link):
+class Lost(Connection):
     """Loses each connection as soon as it is made."""
 
-    async def _once(self) -> tuple[str, str]:
+    async def _connect_once(self) -> tuple[str, str]:
         self.connects += 1
         return "lost", ""
 
@@ -32,7 +32,7 @@ def test_nothing_is_started_once_it_was_stopped(
         paused = asyncio.Event()
         link = Lost(
             Server("box", {"command": "x"}, "test"),
-            Journal("box"),
+            ServerLog("box"),
             project=".",
             settings=Settings({}),
             legacy=False,

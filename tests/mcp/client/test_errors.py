@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from mcp_types import CONNECTION_CLOSED
 
-from hermes.mcp.client.errors import is_lost
+from hermes.mcp.client.errors import is_connection_lost
 from hermes.mcp.client.settings import Server
 from mcp import MCPError
 
@@ -31,4 +31,4 @@ AWAY = Server("web", {"url": "https://example.com/mcp"}, "test")
 def test_only_what_is_said_of_the_connection_ends_it(
     server: Server, message: str, lost: bool
 ) -> None:
-    assert is_lost(MCPError(CONNECTION_CLOSED, message), server) is lost
+    assert is_connection_lost(MCPError(CONNECTION_CLOSED, message), server) is lost

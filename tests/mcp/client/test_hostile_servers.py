@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.mcp.client.conftest import Desk, eventually
 
-from hermes.mcp.client.rate_limit import Pace
+from hermes.mcp.client.rate_limit import RateLimit
 from hermes.mcp.client.servers import Servers
 
 HOSTILE = Path(__file__).parent.parent / "servers" / "hostile.py"
@@ -41,7 +41,7 @@ def test_a_call_is_answered_whatever_else_a_server_does(desk: Desk, habit: str) 
 
     assert desk.call("mcp-box:echo") == "fine"
     assert desk.call("mcp-box:echo") == "fine"
-    assert servers.known["box"].state == "connected"
+    assert servers.states["box"].state == "connected"
 
 
 @pytest.mark.parametrize(
@@ -64,11 +64,11 @@ def test_what_is_no_answer_is_an_error_at_once(desk: Desk, habit: str, why: str)
 
 def test_a_long_array_of_nothing_is_noted_once(desk: Desk) -> None:
     servers = opened(desk, "a long array")
-    link = servers.known["box"].link
+    link = servers.states["box"].connection
     assert link is not None
 
     assert desk.call("mcp-box:echo") == "fine"
-    assert len(link.journal.lines) == 1
+    assert len(link.log.lines) == 1
 
 
 def test_progress_that_is_no_number_is_not_told(desk: Desk) -> None:
@@ -85,7 +85,7 @@ def test_progress_that_is_no_number_is_not_told(desk: Desk) -> None:
 
 def test_an_everyday_error_of_a_server_is_no_lost_connection(desk: Desk) -> None:
     servers = opened(desk, "an everyday error")
-    link = servers.known["box"].link
+    link = servers.states["box"].connection
     assert link is not None
 
     outcomes = [desk.outcome("mcp-box:echo") for _ in range(2)]
@@ -125,7 +125,7 @@ def test_every_small_page_is_asked_for(desk: Desk) -> None:
 
 def test_names_that_become_the_same_cost_one_tool_and_not_both(desk: Desk) -> None:
     servers = opened(desk, "names alike")
-    offering = servers.known["box"].offering
+    offering = servers.states["box"].tools
 
     assert offering is not None
     assert "another tool of the server is called" in str(list(offering.quarantined.values()))
@@ -147,8 +147,8 @@ def test_a_protocol_that_nobody_speaks_is_named(
     monkeypatch.setattr("hermes.mcp.client.connection.PAUSE_SECONDS", 0.01)
     servers = opened(desk, "odd version")
 
-    eventually(lambda: servers.known["box"].state == "failed")
-    assert "1999-12-31" in servers.known["box"].reason
+    eventually(lambda: servers.states["box"].state == "failed")
+    assert "1999-12-31" in servers.states["box"].reason
 
 
 def test_a_long_list_says_that_it_is_longer(desk: Desk) -> None:
@@ -178,9 +178,9 @@ def test_what_is_never_read_ends_at_the_limit_of_a_call(desk: Desk) -> None:
 
 def test_a_server_that_does_not_say_what_changed_can_still_be_let_go(desk: Desk) -> None:
     servers = opened(desk, "silent when asked again")
-    link = servers.known["box"].link
+    link = servers.states["box"].connection
     assert link is not None
-    eventually(lambda: "not said" in link.journal.last())
+    eventually(lambda: "not said" in link.log.last())
 
     assert desk.call("mcp-box:echo") == "fine"
     servers.reconnect("box")
@@ -190,7 +190,7 @@ def test_a_server_that_does_not_say_what_changed_can_still_be_let_go(desk: Desk)
 
 def test_of_too_many_tools_those_that_are_wanted_come_first(desk: Desk) -> None:
     servers = opened(desk, "many")
-    offering = servers.known["box"].offering
+    offering = servers.states["box"].tools
     assert offering is not None
     first = len(offering.entries)
     (beyond,) = offering.quarantined
@@ -206,7 +206,7 @@ def test_of_too_many_tools_those_that_are_wanted_come_first(desk: Desk) -> None:
 
 def test_one_fat_definition_is_left_out_and_not_kept(desk: Desk) -> None:
     servers = opened(desk, "fat")
-    offering = servers.known["box"].offering
+    offering = servers.states["box"].tools
 
     assert offering is not None
     assert list(offering.entries) == ["echo"]
@@ -238,23 +238,23 @@ def test_a_server_that_asks_without_end_asks_a_few_times(desk: Desk) -> None:
 
 def test_a_server_whose_tools_never_stop_changing_is_asked_ever_more_rarely(desk: Desk) -> None:
     servers = opened(desk, "changes without end")
-    link = servers.known["box"].link
+    link = servers.states["box"].connection
     assert link is not None
 
-    eventually(lambda: "listed 4" in link.journal.last(10))
+    eventually(lambda: "listed 4" in link.log.last(10))
     time.sleep(1)
 
-    assert "listed 8" not in link.journal.last(10)
+    assert "listed 8" not in link.log.last(10)
     # It is still ended at once.
     servers.reconnect("box")
     eventually(lambda: link.connects == 2)
 
 
 def test_a_pace_lets_some_through_at_once_and_others_later() -> None:
-    pace = Pace(3, 1000.0)
+    pace = RateLimit(3, 1000.0)
 
     first = [pace.allows() for _ in range(3)]
-    slow = Pace(2, 0.001)
+    slow = RateLimit(2, 0.001)
 
     assert first == [True] * 3
     assert [slow.allows() for _ in range(4)] == [True, True, False, False]

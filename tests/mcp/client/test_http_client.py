@@ -124,7 +124,7 @@ def test_what_never_ends_is_broken_off(
     desk: Desk, url: str, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     monkeypatch.setattr(Peer, "way", way)
-    monkeypatch.setattr(http_client, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(http_client, "MAX_BYTES", 1 << 20)
     desk.open(box={"url": url})
 
     outcome = desk.outcome("mcp-box:echo")

@@ -21,8 +21,8 @@ from hermes.mcp.client.auth import bearer
 from hermes.mcp.client.auth.bearer import Bearer
 from hermes.mcp.client.auth.headless_login import device_login
 from hermes.mcp.client.auth.login import LoginError, login
-from hermes.mcp.client.auth.tokens import Tokens, load_tokens, renewing
-from hermes.mcp.client.browser import refused_address
+from hermes.mcp.client.auth.tokens import Tokens, load_tokens, renewal_lock
+from hermes.mcp.client.browser import url_problem
 from hermes.mcp.client.settings import Server
 
 
@@ -67,7 +67,7 @@ def test_a_server_that_was_started_anew_is_connected_anew(desk: Desk) -> None:
         web.sessions.clear()
 
         first = desk.outcome("mcp-web:whoami")
-        link = servers.known["web"].link
+        link = servers.states["web"].connection
         assert link is not None
         eventually(lambda: link.connects == 2)
         second = desk.outcome("mcp-web:whoami")
@@ -115,9 +115,9 @@ def test_without_a_login_it_says_so_at_once_and_others_go_on(desk: Desk, web: We
     begun = time.monotonic()
     servers = desk.open(web={"url": web.url, "auth": "oauth"}, box=desk.peer(tool("echo")))
 
-    assert servers.known["web"].state == "needs_reauth"
-    assert "hermes mcp login web" in servers.known["web"].reason
-    assert servers.known["box"].state == "connected"
+    assert servers.states["web"].state == "needs_reauth"
+    assert "hermes mcp login web" in servers.states["web"].reason
+    assert servers.states["box"].state == "connected"
     assert time.monotonic() - begun < 15
     # Nobody was registered, and nothing was opened.
     assert not [path for _, path in web.seen if path in ("/register", "/authorize")]
@@ -202,7 +202,7 @@ def test_a_login_server_that_says_nothing_keeps_nobody_waiting_for_ever(
             with pytest.raises(httpx2.ReadTimeout):
                 await client.get(web.url)
         # Whoever comes next may try.
-        async with renewing("web"):
+        async with renewal_lock("web"):
             pass
 
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -216,12 +216,12 @@ def test_a_login_server_that_is_away_asks_for_no_login(desk: Desk, web: Web) -> 
     web.token_status = 503
     servers = desk.open(wait=False, web={"url": web.url, "auth": "oauth"})
     servers.connect(now=True)
-    eventually(lambda: "HTTP 503" in servers.known["web"].reason)
-    assert servers.known["web"].state in ("waiting", "connecting", "failed")
+    eventually(lambda: "HTTP 503" in servers.states["web"].reason)
+    assert servers.states["web"].state in ("waiting", "connecting", "failed")
 
     web.token_status = 0
 
-    eventually(lambda: servers.known["web"].state == "connected", 30)
+    eventually(lambda: servers.states["web"].state == "connected", 30)
 
 
 @pytest.mark.parametrize("interval", [-1, 1e9, "nan", "1e400"])
@@ -264,7 +264,7 @@ def test_a_token_that_cant_be_renewed_asks_for_a_login_and_stays(
 
     servers = desk.open(web={"url": web.url, "auth": "oauth"})
 
-    assert servers.known["web"].state == "needs_reauth"
+    assert servers.states["web"].state == "needs_reauth"
     assert (home / "mcp-tokens" / "web.json").read_bytes() == before
 
 
@@ -316,22 +316,22 @@ def test_a_login_address_that_is_none_is_refused(web: Web, endpoint: str, tmp_pa
 
 @pytest.mark.parametrize("endpoint", ["http://169.254.169.254/token", "https://10.0.0.1/token", "http://example.com/t"])  # fmt: skip
 def test_a_token_address_elsewhere_is_refused_for_a_public_server(endpoint: str) -> None:
-    assert refused_address(endpoint, beside="https://mcp.example.com/mcp")
+    assert url_problem(endpoint, server_url="https://mcp.example.com/mcp")
 
 
 def test_plain_http_is_for_this_machine_alone() -> None:
     here, away = "http://127.0.0.1:9/mcp", "https://mcp.example.com/mcp"
 
-    assert not refused_address("http://127.0.0.1:9/authorize", beside=here)
-    assert refused_address("http://127.0.0.1:9/authorize", beside=away)
-    assert not refused_address("https://login.example.com/a?b=c", beside=away)
-    assert refused_address("https://user:pass@example.com/", beside=away)
+    assert not url_problem("http://127.0.0.1:9/authorize", server_url=here)
+    assert url_problem("http://127.0.0.1:9/authorize", server_url=away)
+    assert not url_problem("https://login.example.com/a?b=c", server_url=away)
+    assert url_problem("https://user:pass@example.com/", server_url=away)
 
 
 def test_a_browser_is_opened_without_a_shell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from hermes.mcp.client.browser import open_address
+    from hermes.mcp.client.browser import open_in_browser
 
     seen = tmp_path / "seen"
     browser = tmp_path / "browser"
@@ -341,7 +341,7 @@ def test_a_browser_is_opened_without_a_shell(
     monkeypatch.setattr("webbrowser._tryorder", None)
     monkeypatch.setattr("webbrowser._browsers", {})
 
-    open_address("https://example.com/?a=1&b='2';touch%20canary")
+    open_in_browser("https://example.com/?a=1&b='2';touch%20canary")
 
     eventually(lambda: seen.exists() and seen.read_text())
     assert seen.read_text() == "https://example.com/?a=1&b='2';touch%20canary\n"
@@ -354,8 +354,8 @@ def test_a_dead_address_is_given_up_on_with_the_reason(
 
     servers = desk.open(web={"url": "http://127.0.0.1:9/mcp"})
 
-    assert servers.known["web"].state == "failed"
-    assert "connect" in servers.known["web"].reason.lower()
+    assert servers.states["web"].state == "failed"
+    assert "connect" in servers.states["web"].reason.lower()
 
 
 def test_tokens_say_no_secret_in_a_broken_file(home: Path) -> None:

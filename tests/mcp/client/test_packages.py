@@ -108,7 +108,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_package_known_as_malware_is_never_started(desk: Desk, database: Database) -> None:
     servers = configured(desk, "warn", database.url, ["-y", "evil@1.0.0"])
 
-    assert servers.known["box"].reason.startswith(
+    assert servers.states["box"].reason.startswith(
         "the package evil is reported as malware: MAL-2026-1"
     )
     assert database.asked == [{"package": {"name": "evil", "ecosystem": "npm"}, "version": "1.0.0"}]
@@ -117,9 +117,9 @@ def test_a_package_known_as_malware_is_never_started(desk: Desk, database: Datab
 def test_a_clean_package_is_asked_about_once_a_day(desk: Desk, database: Database) -> None:
     servers = configured(desk, "block", database.url, ["-y", "good"])
 
-    assert "exit code 7" in servers.known["box"].reason
+    assert "exit code 7" in servers.states["box"].reason
     assert len(database.asked) == 1
-    link = servers.known["box"].link
+    link = servers.states["box"].connection
     assert link.notes == ["good is not pinned to a version"]
 
 
@@ -129,9 +129,9 @@ def test_an_unreachable_database_is_stated_and_the_policy_decides(desk: Desk) ->
     warned = configured(desk, "warn", nowhere, ["-y", "good@1.0.0"])
     blocked = configured(desk, "block", nowhere, ["-y", "good@1.0.0"])
 
-    assert "exit code 7" in warned.known["box"].reason
-    assert "can't be reached" in warned.known["box"].link.notes[0]
-    assert "not started unchecked" in blocked.known["box"].reason
+    assert "exit code 7" in warned.states["box"].reason
+    assert "can't be reached" in warned.states["box"].connection.notes[0]
+    assert "not started unchecked" in blocked.states["box"].reason
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_an_answer_that_is_no_report_is_no_word_on_a_package(
 
     servers = configured(desk, "block", database.url, ["-y", "good@1.0.0"])
 
-    assert "not started unchecked" in servers.known["box"].reason
+    assert "not started unchecked" in servers.states["box"].reason
 
 
 def test_a_report_with_odd_entries_is_read_for_the_others(desk: Desk, database: Database) -> None:
@@ -180,4 +180,4 @@ def test_a_report_with_odd_entries_is_read_for_the_others(desk: Desk, database: 
 
     servers = configured(desk, "warn", database.url, ["-y", "good@1.0.0"])
 
-    assert "reported as malware: MAL-2026-9" in servers.known["box"].reason
+    assert "reported as malware: MAL-2026-9" in servers.states["box"].reason

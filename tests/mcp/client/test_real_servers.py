@@ -117,7 +117,7 @@ def test_servers_of_the_newer_protocol(desk: Desk) -> None:
     assert now["datetime"].endswith("+09:00")
     assert "Nowhere" in wrong["error"]
     assert "On branch" in json.dumps(status)
-    assert [servers.known[name].listing.legacy for name in ("time", "git")] == [False, False]  # type: ignore[union-attr]
+    assert [servers.states[name].listing.legacy for name in ("time", "git")] == [False, False]  # type: ignore[union-attr]
 
 
 def test_everything_over_http(desk: Desk) -> None:

@@ -39,7 +39,7 @@ def test_odd_tools_are_mended_and_hopeless_ones_left_out_alone(desk: Desk) -> No
     good = [tool(f"good{n}") for n in range(14)]
     servers = desk.open(box=desk.peer(*good, *ODD, *HOPELESS))
 
-    offered = servers.known["box"].offering
+    offered = servers.states["box"].tools
     assert offered is not None
 
     assert {f"good{n}" for n in range(14)} <= offered.entries.keys()
@@ -109,10 +109,10 @@ def test_any_change_suspends_the_tool_until_it_is_approved_again(
 
     servers = desk.open(box=definition)
     # What is remembered is as approved; what the server says now is not.
-    eventually(lambda: servers.known["box"].offering.suspended)  # type: ignore[union-attr]
+    eventually(lambda: servers.states["box"].tools.suspended)  # type: ignore[union-attr]
     refused = desk.outcome("mcp-box:echo")
     other = desk.outcome("mcp-box:other")
-    known = servers.known["box"]
+    known = servers.states["box"]
     assert known.listing is not None
     lines = differences(known.server, known.listing.tools, servers.pins.of("box"))
     servers.pins.approve(known.server, known.listing.tools)
@@ -129,8 +129,8 @@ def test_another_command_suspends_every_tool(desk: Desk) -> None:
 
     servers = desk.open(box={**desk.peer(tool("echo")), "env": {"X": "1"}})
 
-    assert servers.known["box"].offering is not None
-    assert servers.known["box"].offering.suspended == {
+    assert servers.states["box"].tools is not None
+    assert servers.states["box"].tools.suspended == {
         "echo": "the server's command or address changed since it was approved"
     }
 
@@ -164,9 +164,9 @@ def test_a_projects_servers_wait_for_trust_in_exactly_that_file(desk: Desk, tmp_
     place.write_text(place.read_text() + " ")
     changed = desk.open()
 
-    assert "hermes trust .mcp.json" in untrusted.known["theirs"].reason
-    assert trusted.known["theirs"].state == "connected"
-    assert changed.known["theirs"].state == "unusable"
+    assert "hermes trust .mcp.json" in untrusted.states["theirs"].reason
+    assert trusted.states["theirs"].state == "connected"
+    assert changed.states["theirs"].state == "unusable"
 
 
 def test_include_and_exclude_choose_tools(desk: Desk) -> None:

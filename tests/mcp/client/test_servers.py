@@ -17,7 +17,7 @@ import psutil
 import pytest
 from tests.mcp.client.conftest import ANYTHING, Desk, eventually, marked_processes, tool
 
-from hermes.mcp.client.tool_list import listing_of
+from hermes.mcp.client.tool_list import fetch_listing
 
 
 def test_a_servers_tools_are_called_by_either_name(desk: Desk) -> None:
@@ -84,7 +84,7 @@ def test_a_lazy_server_is_started_by_the_first_call_only(desk: Desk) -> None:
     desk.call("mcp-box:pid")
 
     assert not before
-    assert servers.known["box"].state == "connected"
+    assert servers.states["box"].state == "connected"
 
 
 def test_twenty_kills_leave_one_process_each_time(desk: Desk) -> None:
@@ -97,14 +97,14 @@ def test_twenty_kills_leave_one_process_each_time(desk: Desk) -> None:
         leaders = {p.pid for p in marked_processes(os.getpid()) if "peer.py" in " ".join(_words(p))}
         assert leaders == {pid}
         os.kill(pid, signal.SIGKILL)
-        eventually(lambda gone=pid: servers.known["box"].link.pid != gone)  # type: ignore[misc, union-attr]
+        eventually(lambda gone=pid: servers.states["box"].connection.pid != gone)  # type: ignore[misc, union-attr]
 
     assert len(seen) == 20
 
 
 def test_forced_reconnects_end_the_old_process_first(desk: Desk) -> None:
     servers = desk.open(box=desk.peer(tool("pid"), deaf=True))
-    link = servers.known["box"].link
+    link = servers.states["box"].connection
     assert link is not None
 
     for count in range(2, 5):
@@ -129,13 +129,13 @@ def test_closing_ends_a_connection_that_overhears_it(
     begun = threading.Event()
 
     async def deaf(*words: Any) -> Any:
-        listing = await listing_of(*words)
+        listing = await fetch_listing(*words)
         begun.set()
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.Event().wait()
         return listing
 
-    monkeypatch.setattr("hermes.mcp.client.connection.listing_of", deaf)
+    monkeypatch.setattr("hermes.mcp.client.connection.fetch_listing", deaf)
     servers = desk.open(wait=False, box=desk.peer(tool("echo")))
     servers.connect(now=True)
     assert begun.wait(30)
@@ -174,13 +174,13 @@ def test_a_server_that_hangs_is_given_up_on_with_the_reason(
     missing = servers.wait(15)
 
     assert missing == ["box: it did not answer within 0.3 s"]
-    assert servers.known["box"].state == "failed"
+    assert servers.states["box"].state == "failed"
 
 
 def test_a_server_that_dies_of_the_newer_protocol_is_asked_by_the_older(desk: Desk) -> None:
     servers = desk.open(box=desk.peer(tool("echo"), dies_of_discover=True))
 
-    assert servers.known["box"].state == "connected"
+    assert servers.states["box"].state == "connected"
 
 
 def test_a_death_during_a_call_is_told_with_exit_code_and_last_words(desk: Desk) -> None:
@@ -230,9 +230,9 @@ def test_what_is_no_message_on_stdout_goes_to_the_log(desk: Desk) -> None:
     servers = desk.open(box=desk.peer(tool("echo"), noise=True))
 
     assert desk.call("mcp-box:echo")
-    link = servers.known["box"].link
+    link = servers.states["box"].connection
     assert link is not None
-    assert any("Server listening" in line for line in link.journal.lines)
+    assert any("Server listening" in line for line in link.log.lines)
 
 
 def test_a_server_sees_its_own_variables_and_no_others(
@@ -259,7 +259,7 @@ def test_a_server_sees_its_own_variables_and_no_others(
 def test_a_variable_that_is_not_set_is_named(desk: Desk) -> None:
     servers = desk.open(box={**desk.peer(tool("env")), "env": {"A": "${NOT_SET_ANYWHERE}"}})
 
-    assert servers.known["box"].reason == "the variable NOT_SET_ANYWHERE is not set"
+    assert servers.states["box"].reason == "the variable NOT_SET_ANYWHERE is not set"
 
 
 def test_changes_are_taken_in_while_it_runs(desk: Desk, tmp_path: Path) -> None:
@@ -268,13 +268,13 @@ def test_changes_are_taken_in_while_it_runs(desk: Desk, tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text(json.dumps({"tools": [tool("changed"), tool("old"), tool("sleep")]}))
     box = {"command": sys.executable, "args": [desk.peer()["args"][0], str(script)]}
-    link = desk.open(box=box).known["box"].link
+    link = desk.open(box=box).states["box"].connection
     assert desk.app is not None
     assert link is not None
     slow: list[Any] = []
     worker = threading.Thread(target=lambda: slow.append(desk.call("mcp-box:sleep", seconds=1)))
     worker.start()
-    eventually(lambda: link._pipes is not None and link._pipes.direct._open)
+    eventually(lambda: link._pipes is not None and link._pipes.dispatcher._requests)
 
     script.write_text(json.dumps({"tools": [tool("changed"), tool("new")]}))
     desk.call("mcp-box:changed")
@@ -405,12 +405,12 @@ def test_a_definition_that_cant_be_used_costs_nobody_else(desk: Desk) -> None:
         },
     )
 
-    states = {name: known.state for name, known in servers.known.items()}
+    states = {name: known.state for name, known in servers.states.items()}
 
     assert states.pop("good") == "connected"
     assert states.pop("off") == "disabled"
     assert set(states.values()) == {"unusable"}
-    assert "comand" in servers.known["typo"].reason
+    assert "comand" in servers.states["typo"].reason
 
 
 def test_servers_close_in_any_order_from_any_thread(desk: Desk) -> None:
@@ -488,15 +488,15 @@ def test_a_flood_of_messages_and_a_huge_answer_are_survived(desk: Desk) -> None:
     assert huge.ok
     assert huge.artifact
     assert desk.outcome("mcp-box:echo").ok
-    link = servers.known["box"].link
+    link = servers.states["box"].connection
     assert link is not None
-    assert len(link.journal.lines) <= 40
+    assert len(link.log.lines) <= 40
 
 
 def test_a_message_without_end_ends_the_connection_alone(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hermes.mcp.client.stdio_client.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("hermes.mcp.client.stdio_client.MAX_BYTES", 1 << 20)
     desk.open(box=desk.peer(tool("huge"), tool("echo")))
 
     lost = desk.outcome("mcp-box:huge", size=4_000_000)
@@ -536,4 +536,4 @@ def test_a_killed_guardian_costs_one_connection_and_leaves_no_process(desk: Desk
     eventually(lambda: desk.outcome("mcp-box:pid").ok)
     leaders = [p for p in marked_processes(os.getpid()) if "peer.py" in " ".join(_words(p))]
     assert len(leaders) == 1
-    assert servers.known["box"].state == "connected"
+    assert servers.states["box"].state == "connected"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.mcp.client.stdio_client import MOST_AT_ONCE, read
+from hermes.mcp.client.stdio_client import MAX_BATCH, parse_line
 
 _messages = st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5), max_size=3)
 
@@ -20,11 +20,11 @@ def test_messages_right_behind_each_other_are_all_read(
 ) -> None:
     line = between.join(json.dumps(one) for one in messages) + between
 
-    assert read(line.encode()) == messages
+    assert parse_line(line.encode()) == messages
 
 
 def test_of_too_many_in_a_line_the_first_are_looked_at() -> None:
-    assert len(read(b"{}" * 100_000)) == MOST_AT_ONCE + 1
+    assert len(parse_line(b"{}" * 100_000)) == MAX_BATCH + 1
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_of_too_many_in_a_line_the_first_are_looked_at() -> None:
 def test_an_answer_that_breaks_off_is_an_error_of_its_own_call(
     line: bytes, ident: str | int
 ) -> None:
-    said = read(line)
+    said = parse_line(line)
 
     assert said["id"] == ident
     assert "can't be read" in said["error"]["message"]
@@ -56,4 +56,4 @@ def test_an_answer_that_breaks_off_is_an_error_of_its_own_call(
 )
 def test_a_broken_line_that_may_be_for_several_is_for_nobody(line: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
-        read(line)
+        parse_line(line)

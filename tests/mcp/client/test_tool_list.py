@@ -13,14 +13,14 @@ from mcp.client.subscriptions import SubscriptionLost
 from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND
 
 from hermes.mcp.client import tool_list
-from hermes.mcp.client.sdk_compat import Wire
-from hermes.mcp.client.server_log import Journal
+from hermes.mcp.client.sdk_compat import CompatDispatcher
+from hermes.mcp.client.server_log import ServerLog
 from hermes.mcp.client.settings import Server
-from hermes.mcp.client.tool_list import Staying
+from hermes.mcp.client.tool_list import ChangeWatch
 from mcp import MCPError
 
 
-class Peer(Journal):
+class Peer(ServerLog):
     """A server that tells of changes on streams, which end as they are told; and its log."""
 
     def __init__(self, *ends: Exception | None) -> None:
@@ -57,7 +57,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     async def listing(*_: Any) -> str:
         return "what it has"
 
-    monkeypatch.setattr(tool_list, "listing_of", listing)
+    monkeypatch.setattr(tool_list, "fetch_listing", listing)
     monkeypatch.setattr(tool_list, "LISTEN_SECONDS", 0.01)
 
 
@@ -66,9 +66,9 @@ def stayed_with(peer: Peer, work: Callable[[], Awaitable[None]]) -> None:
 
     async def both() -> None:
         client: Any = peer
-        stays = Staying(Server("box", {"command": "x"}, "test"), peer)
+        stays = ChangeWatch(Server("box", {"command": "x"}, "test"), peer)
         staying_ = asyncio.ensure_future(
-            stays.stay(client, Wire(), peer.listed.put_nowait, listen=True)
+            stays.run(client, CompatDispatcher(None, None), peer.listed.put_nowait, listen=True)
         )
         await work()
         stays.end()
@@ -99,7 +99,7 @@ def test_a_server_that_has_no_such_stream_is_asked_once() -> None:
     peer = Peer(MCPError(METHOD_NOT_FOUND, "no"))
 
     async def work() -> None:
-        assert await peer.noted.get() == "changes are not heard of: no"
+        assert await peer.noted.get() == "no notice of changes: no"
 
     stayed_with(peer, work)
     assert peer.streams == 1

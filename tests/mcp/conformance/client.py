@@ -77,7 +77,7 @@ def main() -> int:
     app.approver = lambda _: "once"
     servers = attach(app)
     assert servers is not None
-    known = servers.known["peer"]
+    known = servers.states["peer"]
 
     def logged_in() -> None:
         try:

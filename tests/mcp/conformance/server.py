@@ -59,10 +59,10 @@ def asked(
     ctx: ToolContext, message: str, schema: dict[str, Any], name: str = "form"
 ) -> dict[str, Any]:
     """What a person filled in."""
-    filled: dict[str, Any] | None = ctx.service("show_form")(message, schema, name)
-    if filled is None:
+    expand: dict[str, Any] | None = ctx.service("show_form")(message, schema, name)
+    if expand is None:
         raise ToolError("nobody filled in the form")
-    return filled
+    return expand
 
 
 def add_tools(registry: ToolRegistry) -> None:
@@ -118,8 +118,8 @@ def add_tools(registry: ToolRegistry) -> None:
     def test_elicitation(ctx: ToolContext, message: str) -> str:
         """Ask who somebody is."""
         text = {"type": "string"}
-        filled = asked(ctx, message, fields(username=text, email=text))
-        return f"User response: action=accept, content={to_json(filled)}"
+        expand = asked(ctx, message, fields(username=text, email=text))
+        return f"User response: action=accept, content={to_json(expand)}"
 
     @tool(registry=registry, toolset="suite", effect="read")
     def test_elicitation_sep1034_defaults(ctx: ToolContext) -> str:
@@ -135,8 +135,8 @@ def add_tools(registry: ToolRegistry) -> None:
             },
             verified={"type": "boolean", "default": True},
         )
-        filled = asked(ctx, "Please look at these", schema)
-        return f"Elicitation completed: action=accept, content={to_json(filled)}"
+        expand = asked(ctx, "Please look at these", schema)
+        return f"Elicitation completed: action=accept, content={to_json(expand)}"
 
     @tool(registry=registry, toolset="suite", effect="read")
     def test_elicitation_sep1330_enums(ctx: ToolContext) -> str:
@@ -157,14 +157,14 @@ def add_tools(registry: ToolRegistry) -> None:
             untitledMulti={"type": "array", "items": {"type": "string", "enum": three}},
             titledMulti={"type": "array", "items": {"anyOf": titled}},
         )
-        filled = asked(ctx, "Please choose", schema)
-        return f"Elicitation completed: action=accept, content={to_json(filled)}"
+        expand = asked(ctx, "Please choose", schema)
+        return f"Elicitation completed: action=accept, content={to_json(expand)}"
 
     @tool(registry=registry, toolset="suite", effect="read")
     def test_input_required_result_elicitation(ctx: ToolContext) -> str:
         """Greet somebody."""
-        filled = asked(ctx, "What is your name?", fields(name={"type": "string"}), "user_name")
-        return f"Hello, {filled.get('name')}!"
+        expand = asked(ctx, "What is your name?", fields(name={"type": "string"}), "user_name")
+        return f"Hello, {expand.get('name')}!"
 
     @tool(registry=registry, toolset="suite", effect="read")
     def test_streaming_elicitation(ctx: ToolContext) -> str:
@@ -327,8 +327,8 @@ def add_prompts(registry: ToolRegistry) -> None:
     def test_input_required_result_prompt(ctx: ToolContext) -> str:
         """Say something about what a person wrote."""
         about = fields(context={"type": "string"})
-        filled = asked(ctx, "What context should the prompt use?", about, "user_context")
-        return f"Keep in mind: {filled.get('context')}"
+        expand = asked(ctx, "What context should the prompt use?", about, "user_context")
+        return f"Keep in mind: {expand.get('context')}"
 
 
 def add_resources(registry: ToolRegistry) -> None:

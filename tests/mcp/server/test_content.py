@@ -12,7 +12,7 @@ from mcp_types import TextContent, methods
 
 from hermes.core.entry import ToolEntry, ToolOutcome
 from hermes.core.json_text import to_json
-from hermes.mcp.server.content import described, result_of, whole
+from hermes.mcp.server.content import described, result_of, valid_unicode
 
 VERSIONS = ("2025-06-18", "2025-11-25", "2026-07-28")
 texts = st.text(st.characters(exclude_categories=()))
@@ -49,7 +49,7 @@ def test_any_result_can_be_sent(value: Any) -> None:
     _sent("tools/call", result)
     assert result.content
     if isinstance(value, str):
-        assert result.content == [TextContent(text=whole(value))]
+        assert result.content == [TextContent(text=valid_unicode(value))]
 
 
 @pytest.mark.parametrize("depth", [50, 500, 50_000])
@@ -73,9 +73,9 @@ def test_brackets_in_a_text_cost_nothing_but_the_data() -> None:
 
 
 def test_half_a_character_is_marked_and_the_rest_stays() -> None:
-    assert whole("a\ud800b") == "a�b"
-    assert whole("a\ud83d\ude00b") == "a😀b"
-    assert whole("ü") == "ü"
+    assert valid_unicode("a\ud800b") == "a�b"
+    assert valid_unicode("a\ud83d\ude00b") == "a😀b"
+    assert valid_unicode("ü") == "ü"
 
 
 schemas = st.fixed_dictionaries(

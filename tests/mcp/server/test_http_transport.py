@@ -121,15 +121,15 @@ def test_whoever_does_not_say_what_they_want_is_sent_away(
 def test_a_request_that_came_is_served_and_the_next_has_its_own_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+    valid_unicode = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
     async def work() -> tuple[bytes, bytes]:
         async with _listening() as listener:
             reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
-            writer.write(whole)
+            writer.write(valid_unicode)
             first = await reader.readuntil(b"served")
             monkeypatch.setattr(http_server, "HEAD_SECONDS", 0.1)
-            writer.write(whole[:-5])
+            writer.write(valid_unicode[:-5])
             rest = await reader.read()
             writer.close()
             return first, rest

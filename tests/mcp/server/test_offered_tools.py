@@ -98,14 +98,14 @@ def test_a_tool_that_is_not_listed_can_be_called_all_the_same() -> None:
 def test_every_tool_is_listed_where_that_is_asked_for_or_set() -> None:
     async def work() -> None:
         async with client(app_with(), defer=False) as c:
-            whole = await _names(c)
+            valid_unicode = await _names(c)
         set_value("tools.defer_above", "500")
         async with client(app_with()) as c:
-            assert await _names(c) == whole
+            assert await _names(c) == valid_unicode
 
-        assert "sleep" in whole
-        assert "tool_search" not in whole
-        assert "delegate_task" not in whole
+        assert "sleep" in valid_unicode
+        assert "tool_search" not in valid_unicode
+        assert "delegate_task" not in valid_unicode
 
     run(work)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hermes.interfaces.cli.main import CliApp
-    from hermes.mcp.client.servers import Known, Servers
+    from hermes.mcp.client.servers import Servers, ServerState
     from hermes.mcp.client.settings import Server
 
 
@@ -105,7 +105,7 @@ def _action(actions: Any, name: str, line: str) -> ArgumentParser:
 
 def _list(app: CliApp, options: Namespace) -> int:
     servers = all_servers(app)
-    rows = [_summary(known) for known in servers.known.values()]
+    rows = [_summary(known) for known in servers.states.values()]
     if options.json:
         app.emit(rows)
         return DONE
@@ -116,8 +116,8 @@ def _list(app: CliApp, options: Namespace) -> int:
     return DONE
 
 
-def _summary(known: Known) -> dict[str, Any]:
-    server, offered = known.server, known.offering
+def _summary(known: ServerState) -> dict[str, Any]:
+    server, offered = known.server, known.tools
     return {
         "name": server.name,
         "kind": "http" if server.remote else "stdio",
@@ -144,9 +144,9 @@ def _count(row: dict[str, Any]) -> str:
 
 def _tools(app: CliApp, options: Namespace) -> int:
     servers, known = known_server(app, options.name)
-    if known.offering is None:
+    if known.tools is None:
         connected(servers, known)
-    offered = known.offering
+    offered = known.tools
     assert offered is not None
     if options.json:
         app.emit(
@@ -210,12 +210,12 @@ def _test(app: CliApp, options: Namespace) -> int:
 
 def _resolved(app: CliApp, server: Server) -> dict[str, Any]:
     """What would be started, by the very function that starts it."""
-    from hermes.mcp.client.server_process import CommandMissingError, launch_of
+    from hermes.mcp.client.server_process import CommandMissingError, resolve_launch
 
     try:
-        launch = launch_of(server, app.project)
+        launch = resolve_launch(server, app.project)
     except CommandMissingError as error:
-        return {"command": error.command, "PATH": error.path, "looked in": error.looked,
+        return {"command": error.command, "PATH": error.path, "looked in": error.searched,
                 "trouble": str(error)}  # fmt: skip
     except HermesError as error:
         return {"command": server.command, "trouble": str(error)}
@@ -228,25 +228,25 @@ def _resolved(app: CliApp, server: Server) -> dict[str, Any]:
     }
 
 
-def _try(servers: Servers, known: Known, facts: dict[str, Any]) -> str:
+def _try(servers: Servers, known: ServerState, facts: dict[str, Any]) -> str:
     import time
 
     begun = time.monotonic()
-    servers.renew(known.server.name)
+    servers.discard_listing(known.server.name)
     missing = servers.wait(known.server.connect_seconds + 2, [known.server.name])
-    link = known.link
+    link = known.connection
     facts["seconds"] = round(time.monotonic() - begun, 2)
     if link is not None and link.notes:
         facts["remarks"] = link.notes
     if missing:
-        if link is not None and link.journal.last():
-            facts["last words"] = link.journal.last()
+        if link is not None and link.log.last():
+            facts["last words"] = link.log.last()
         return missing[0].partition(": ")[2]
-    if known.listing is not None and known.offering is not None:
+    if known.listing is not None and known.tools is not None:
         facts["server"] = known.listing.version
-        facts["tools"] = len(known.offering.entries)
-        facts["suspended"] = known.offering.suspended
-        facts["left out"] = known.offering.quarantined
+        facts["tools"] = len(known.tools.entries)
+        facts["suspended"] = known.tools.suspended
+        facts["left out"] = known.tools.quarantined
     return ""
 
 
@@ -257,11 +257,11 @@ def _shown(value: Any) -> str:
 
 
 def _logs(app: CliApp, options: Namespace) -> int:
-    from hermes.mcp.client.server_log import Journal
+    from hermes.mcp.client.server_log import ServerLog
 
     _, known = known_server(app, options.name)
     try:
-        with open(Journal(known.server.name).path, encoding="utf-8", errors="replace") as file:
+        with open(ServerLog(known.server.name).path, encoding="utf-8", errors="replace") as file:
             lines = file.read().splitlines()[-max(options.lines, 1) :]
     except FileNotFoundError:
         lines = []

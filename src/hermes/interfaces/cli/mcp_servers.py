@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hermes.interfaces.cli.main import CliApp
-    from hermes.mcp.client.servers import Known, Servers
+    from hermes.mcp.client.servers import Servers, ServerState
 
 
 def all_servers(app: CliApp) -> Servers:
@@ -24,16 +24,16 @@ def all_servers(app: CliApp) -> Servers:
     return attach(app, connect=False) or Servers(app)
 
 
-def known_server(app: CliApp, name: str) -> tuple[Servers, Known]:
+def known_server(app: CliApp, name: str) -> tuple[Servers, ServerState]:
     servers = all_servers(app)
-    known = servers.known.get(name)
+    known = servers.states.get(name)
     if known is None:
-        hint = did_you_mean(name, servers.known, "`hermes mcp list` shows them.")
+        hint = did_you_mean(name, servers.states, "`hermes mcp list` shows them.")
         raise HermesError(f"no server is called {name!r:.60}", hint=hint)
     return servers, known
 
 
-def connected(servers: Servers, known: Known) -> None:
+def connected(servers: Servers, known: ServerState) -> None:
     """Have a server connected, or say why it can't be."""
     name = known.server.name
     if known.state == "disabled":
@@ -127,14 +127,14 @@ def _pairs(words: list[str]) -> dict[str, str]:
 def remove(app: CliApp, options: Namespace) -> int:
     """Forget a server."""
     from hermes.mcp.client.auth.tokens import forget_tokens
-    from hermes.mcp.client.listing import forget
+    from hermes.mcp.client.listing import forget_listing
     from hermes.mcp.client.pins import Pins
     from hermes.mcp.client.settings import drop_server
 
     if not drop_server(options.name):
         raise HermesError(f"config.yaml has no server {options.name!r:.60}")
     Pins().forget(options.name)
-    forget(options.name)
+    forget_listing(options.name)
     forget_tokens(options.name)
     if options.json:
         app.emit({"removed": options.name})
@@ -146,7 +146,7 @@ def remove(app: CliApp, options: Namespace) -> int:
 def approve(app: CliApp, options: Namespace) -> int:
     """Approve what a server says now."""
     servers, known = known_server(app, options.name)
-    servers.renew(options.name)
+    servers.discard_listing(options.name)
     connected(servers, known)
     assert known.listing is not None
     for line in _different(servers, known):
@@ -177,7 +177,7 @@ def diff(app: CliApp, options: Namespace) -> int:
     return DONE
 
 
-def _different(servers: Servers, known: Known) -> list[str]:
+def _different(servers: Servers, known: ServerState) -> list[str]:
     from hermes.mcp.client.pins import differences
 
     assert known.listing is not None
@@ -190,18 +190,18 @@ def _key(tool: Any) -> str:
     return tool_key(tool)
 
 
-def _show_texts(app: CliApp, known: Known) -> None:
+def _show_texts(app: CliApp, known: ServerState) -> None:
     """Every word that a model would read of a server's tools."""
-    assert known.offering is not None
-    for key, entry in known.offering.entries.items():
+    assert known.tools is not None
+    for key, entry in known.tools.entries.items():
         app.out()
         app.out(f"{app.styled(entry.name, 'bold')} ({entry.effect})")
         app.paragraph(entry.description)
-        for note in known.offering.notes.get(key, []):
+        for note in known.tools.notes.get(key, []):
             app.note(f"mended: {note}")
-    for key, reason in known.offering.quarantined.items():
+    for key, reason in known.tools.quarantined.items():
         app.note(f"left out: {key}: {reason}")
-    for note in known.link.notes if known.link is not None else []:
+    for note in known.connection.notes if known.connection is not None else []:
         app.note(note)
 
 
@@ -232,10 +232,10 @@ def login(app: CliApp, options: Namespace) -> int:
     from hermes.mcp.client.auth.bearer import MACHINE_FLOWS
     from hermes.mcp.client.auth.headless_login import device_login, machine_login
     from hermes.mcp.client.auth.login import login as browser_login
-    from hermes.mcp.client.browser import open_address
+    from hermes.mcp.client.browser import open_in_browser
 
     def visit(address: str) -> None:
-        if not open_address(address):
+        if not open_in_browser(address):
             app.note(f"open this in a browser of this machine: {address}")
 
     def type_code(address: str, code: str) -> None:

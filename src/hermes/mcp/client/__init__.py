@@ -1,26 +1,21 @@
-"""The MCP client: other people's servers become tools of ours.
+"""MCP client: the tools of other servers in our registry.
 
-    settings    which servers there are, from `config.yaml` and a trusted `.mcp.json`
-    servers     all of them together: what is registered, and the thread of the connections
-    offering    a server's tools judged one by one, and put into the registry
-    reaching    its resources and prompts, as tools
-    listing     what a server said last, remembered on disk
-    pins        what a person approved, by hash; what changed since
-    link        one connection: states, tries, calls; `asking` what the server has, `paging` to
-                the last page
-    greeting    which protocol it speaks, found out quickly
-    staying     what wakes a connection: changes at the server, and its end
-    wire        messages mended on their way to the SDK; `mending` says how
-    stdio       a server that is a program; `spawning` starts it, `lines` reads what it says,
-                `direct` calls its tools
-    http        a server on the network; `limits` what it may send, `auth` logs in
-    pace        how often a server may make us do something
-    bridging    what a server may ask of us: roots, questions, the model; `behalf` for whom
-    packages    whether a package that would be fetched is known malware; `pinning` its version
-    journal     what a server says beside its answers
-    results     what it answers, as a result of ours
+    settings         server definitions of `config.yaml` and of a trusted `.mcp.json`
+    servers          the pool: registered tools, and the thread of the connections
+    registration     tools checked one by one and registered; `resource_tools` for the rest
+    listing          tools and capabilities of a server, cached on disk
+    pins             approved definitions by hash; `packages` malware check of launchers
+    connection       one connection: states, attempts, calls
+    tool_list        the tool list page by page, and its changes
+    sdk_compat       the SDK's client with repaired responses and a quick protocol probe
+    stdio_client     the stdio transport; `server_process` starts the process
+    http_client      the HTTP transport; `auth` logins and tokens
+    server_requests  roots, elicitation and sampling for the call they belong to
+    results          call results as results of Hermes; `errors` failed ones
+    server_log       stderr and log messages; `rate_limit` how many
+    browser          check of URLs that a person shall open
 
-Front doors call `attach(app)`. Nothing here imports the SDK until a server is wanted.
+Interfaces call `attach(app)`. Nothing imports the SDK until a server is needed.
 """
 
 from __future__ import annotations
@@ -48,11 +43,11 @@ _attached: WeakKeyDictionary[App, Servers | None] = WeakKeyDictionary()
 def attach(app: App, *, connect: bool = True) -> Servers | None:
     """Put the tools of the configured servers into an app's registry; None when there are none.
 
-    What servers said last is registered at once. With `connect` they are connected in the
-    background; without, when one of their tools is called.
+    Cached listings are registered at once. With `connect` the servers connect in the background,
+    otherwise when one of their tools is called.
     """
     if app not in _attached:
-        _attached[app] = _made(app)
+        _attached[app] = _new_servers(app)
     servers = _attached[app]
     if servers is not None and connect:
         servers.connect()
@@ -60,40 +55,41 @@ def attach(app: App, *, connect: bool = True) -> Servers | None:
 
 
 def follow(app: App, offer: Offer, chosen: Callable[[], Iterable[ToolEntry]]) -> Callable[[], None]:
-    """Let tools into a conversation that come later, as those of a slow server.
+    """Add tools that are registered later to a conversation, as those of a slow server.
 
     Args:
-        chosen: Which tools of the registry the conversation may have, as it stands then.
+        chosen: The tools of the registry that the conversation may have, at that time.
 
     Returns:
-        What ends it.
+        A function that unsubscribes.
     """
 
-    def take(event: Event) -> None:
+    def on_event(event: Event) -> None:
         if event.kind == "tools_changed":
             offer.admit(app.registry.available(chosen()))
 
-    end = app.runtime.events.subscribe(take)
-    # What came between the making of the offer and now.
+    end = app.runtime.events.subscribe(on_event)
+    # Tools registered since the offer was made.
     offer.admit(app.registry.available(chosen()))
     return end
 
 
 def find_tool(app: App, name: str) -> list[str]:
-    """Have the server asked that a tool's name speaks of, where the tool is not known yet.
-
-    A line for each that can't be reached; nothing where there is nothing to be done.
-    """
+    """Connect the server of an unknown tool's name; one line for each that can't be reached."""
     if not name.startswith("mcp-") or name in app.registry:
         return []
     servers = attach(app, connect=False)
     if servers is None:
         return []
-    meant = [one for one in servers.known if name.startswith((f"mcp-{one}:", f"mcp-{one}__"))]
-    return servers.wait(None, meant) if meant else []
+    matches = [
+        server
+        for server in servers.states
+        if name.startswith((f"mcp-{server}:", f"mcp-{server}__"))
+    ]
+    return servers.wait(None, matches) if matches else []
 
 
-def _made(app: App) -> Servers | None:
+def _new_servers(app: App) -> Servers | None:
     from hermes.mcp.client.settings import has_servers
 
     try:
@@ -103,6 +99,6 @@ def _made(app: App) -> Servers | None:
 
         return Servers(app)
     except HermesError as error:
-        # One bad setting must not take everything else down; `hermes mcp list` says it too.
+        # An invalid setting must not break the rest; `hermes mcp list` shows it too.
         log.warning("no MCP servers: %s", error)
         return None

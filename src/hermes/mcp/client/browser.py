@@ -5,18 +5,18 @@ from __future__ import annotations
 import ipaddress
 from urllib.parse import urlsplit
 
-MOST_LENGTH = 4_000
+MAX_LENGTH = 4_000
 
 
-def refused_address(url: str, *, beside: str = "") -> str:
-    """Why an address may not be opened or asked; nothing when it may.
+def url_problem(url: str, *, server_url: str = "") -> str:
+    """The reason why a URL may not be opened; empty when it may.
 
-    It has to be https; plain http only on this machine, and only for a server on this machine.
+    It has to be https. Plain http is accepted on this machine, for a server on this machine.
 
     Args:
-        beside: The address of the server that named it.
+        server_url: The address of the server that sent the URL.
     """
-    if len(url) > MOST_LENGTH:
+    if len(url) > MAX_LENGTH:
         return f"it has {len(url)} characters"
     if not url.isascii() or any(c <= " " or c in '"<>\\^`{|}' or c == "\x7f" for c in url):
         return "it has characters that no address has"
@@ -32,16 +32,16 @@ def refused_address(url: str, *, beside: str = "") -> str:
     if any(mark in url for mark in ("$(", "$%7B", "`")):
         return "it looks like a command"
     if parts.scheme == "http" and not (
-        is_local(host) and is_local(urlsplit(beside).hostname or "")
+        is_local(host) and is_local(urlsplit(server_url).hostname or "")
     ):
         return "it is not encrypted (http)"
-    if is_private(host) and not is_private(urlsplit(beside).hostname or ""):
+    if is_private(host) and not is_private(urlsplit(server_url).hostname or ""):
         return f"{host} is an address inside this network, and the server is outside of it"
     return ""
 
 
 def is_local(host: str) -> bool:
-    """Whether a host is this machine."""
+    """Whether a host is the loopback interface."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
@@ -51,7 +51,7 @@ def is_local(host: str) -> bool:
 
 
 def is_private(host: str) -> bool:
-    """Whether a host, as it is written, is on this machine or in this network."""
+    """Whether a host name or address belongs to this machine or a private network."""
     if is_local(host):
         return True
     try:
@@ -60,12 +60,12 @@ def is_private(host: str) -> bool:
         return host.endswith((".local", ".internal")) or "." not in host
 
 
-def open_address(url: str) -> bool:
-    """Show an address in the person's browser; whether there is one."""
+def open_in_browser(url: str) -> bool:
+    """Open a URL in the person's browser; False without a browser."""
     import webbrowser
 
     try:
-        # Its programs are started with a list of words, never through a shell.
+        # `webbrowser` starts programs without a shell.
         return webbrowser.open(url)
     except (webbrowser.Error, OSError):
         return False

@@ -1,6 +1,4 @@
-"""HTTP transport: address, headers, authorization and response limits of a server on the
-network.
-"""
+"""HTTP transport: address, headers, authorization and response limits of a remote server."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import MCP_DEFAULT_SSE_READ_TIMEOUT, MCP_DEFAULT_TIMEOUT
 
 from hermes.core.errors import ConfigError
-from hermes.mcp.client.settings import filled
+from hermes.mcp.client.settings import expand
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -22,34 +20,33 @@ if TYPE_CHECKING:
     from hermes.mcp.client.settings import Server
 
 
-MOST_BYTES = 64 * 1024 * 1024
-GOODBYE_SECONDS = 1.0
-# Sent with each request.
+MAX_BYTES = 64 * 1024 * 1024
+DELETE_SECONDS = 1.0
 HEADERS = {"Accept-Encoding": "identity"}
 
 
-async def hasten(request: httpx2.Request) -> None:
-    """A hook for requests: a goodbye is said, and not waited for long."""
+async def limit_delete(request: httpx2.Request) -> None:
+    """Request hook: a short timeout for the DELETE that ends a session."""
     if request.method == "DELETE":
         request.extensions["timeout"] = dict.fromkeys(
-            ("connect", "read", "write", "pool"), GOODBYE_SECONDS
+            ("connect", "read", "write", "pool"), DELETE_SECONDS
         )
 
 
-async def limit(response: httpx2.Response) -> None:
-    """A hook for responses, before anything of their content is read."""
+async def limit_response(response: httpx2.Response) -> None:
+    """Response hook: refuse compressed content, and limit the size of the body."""
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
         raise httpx2.DecodingError(
-            f"it sends what is compressed ({encoding[:40]}), which was not asked for",
+            f"it sends compressed content ({encoding[:40]}), which was not asked for",
             request=response.request,
         )
     if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-        response.stream = _Limited(response.stream, response.request)  # type: ignore[arg-type]
+        response.stream = _LimitedStream(response.stream, response.request)  # type: ignore[arg-type]
 
 
-class _Limited(httpx2.AsyncByteStream):
-    """The bytes of a response, up to a limit."""
+class _LimitedStream(httpx2.AsyncByteStream):
+    """A response body of at most `MAX_BYTES`."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, request: httpx2.Request) -> None:
         self._stream = stream
@@ -59,9 +56,9 @@ class _Limited(httpx2.AsyncByteStream):
         size = 0
         async for piece in self._stream:
             size += len(piece)
-            if size > MOST_BYTES:
+            if size > MAX_BYTES:
                 raise httpx2.ReadError(
-                    f"an answer grew past {MOST_BYTES >> 20} MiB", request=self._request
+                    f"an answer grew past {MAX_BYTES >> 20} MiB", request=self._request
                 )
             yield piece
 
@@ -71,27 +68,27 @@ class _Limited(httpx2.AsyncByteStream):
 
 @asynccontextmanager
 async def http_streams(server: Server) -> AsyncIterator[TransportStreams]:
-    """Both directions of a connection over HTTP."""
-    url = filled(server.url)
+    """The streams of a connection over HTTP."""
+    url = expand(server.url)
     if not url.startswith(("https://", "http://")):
         raise ConfigError(f"its url {url!r:.60} is no http address")
-    headers = {name: filled(value) for name, value in server.headers.items()}
+    headers = {name: expand(value) for name, value in server.headers.items()}
     for name, value in headers.items():
         if not name.isascii() or "\n" in name + value or "\r" in name + value:
             raise ConfigError(f"its header {name!r:.40} can't be sent")
     auth = None
     if "authorization" not in map(str.lower, headers):
-        from hermes.mcp.client.auth.bearer import authorisation
+        from hermes.mcp.client.auth.bearer import authentication
 
-        auth = await authorisation(server, url)
+        auth = await authentication(server, url)
     times = httpx2.Timeout(MCP_DEFAULT_TIMEOUT, read=MCP_DEFAULT_SSE_READ_TIMEOUT)
     async with (
         httpx2.AsyncClient(
             headers={**HEADERS, **headers},
             timeout=times,
             auth=auth,
-            event_hooks={"request": [hasten], "response": [limit]},
+            event_hooks={"request": [limit_delete], "response": [limit_response]},
         ) as client,
-        streamable_http_client(url, http_client=client, max_sse_event_size=MOST_BYTES) as streams,
+        streamable_http_client(url, http_client=client, max_sse_event_size=MAX_BYTES) as streams,
     ):
         yield streams

@@ -1,6 +1,4 @@
-"""Listing of a server (tools, resources, prompts), cached on disk so that `tools list` needs no
-server.
-"""
+"""Listing of a server: its tools and capabilities, cached so that `tools list` needs no server."""
 
 from __future__ import annotations
 
@@ -15,13 +13,17 @@ if TYPE_CHECKING:
 
     from hermes.mcp.client.settings import Server
 
-MOST_TOOLS = 2_000
-# Where in a definition it stands that it can't be used, and why.
-TROUBLE = "hermes:trouble"
+MAX_TOOLS = 2_000
+# The key of a definition that can't be used, with the reason.
+PROBLEM = "hermes:trouble"
 
 
 class Listing:
-    """What a server said it has. `legacy` says that it speaks an older protocol."""
+    """Everything a server offers.
+
+    `launch` is the digest of its launch settings, `beyond` the number of tools above the limit,
+    `legacy` whether it speaks the older protocol.
+    """
 
     __slots__ = (
         "beyond",
@@ -53,49 +55,46 @@ class Listing:
         self.legacy = legacy
         self.instructions = instructions
         self.version = version
-        # How many more there were.
         self.beyond = beyond
 
-    def keep(self, name: str) -> None:
-        """Remember it on disk."""
-        said = {slot: getattr(self, slot) for slot in self.__slots__}
-        write_private(_place(name), to_json(said).encode("utf-8", "replace"))
+    def save(self, name: str) -> None:
+        """Write the listing to the cache."""
+        values = {slot: getattr(self, slot) for slot in self.__slots__}
+        write_private(_cache_file(name), to_json(values).encode("utf-8", "replace"))
 
 
-def remembered(server: Server) -> Listing | None:
-    """What a server said last, if that was under the launch it has now."""
+def cached_listing(server: Server) -> Listing | None:
+    """The cached listing; None if the launch settings changed since."""
     import json
 
     try:
-        with open(_place(server.name), encoding="utf-8") as file:
-            said = json.load(file)
-        listing = Listing(**said)
+        with open(_cache_file(server.name), encoding="utf-8") as file:
+            listing = Listing(**json.load(file))
     except (OSError, ValueError, TypeError, RecursionError):
-        # Never asked, or damaged: it will be asked again.
         return None
     if listing.launch != launch_digest(server) or not isinstance(listing.tools, list):
         return None
     return listing
 
 
-def forget(name: str) -> None:
-    """Remove what is remembered of a server."""
-    if os.path.exists(_place(name)):
-        os.unlink(_place(name))
+def forget_listing(name: str) -> None:
+    """Delete a cached listing."""
+    if os.path.exists(_cache_file(name)):
+        os.unlink(_cache_file(name))
 
 
 def launch_digest(server: Server) -> str:
-    """What stands for the program that answers."""
+    """The digest of a server's launch settings."""
     return digest(server.launch)
 
 
 def digest(value: Any) -> str:
-    """A hash of any JSON value, the same whatever the order of names."""
+    """SHA-256 of a JSON value, independent of the order of keys."""
     import hashlib
     import json
 
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def _place(name: str) -> str:
+def _cache_file(name: str) -> str:
     return home_path("cache", "mcp", f"{name}.json")

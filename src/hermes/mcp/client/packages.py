@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from hermes.mcp.client.settings import Server, Settings
 
 
-ASK_SECONDS = 4.0
-REMEMBERED_SECONDS = 86_400.0
+QUERY_SECONDS = 4.0
+CACHE_SECONDS = 86_400.0
 _NPM = re.compile(r"(@[\w.~-]+/)?[\w.~-]+\Z")
 _PYPI = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
-# Options that are followed by a value, which is no package.
-_VALUED = frozenset(
+# Options with a value.
+_VALUE_OPTIONS = frozenset(
     ("-p", "--package", "--registry", "--cache", "--userconfig", "--prefix", "-c", "--call",
      "--python", "--index-url", "--extra-index-url", "--index", "--default-index", "--with",
      "--cache-dir", "--directory", "--project", "--spec", "--pip-args")
@@ -40,7 +40,7 @@ _VERBS = frozenset(("exec", "x", "dlx", "run", "tool"))
 
 
 class Package(NamedTuple):
-    """A package that a command would fetch and run. `version` is empty when any will do."""
+    """A package that a launcher fetches and runs; `version` is empty for the newest."""
 
     ecosystem: str
     name: str
@@ -48,54 +48,53 @@ class Package(NamedTuple):
 
     @property
     def pinned(self) -> bool:
-        """Whether exactly one version is meant."""
+        """Whether the version is exact."""
         return bool(re.match(r"v?\d+(\.\d+)+", self.version))
 
 
 def package_of(command: str, args: Sequence[str]) -> Package | None:
-    """The package that a command line would fetch and run; None when it fetches none."""
+    """The package that a command line fetches and runs; None if it is no launcher."""
     runner = os.path.basename(command).removesuffix(".cmd").removesuffix(".exe")
     ecosystem = _RUNNERS.get(runner)
     if ecosystem is None:
         return None
-    named = ""
+    spec = ""
     words = iter(args)
     verbs = 0 if runner in ("npx", "bunx", "pnpx", "uvx") else 2
     for word in words:
         if word in ("-p", "--package", "--from", "--spec"):
-            # What is fetched, whatever is run of it.
-            named = next(words, "")
+            spec = next(words, "")
             break
         if word.startswith(("--package=", "--from=", "--spec=")):
-            named = word.partition("=")[2]
+            spec = word.partition("=")[2]
             break
-        if word in _VALUED:
+        if word in _VALUE_OPTIONS:
             next(words, "")
         elif word.startswith("-"):
             continue
         elif verbs and word in _VERBS:
             verbs -= 1
         else:
-            named = word
+            spec = word
             break
-    return _read(ecosystem, named)
+    return _parse(ecosystem, spec)
 
 
-def _read(ecosystem: str, named: str) -> Package | None:
+def _parse(ecosystem: str, spec: str) -> Package | None:
     if ecosystem == "npm":
-        name, at, version = named.rpartition("@")
+        name, at, version = spec.rpartition("@")
         if not at or not name:
-            name, version = named, ""
+            name, version = spec, ""
         return Package("npm", name, version) if _NPM.match(name) else None
-    parts = re.split(r"(==|@|\[|[<>=!~]=?)", named, maxsplit=1)
+    parts = re.split(r"(==|@|\[|[<>=!~]=?)", spec, maxsplit=1)
     name = parts[0].strip()
     rest = "".join(parts[1:])
-    found = re.search(r"(?:==|@)\s*([\w.!+-]+)", rest)
-    return Package("PyPI", name, found.group(1) if found else "") if _PYPI.match(name) else None
+    match = re.search(r"(?:==|@)\s*([\w.!+-]+)", rest)
+    return Package("PyPI", name, match.group(1) if match else "") if _PYPI.match(name) else None
 
 
 async def check_package(server: Server, settings: Settings, notes: list[str]) -> None:
-    """Refuse a server whose package is known malware; remarks go to `notes`."""
+    """Refuse a server whose package is reported as malware; remarks go to `notes`."""
     if server.remote:
         return
     package = package_of(server.command, server.args)
@@ -106,20 +105,20 @@ async def check_package(server: Server, settings: Settings, notes: list[str]) ->
         notes.append(f"{package.name} is not pinned to a version")
     if settings.osv == "off":
         return
-    reports = _remembered(package)
+    reports = _cached_reports(package)
     if reports is None:
         try:
-            reports = await _asked(package, settings.osv_url)
+            reports = await _query(package, settings.osv_url)
         except (OSError, ValueError) as error:
-            trouble = f"the malware database can't be reached ({type(error).__name__})"
+            problem = f"the malware database can't be reached ({type(error).__name__})"
             if settings.osv == "block":
                 raise ConfigError(
-                    f"{trouble}, and {package.name} is not started unchecked",
+                    f"{problem}, and {package.name} is not started unchecked",
                     hint="hermes config set mcp.osv warn",
                 ) from None
-            notes.append(f"{package.name} was not checked: {trouble}")
+            notes.append(f"{package.name} was not checked: {problem}")
             return
-        _remember(package, reports)
+        _cache_reports(package, reports)
     if reports:
         raise ConfigError(
             f"the package {package.name} is reported as malware: {', '.join(reports[:3])}",
@@ -127,7 +126,7 @@ async def check_package(server: Server, settings: Settings, notes: list[str]) ->
         )
 
 
-async def _asked(package: Package, url: str) -> list[str]:
+async def _query(package: Package, url: str) -> list[str]:
     import httpx2
 
     question: dict[str, object] = {
@@ -136,21 +135,21 @@ async def _asked(package: Package, url: str) -> list[str]:
     if package.pinned:
         question["version"] = package.version.removeprefix("v")
     try:
-        async with httpx2.AsyncClient(timeout=ASK_SECONDS) as client:
+        async with httpx2.AsyncClient(timeout=QUERY_SECONDS) as client:
             answer = await client.post(url, json=question)
             answer.raise_for_status()
-            found = answer.json()
+            report = answer.json()
     except httpx2.HTTPError as error:
         raise OSError(str(error)) from error
-    reports = found.get("vulns") if isinstance(found, dict) else None
-    if not isinstance(found, dict) or not isinstance(reports, list | None):
-        # Somebody else answers in its place: that is no word on the package.
-        raise ValueError("what was answered is no report")
-    named = [str(one.get("id", "")) for one in reports or () if isinstance(one, dict)]
-    return [name for name in named if name.startswith("MAL-")]
+    reports = report.get("vulns") if isinstance(report, dict) else None
+    if not isinstance(report, dict) or not isinstance(reports, list | None):
+        # A proxy or captive portal may have answered.
+        raise ValueError("the answer is no report")
+    ids = [str(item.get("id", "")) for item in reports or () if isinstance(item, dict)]
+    return [name for name in ids if name.startswith("MAL-")]
 
 
-def _place() -> str:
+def _cache_file() -> str:
     return home_path("cache", "mcp", "malware-reports.json")
 
 
@@ -158,26 +157,26 @@ def _load() -> dict[str, list[object]]:
     import json
 
     try:
-        with open(_place(), encoding="utf-8") as file:
-            known = json.load(file)
+        with open(_cache_file(), encoding="utf-8") as file:
+            cache = json.load(file)
     except (OSError, ValueError):
         return {}
-    return known if isinstance(known, dict) else {}
+    return cache if isinstance(cache, dict) else {}
 
 
-def _remembered(package: Package) -> list[str] | None:
-    said = _load().get("/".join(package))
-    if not isinstance(said, list) or len(said) != 2 or not isinstance(said[0], (int, float)):
+def _cached_reports(package: Package) -> list[str] | None:
+    entry = _load().get("/".join(package))
+    if not isinstance(entry, list) or len(entry) != 2 or not isinstance(entry[0], (int, float)):
         return None
-    fresh = 0 <= time.time() - said[0] < REMEMBERED_SECONDS
-    return [str(one) for one in said[1]] if fresh and isinstance(said[1], list) else None
+    fresh = 0 <= time.time() - entry[0] < CACHE_SECONDS
+    return [str(name) for name in entry[1]] if fresh and isinstance(entry[1], list) else None
 
 
-def _remember(package: Package, reports: list[str]) -> None:
-    known = {**_load(), "/".join(package): [time.time(), reports]}
+def _cache_reports(package: Package, reports: list[str]) -> None:
+    cache = {**_load(), "/".join(package): [time.time(), reports]}
     with suppress(OSError):
-        # A full disk must not keep a server from being started; it is asked again then.
-        write_private(_place(), to_json(known).encode())
+        # A full disk must not prevent the start of a server.
+        write_private(_cache_file(), to_json(cache).encode())
 
 
 _SECONDS = 20.0
@@ -185,9 +184,9 @@ _VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
 
 
 def newest(package: Package) -> str:
-    """The newest version of a package, asked of where packages come from here; nothing if unknown.
+    """The newest version of a package by `npm` or `pip`; empty if unknown.
 
-    The person's own tools are asked, so that mirrors and private registries are honoured.
+    These tools honour the person's mirrors and private registries.
     """
     command = (
         ["npm", "view", package.name, "version"]
@@ -205,21 +204,21 @@ def newest(package: Package) -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    found = _VERSION.search(done.stdout) if done.returncode == 0 else None
-    return found.group() if found else ""
+    match = _VERSION.search(done.stdout) if done.returncode == 0 else None
+    return match.group() if match else ""
 
 
 def with_version(args: Sequence[str], package: Package, version: str) -> list[str]:
-    """A command's arguments with the package spelled with that version."""
-    joined = f"{package.name}{'@' if package.ecosystem == 'npm' else '=='}{version}"
-    as_given = {package.name, f"{package.name}@{package.version}"}
-    found = []
+    """The arguments with the package pinned to a version."""
+    pinned = f"{package.name}{'@' if package.ecosystem == 'npm' else '=='}{version}"
+    spellings = {package.name, f"{package.name}@{package.version}"}
+    result = []
     for word in args:
         option, equals, value = word.partition("=")
-        if word in as_given:
-            found.append(joined)
-        elif equals and option.startswith("-") and value in as_given:
-            found.append(f"{option}={joined}")
+        if word in spellings:
+            result.append(pinned)
+        elif equals and option.startswith("-") and value in spellings:
+            result.append(f"{option}={pinned}")
         else:
-            found.append(word)
-    return found
+            result.append(word)
+    return result

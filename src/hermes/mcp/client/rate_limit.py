@@ -5,23 +5,23 @@ from __future__ import annotations
 import time
 
 
-class Pace:
-    """Lets so many through at once, and so many a second after that."""
+class RateLimit:
+    """Token bucket: `burst` at once, then `rate` per second."""
 
-    __slots__ = ("_burst", "_left", "_rate", "_then")
+    __slots__ = ("_burst", "_rate", "_tokens", "_updated")
 
     def __init__(self, burst: int, rate: float) -> None:
         self._burst = burst
         self._rate = rate
-        self._left = float(burst)
-        self._then = time.monotonic()
+        self._tokens = float(burst)
+        self._updated = time.monotonic()
 
     def allows(self) -> bool:
-        """Whether one more may be now."""
+        """Take a token; False when there is none."""
         now = time.monotonic()
-        self._left = min(self._burst, self._left + (now - self._then) * self._rate)
-        self._then = now
-        if self._left < 1:
+        self._tokens = min(self._burst, self._tokens + (now - self._updated) * self._rate)
+        self._updated = now
+        if self._tokens < 1:
             return False
-        self._left -= 1
+        self._tokens -= 1
         return True

@@ -1,4 +1,8 @@
-"""Registration: tools of a server checked one by one, named and put into the registry."""
+"""Registration: tools of a server checked one by one, named and put into the registry.
+
+A tool that can't be used is quarantined alone, with the reason. The annotations of a tool may only
+make us more careful: a tool without annotations may do anything.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,10 @@ from hermes.core.availability import Requirement
 from hermes.core.entry import ToolEntry
 from hermes.core.errors import HermesError
 from hermes.core.wire_names import tool_name, toolset_name, wire_name
-from hermes.mcp.client.listing import MOST_TOOLS, TROUBLE
+from hermes.mcp.client.listing import MAX_TOOLS, PROBLEM
 from hermes.mcp.client.pins import tool_key
-from hermes.mcp.schemas import mended
-from hermes.mcp.untrusted_text import description_of, plain
+from hermes.mcp.schemas import repair_schema
+from hermes.mcp.untrusted_text import clean, tool_description
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
@@ -25,19 +29,19 @@ if TYPE_CHECKING:
 
     Invoke = Callable[[dict[str, Any], ToolContext], Any]
 
-# Names of parameters that say what is done with their value; the gate looks at it then.
+# Parameter names that mark a command, path or URL; the gate checks such values.
 _COMMANDS = frozenset(("command", "cmd", "commands", "shell_command", "command_line", "bash"))
 _PATHS = frozenset(
     ("path", "paths", "file", "files", "filename", "filepath", "directory", "dir", "folder",
      "source", "destination", "root")
 )  # fmt: skip
 _PATH_ENDS = ("_path", "_paths", "_file", "_dir", "_directory", "_folder", "path", "filename")
-_MOVED = "the server's command or address changed since it was approved"
+_RELAUNCHED = "the server's command or address changed since it was approved"
 _URLS = frozenset(("url", "urls", "uri", "endpoint", "webhook"))
 
 
 class Suspended(Requirement):
-    """A `check_fn` that says no, and why: the tool has to be approved again."""
+    """`check_fn` of a tool whose definition has to be approved again."""
 
     __slots__ = ("reason",)
 
@@ -46,75 +50,74 @@ class Suspended(Requirement):
         self.reason = reason
 
     def missing(self) -> str | None:
-        """Why it can't be called."""
+        """The reason."""
         return self.reason
 
 
-class Offering:
-    """What became of a listing: tools that can be called, and those that can't, with reasons."""
+class CheckedTools:
+    """The tools of a listing: usable, suspended and quarantined ones, with reasons."""
 
-    __slots__ = ("entries", "notes", "quarantined", "schemas", "suspended")
+    __slots__ = ("entries", "notes", "quarantined", "suspended")
 
     def __init__(self) -> None:
         self.entries: dict[str, ToolEntry] = {}
         self.suspended: dict[str, str] = {}
         self.quarantined: dict[str, str] = {}
         self.notes: dict[str, list[str]] = {}
-        # What each tool says about its structured results.
-        self.schemas: dict[str, Any] = {}
 
 
-def offering(
+def check_listing(
     server: Server,
     listing: Listing,
     pin: Pin | None,
     invoke: Callable[[str, Any], Invoke],
     *,
-    known: bool = False,
-) -> Offering:
-    """Judge what a server lists; `invoke` makes what calls a tool, given its name there.
+    checked_before: bool = False,
+) -> CheckedTools:
+    """Check each tool of a listing and make its registry entry.
 
     Args:
-        known: The same listing was judged before: it comes from the disk.
+        invoke: Makes the function that calls a tool, from its name and output schema.
+        checked_before: The listing comes from the cache, so its schemas compile.
     """
-    found = Offering()
+    tools = CheckedTools()
     seen: set[str] = set()
     names: set[str] = set()
-    moved = pin is not None and not pin.launched_as(server)
+    relaunched = pin is not None and not pin.launched_as(server)
     if listing.beyond:
-        found.quarantined[f"({listing.beyond} more)"] = (
-            f"a server may have {MOST_TOOLS} tools, or 16 MB of them; `include` says which"
+        tools.quarantined[f"({listing.beyond} more)"] = (
+            f"a server may have {MAX_TOOLS} tools, or 16 MB of them; `include` says which"
         )
-    for at, tool in enumerate(listing.tools):
+    for index, tool in enumerate(listing.tools):
         key = tool_key(tool)
-        shown = plain(key, 100) or f"(the tool at place {at + 1})"
+        shown = clean(key, 100) or f"(the tool at place {index + 1})"
         if not key:
-            found.quarantined[shown] = "it has no name"
-        elif TROUBLE in tool:
-            found.quarantined[shown] = plain(tool[TROUBLE], 200)
+            tools.quarantined[shown] = "it has no name"
+        elif PROBLEM in tool:
+            tools.quarantined[shown] = clean(tool[PROBLEM], 200)
         elif key in seen:
-            found.quarantined[f"{shown} (again)"] = "another tool of the server has the same name"
-        elif server.wants(key):
+            tools.quarantined[f"{shown} (again)"] = "another tool of the server has the same name"
+        elif server.includes(key):
             seen.add(key)
-            if shown in found.entries:
-                # Two long names that begin alike.
-                shown = f"{shown} ({at + 1})"
+            if shown in tools.entries:
+                # Two long names with the same start.
+                shown = f"{shown} ({index + 1})"
             try:
-                schema = mended(tool.get("inputSchema"), known=known)
-                reason = _MOVED if moved else pin.objection(tool) if pin is not None else ""
+                schema = repair_schema(tool.get("inputSchema"), checked_before=checked_before)
+                reason = _RELAUNCHED if relaunched else pin.objection(tool) if pin else ""
                 if reason:
-                    found.suspended[key] = reason
+                    tools.suspended[key] = reason
                 if schema.notes:
-                    found.notes[key] = schema.notes
+                    tools.notes[key] = schema.notes
                 call = invoke(key, tool.get("outputSchema"))
                 entry = _entry(server, key, tool, schema.schema, reason, call)
                 if entry.name in names:
                     raise HermesError(f"another tool of the server is called {entry.name} here")
                 names.add(entry.name)
-                found.entries[shown] = entry
+                tools.entries[shown] = entry
             except HermesError as error:
-                found.quarantined[shown] = str(error)
-    return found
+                tools.quarantined[shown] = str(error)
+    return tools
 
 
 def _entry(
@@ -134,69 +137,69 @@ def _entry(
         name,
         toolset_name(server.name),
         schema,
-        _unloaded,
+        _no_handler,
         invoke=invoke,
         is_async=True,
         check_fn=Suspended(reason) if reason else None,
-        description=description_of(tool, server.name),
+        description=tool_description(tool, server.name),
         emoji="🔌",
-        aliases=aliases_of(name),
+        aliases=wire_aliases(name),
         permissions=(f"mcp:{server.name}:{key}",),
         effect=effect,
-        acts=acts_for(schema, reads=effect == "read"),
-        tags=(server.name, *plain(tool.get("title"), 60).split()),
+        acts=_effects_function(schema, reads=effect == "read"),
+        tags=(server.name, *clean(tool.get("title"), 60).split()),
         origin="mcp",
         owner=server.name,
     )
 
 
-def aliases_of(name: str) -> tuple[str, ...]:
-    """The spelling for model APIs, where that is another one."""
-    wired = wire_name(name)
-    return (wired,) if wired != name else ()
+def wire_aliases(name: str) -> tuple[str, ...]:
+    """The name for model APIs, if it differs."""
+    alias = wire_name(name)
+    return (alias,) if alias != name else ()
 
 
-async def _unloaded() -> None:
-    """Stands where a handler would: calls go through `invoke`."""
+async def _no_handler() -> None:
+    """Calls go through `invoke`."""
 
 
 def effect_of(annotations: Mapping[str, Any]) -> Effect:
-    """What a tool may do, by what it says of itself; saying nothing is saying that it may all."""
+    """The effect of a tool by its annotations; `execute` without any."""
     if annotations.get("readOnlyHint") is True:
         return "network" if annotations.get("openWorldHint") is True else "read"
     return "write" if annotations.get("destructiveHint") is False else "execute"
 
 
-def acts_for(schema: Mapping[str, Any], *, reads: bool) -> Callable[..., Any] | None:
-    """What works out, for the gate, which commands, paths and addresses a call names."""
+def _effects_function(schema: Mapping[str, Any], *, reads: bool) -> Callable[..., Any] | None:
+    """A function that lists the commands, paths and URLs of a call for the gate; or None."""
     kinds: dict[str, str] = {}
-    for name, inner in schema.get("properties", {}).items():
-        if not isinstance(inner, dict) or inner.get("type") not in ("string", "array", None):
+    for name, field in schema.get("properties", {}).items():
+        if not isinstance(field, dict) or field.get("type") not in ("string", "array", None):
             continue
-        plain_name = name.lower().replace("-", "_")
-        if plain_name in _COMMANDS:
+        key = name.lower().replace("-", "_")
+        if key in _COMMANDS:
             kinds[name] = "execute"
-        elif plain_name in _URLS or plain_name.endswith(("_url", "_uri")):
+        elif key in _URLS or key.endswith(("_url", "_uri")):
             kinds[name] = "fetch"
-        elif plain_name in _PATHS or plain_name.endswith(_PATH_ENDS):
+        elif key in _PATHS or key.endswith(_PATH_ENDS):
             kinds[name] = "read" if reads else "write"
     if not kinds:
         return None
 
-    def acts(arguments: Mapping[str, Any], context: ToolContext) -> list[tuple[str, str]]:
-        found = []
+    def effects(arguments: Mapping[str, Any], context: ToolContext) -> list[tuple[str, str]]:
+        pairs = []
         for name, kind in kinds.items():
             value = arguments.get(name)
-            for one in value if isinstance(value, list) else [value]:
-                if not isinstance(one, str) or not one:
+            for text in value if isinstance(value, list) else [value]:
+                if not isinstance(text, str) or not text:
                     continue
-                address = one.lower().startswith(("http://", "https://"))
-                if address or kind != "fetch":
-                    found.append(("fetch" if address and kind != "execute" else kind, one))
-        # What does more than read is asked about as a whole, unless a part of it is refused.
-        return found if reads else [act for act in found if _is_refused(*act, context)]
+                is_url = text.lower().startswith(("http://", "https://"))
+                if is_url or kind != "fetch":
+                    pairs.append(("fetch" if is_url and kind != "execute" else kind, text))
+        # A call that changes something asks anyway: only effects that are refused matter.
+        return pairs if reads else [pair for pair in pairs if _is_refused(*pair, context)]
 
-    return acts
+    return effects
 
 
 def _is_refused(kind: str, value: str, context: ToolContext) -> bool:
@@ -215,11 +218,11 @@ def _is_refused(kind: str, value: str, context: ToolContext) -> bool:
     return not check_path(value, "write", rules=rules, cwd=context.workspace, home=home).allowed
 
 
-def register(registry: ToolRegistry, before: Offering | None, now: Offering) -> bool:
-    """Bring the registry from one offering to the next; whether anything changed.
+def register(registry: ToolRegistry, before: CheckedTools | None, now: CheckedTools) -> bool:
+    """Bring the registry from one listing to the next; whether anything changed.
 
-    What is the same stays the same entry, so that nothing is worked out anew; a call under way
-    ends with the entry it began with.
+    An unchanged tool keeps its entry and all that is computed for it; a running call ends with the
+    entry it started with.
     """
     changed = False
     old = {} if before is None else before.entries
@@ -228,9 +231,13 @@ def register(registry: ToolRegistry, before: Offering | None, now: Offering) -> 
         if entry.name not in kept:
             changed = registry.deregister(entry.name) or changed
     for key, entry in list(now.entries.items()):
-        same = old.get(key)
-        if same is not None and _alike(same, entry) and registry.get(same.name) is same:
-            now.entries[key] = same
+        previous = old.get(key)
+        if (
+            previous is not None
+            and _is_same(previous, entry)
+            and registry.get(previous.name) is previous
+        ):
+            now.entries[key] = previous
             continue
         try:
             now.entries[key] = registry.add(entry)
@@ -241,11 +248,11 @@ def register(registry: ToolRegistry, before: Offering | None, now: Offering) -> 
     return changed
 
 
-def _alike(one: ToolEntry, other: ToolEntry) -> bool:
+def _is_same(left: ToolEntry, right: ToolEntry) -> bool:
     return (
-        one.name == other.name
-        and one.description == other.description
-        and one.parameters == other.parameters
-        and one.effect == other.effect
-        and getattr(one.check_fn, "reason", "") == getattr(other.check_fn, "reason", "")
+        left.name == right.name
+        and left.description == right.description
+        and left.parameters == right.parameters
+        and left.effect == right.effect
+        and getattr(left.check_fn, "reason", "") == getattr(right.check_fn, "reason", "")
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hermes.core.entry import ToolEntry
 from hermes.core.result import ToolResult
 from hermes.core.wire_names import tool_name, toolset_name
-from hermes.mcp.client.registration import aliases_of
+from hermes.mcp.client.registration import wire_aliases
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
     from hermes.core.context import ToolContext
     from hermes.mcp.client.listing import Listing
-    from hermes.mcp.client.registration import Invoke, Offering
+    from hermes.mcp.client.registration import CheckedTools, Invoke
     from hermes.mcp.client.servers import Servers
     from hermes.mcp.client.settings import Server
 
-_MOST = 200
-_RESOURCE = {
+_MAX_ITEMS = 200
+_RESOURCE_SCHEMA = {
     "type": "object",
     "properties": {
         "uri": {"type": "string", "description": "Which one; left out, they are listed."}
     },
 }
-_PROMPT = {
+_PROMPT_SCHEMA = {
     "type": "object",
     "properties": {
         "name": {"type": "string", "description": "Which one; left out, they are listed."},
@@ -34,38 +34,40 @@ _PROMPT = {
 }
 
 
-def with_reach(found: Offering, server: Server, listing: Listing, servers: Servers) -> None:
-    """Add the two tools, for a server that has what they reach."""
-    if listing.resources and server.wants("read_resource"):
-        said = f"List or read the resources of the server {server.name}."
-        _add(found, server, "read_resource", said, _RESOURCE, _resources(servers, server))
-    if listing.prompts and server.wants("get_prompt"):
-        said = f"List the prompts of the server {server.name}, or get one."
-        _add(found, server, "get_prompt", said, _PROMPT, _prompts(servers, server))
+def add_resource_tools(
+    tools: CheckedTools, server: Server, listing: Listing, servers: Servers
+) -> None:
+    """Add `read_resource` and `get_prompt` for a server that has resources or prompts."""
+    if listing.resources and server.includes("read_resource"):
+        text = f"List or read the resources of the server {server.name}."
+        _add(tools, server, "read_resource", text, _RESOURCE_SCHEMA, _resources(servers, server))
+    if listing.prompts and server.includes("get_prompt"):
+        text = f"List the prompts of the server {server.name}, or get one."
+        _add(tools, server, "get_prompt", text, _PROMPT_SCHEMA, _prompts(servers, server))
 
 
 def _add(
-    found: Offering,
+    tools: CheckedTools,
     server: Server,
     key: str,
     description: str,
     schema: dict[str, Any],
     invoke: Invoke,
 ) -> None:
-    if key in found.entries:
+    if key in tools.entries:
         # The server has a tool of that name itself.
         return
     name = tool_name(server.name, key)
-    found.entries[key] = ToolEntry(
+    tools.entries[key] = ToolEntry(
         name,
         toolset_name(server.name),
         schema,
-        _elsewhere,
+        _no_handler,
         invoke=invoke,
         is_async=True,
         description=description,
         emoji="🔌",
-        aliases=aliases_of(name),
+        aliases=wire_aliases(name),
         permissions=(f"mcp:{server.name}:{key}",),
         effect="read",
         tags=(server.name,),
@@ -74,111 +76,115 @@ def _add(
     )
 
 
-async def _elsewhere() -> None:
-    """Stands where a handler would: calls go through `invoke`."""
+async def _no_handler() -> None:
+    """Calls go through `invoke`."""
 
 
 def _resources(servers: Servers, server: Server) -> Invoke:
     async def read(client: Any, uri: str) -> Any:
-        from hermes.mcp.client.results import resource_of
+        from hermes.mcp.client.results import resource_part
 
-        found = await client.read_resource(uri)
-        parts = [resource_of(one.model_dump(by_alias=True, mode="json")) for one in found.contents]
+        answer = await client.read_resource(uri)
+        parts = [
+            resource_part(content.model_dump(by_alias=True, mode="json"))
+            for content in answer.contents
+        ]
         return parts[0] if len(parts) == 1 else parts
 
-    async def everything(client: Any) -> ToolResult:
-        plain, cut = await _listed(client.list_resources, "resources")
-        templates, more = await _listed(client.list_resource_templates, "resource_templates")
-        found = {"resources": [_named(one, "uri") for one in plain]}
+    async def list_all(client: Any) -> ToolResult:
+        resources, cut = await _fetch_all(client.list_resources, "resources")
+        templates, more = await _fetch_all(client.list_resource_templates, "resource_templates")
+        value = {"resources": [_summary(resource, "uri") for resource in resources]}
         if templates:
-            found["templates"] = [_named(one, "uriTemplate") for one in templates]
-        return ToolResult(found, notes=[*cut, *more])
+            value["templates"] = [_summary(template, "uriTemplate") for template in templates]
+        return ToolResult(value, notes=[*cut, *more])
 
     async def invoke(arguments: dict[str, Any], context: ToolContext) -> Any:
         uri = arguments.get("uri")
-        what = f"the resource {uri}" if uri else "the list of resources"
+        label = f"the resource {uri}" if uri else "the list of resources"
 
         async def work(client: Any) -> Any:
-            return await (read(client, uri) if uri else everything(client))
+            return await (read(client, uri) if uri else list_all(client))
 
-        return await _through(servers, server.name, work, what, context)
+        return await _use(servers, server.name, work, label, context)
 
     return invoke
 
 
 def _prompts(servers: Servers, server: Server) -> Invoke:
     async def get(client: Any, name: str, arguments: dict[str, str]) -> Any:
-        from hermes.mcp.client.results import part_of
+        from hermes.mcp.client.results import content_part
 
-        found = await client.get_prompt(name, arguments or None)
+        answer = await client.get_prompt(name, arguments or None)
         return [
             {
-                "role": one.role,
-                "content": part_of(one.content.model_dump(by_alias=True, mode="json")),
+                "role": message.role,
+                "content": content_part(message.content.model_dump(by_alias=True, mode="json")),
             }
-            for one in found.messages
+            for message in answer.messages
         ]
 
-    async def everything(client: Any) -> ToolResult:
-        plain, cut = await _listed(client.list_prompts, "prompts")
-        found = [
+    async def list_all(client: Any) -> ToolResult:
+        prompts, cut = await _fetch_all(client.list_prompts, "prompts")
+        value = [
             {
-                **_named(one, "name"),
-                "arguments": [argument.name for argument in one.arguments or ()],
+                **_summary(prompt, "name"),
+                "arguments": [argument.name for argument in prompt.arguments or ()],
             }
-            for one in plain
+            for prompt in prompts
         ]
-        return ToolResult(found, notes=cut)
+        return ToolResult(value, notes=cut)
 
     async def invoke(arguments: dict[str, Any], context: ToolContext) -> Any:
         name = arguments.get("name")
-        what = f"the prompt {name}" if name else "the list of prompts"
+        label = f"the prompt {name}" if name else "the list of prompts"
 
         async def work(client: Any) -> Any:
             if not name:
-                return await everything(client)
+                return await list_all(client)
             return await get(client, name, arguments.get("arguments") or {})
 
-        return await _through(servers, server.name, work, what, context)
+        return await _use(servers, server.name, work, label, context)
 
     return invoke
 
 
-async def _through(
-    servers: Servers, name: str, work: Callable[[Any], Any], what: str, context: ToolContext
+async def _use(
+    servers: Servers, name: str, work: Callable[[Any], Any], label: str, context: ToolContext
 ) -> Any:
-    from hermes.mcp.client.server_requests import Behalf
+    from hermes.mcp.client.server_requests import Caller
 
-    behalf = Behalf(context)
-    return await servers.through(name, lambda link: link.use(work, what, behalf))
+    caller = Caller(context)
+    return await servers.submit(name, lambda connection: connection.use(work, label, caller))
 
 
-async def _listed(ask: Any, what: str) -> tuple[list[Any], list[str]]:
-    """The items of a paged list, up to a limit; and a remark where there are more."""
+async def _fetch_all(request: Any, kind: str) -> tuple[list[Any], list[str]]:
+    """The items of a paged list up to a limit, and a note when there are more."""
     from mcp_types import METHOD_NOT_FOUND
 
     from hermes.mcp.client.tool_list import pages
     from mcp import MCPError
 
-    found: list[Any] = []
+    items: list[Any] = []
     try:
-        async for page in pages(ask, _MOST + 1):
-            found += getattr(page, what)
-            if len(found) > _MOST:
-                kind = what.replace("_", " ")
-                return found[:_MOST], [f"only the first {_MOST} {kind} are shown; there are more"]
+        async for page in pages(request, _MAX_ITEMS + 1):
+            items += getattr(page, kind)
+            if len(items) > _MAX_ITEMS:
+                label = kind.replace("_", " ")
+                note = f"only the first {_MAX_ITEMS} {label} are shown; there are more"
+                return items[:_MAX_ITEMS], [note]
     except MCPError as error:
         if error.error.code != METHOD_NOT_FOUND:
             raise
-    return found, []
+    return items, []
 
 
-def _named(one: Any, key: str) -> dict[str, Any]:
-    from hermes.mcp.untrusted_text import plain
+def _summary(item: Any, key: str) -> dict[str, Any]:
+    from hermes.mcp.untrusted_text import clean
 
-    said = one.model_dump(by_alias=True, mode="json")
+    values = item.model_dump(by_alias=True, mode="json")
     return {
-        name: plain(said[name], 500)
+        name: clean(values[name], 500)
         for name in dict.fromkeys((key, "name", "description", "mimeType"))
-        if said.get(name)
+        if values.get(name)
     }

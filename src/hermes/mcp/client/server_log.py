@@ -8,41 +8,40 @@ from collections import deque
 
 from hermes.core.home import home_path, make_private
 
-LINES = 40
-LINE_LENGTH = 400
-MOST_BYTES = 1 << 20
+MAX_LINES = 40  # in memory, and of one write
+LINE_CHARS = 400
+MAX_BYTES = 1 << 20
 
 
-class Journal:
-    """The log of one server."""
+class ServerLog:
+    """The log of one server; `lines` has its last lines without our notes."""
 
     def __init__(self, name: str) -> None:
         self.path = home_path("logs", "mcp", f"{name}.log")
-        self.lines: deque[str] = deque(maxlen=LINES)
-        self._part = b""
+        self.lines: deque[str] = deque(maxlen=MAX_LINES)
+        self._partial_line = b""
 
     def feed(self, data: bytes) -> None:
-        """Take in what the server wrote to stderr; nothing means that it ended."""
+        """Append bytes of stderr; no bytes mean its end."""
         if not data:
-            lines, self._part = [self._part], b""
+            lines, self._partial_line = [self._partial_line], b""
         else:
-            *lines, self._part = (self._part + data).split(b"\n")
-            self._part = self._part[-LINE_LENGTH * 4 :]
-        if len(lines) > LINES:
-            # Whoever floods is not read to the end.
-            lines = [f"({len(lines) - LINES} lines left out)".encode(), *lines[-LINES:]]
-        said = [_plain(line.decode("utf-8", "replace")) for line in lines]
-        said = [line for line in said if line]
-        self.lines.extend(said)
-        self._write(said)
+            *lines, self._partial_line = (self._partial_line + data).split(b"\n")
+            self._partial_line = self._partial_line[-LINE_CHARS * 4 :]
+        if len(lines) > MAX_LINES:
+            lines = [f"({len(lines) - MAX_LINES} lines left out)".encode(), *lines[-MAX_LINES:]]
+        texts = [_clean(line.decode("utf-8", "replace")) for line in lines]
+        texts = [text for text in texts if text]
+        self.lines.extend(texts)
+        self._write(texts)
 
-    def said(self, text: str) -> None:
-        """Something that the server said in a message."""
+    def message(self, text: str) -> None:
+        """Append a log message that the server sent."""
         self.feed(text.encode("utf-8", "replace") + b"\n")
 
     def note(self, text: str) -> None:
-        """Something that we have to say about the server; none of its last words."""
-        self._write([f"-- {_plain(text)}"])
+        """Append a remark of the client."""
+        self._write([f"-- {_clean(text)}"])
 
     def last(self, count: int = 5) -> list[str]:
         """The server's last lines, oldest first."""
@@ -55,7 +54,7 @@ class Journal:
         text = "".join(f"{stamp} {line}\n" for line in lines)
         try:
             make_private(os.path.dirname(self.path))
-            if os.path.exists(self.path) and os.path.getsize(self.path) > MOST_BYTES:
+            if os.path.exists(self.path) and os.path.getsize(self.path) > MAX_BYTES:
                 os.replace(self.path, f"{self.path}.1")
             handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
@@ -67,8 +66,8 @@ class Journal:
             return
 
 
-def _plain(line: str) -> str:
+def _clean(line: str) -> str:
     from hermes.safety.redaction import redact
     from hermes.safety.sanitise import clean_text
 
-    return redact(clean_text(line[: LINE_LENGTH * 2]).strip())[:LINE_LENGTH]
+    return redact(clean_text(line[: LINE_CHARS * 2]).strip())[:LINE_CHARS]

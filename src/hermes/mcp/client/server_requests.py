@@ -1,5 +1,11 @@
-"""Requests from a server to us: roots, elicitation and sampling, answered for the call they belong
-to.
+"""Requests from a server: roots, elicitation and sampling, answered for the call they belong to.
+
+A request is answered on the event loop of its call, by the interface that made the call: the
+approval prompt and the model provider belong to that loop. Over HTTP, and where the server sends
+its question as the result of a call, the call is known: `current_call` travels with the request.
+Over stdio the protocol does not say to which call a request belongs. With several open calls the
+question is then asked in the server's name, if the same person made all of them; otherwise it is
+declined, as it is without an open call or without a person.
 """
 
 from __future__ import annotations
@@ -7,14 +13,15 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import mcp_types as types
 
 from hermes.core.context import ApprovalRequest, Cancellation
 from hermes.core.errors import ArgumentError, HermesError
-from hermes.mcp.client.rate_limit import Pace
-from hermes.mcp.untrusted_text import plain
+from hermes.mcp.client.rate_limit import RateLimit
+from hermes.mcp.untrusted_text import clean
 from hermes.runtime.waits import Ask
 
 if TYPE_CHECKING:
@@ -23,372 +30,308 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hermes.core.context import ToolContext
-    from hermes.mcp.client.server_log import Journal
+    from hermes.mcp.client.server_log import ServerLog
     from hermes.mcp.client.settings import Server
 
+MAX_FIELDS = 30  # in one form
+_MAX_OPEN = 4  # questions at the same time
+_QUESTION_LIMIT = (20, 0.2)  # questions at once, and per second
+_YES = ("once", "session", "always")
 
-if TYPE_CHECKING:
-    Work = tuple["Behalf | None"]
-
-# What is being done now, and for whom; None where that is not known.
-working_for: contextvars.ContextVar[Work | None] = contextvars.ContextVar(
-    "hermes_mcp_working_for", default=None
+# The call that runs now, in a tuple; None where it is not known.
+current_call: contextvars.ContextVar[tuple[Caller | None] | None] = contextvars.ContextVar(
+    "hermes_mcp_current_call", default=None
 )
 
 
-class Behalf:
-    """Made in the loop that a call is awaited in.
+class Caller:
+    """The call that a server works for: its context and its event loop.
 
-    Front doors and providers belong to that loop and are no good in the thread of the connections.
+    Make it on the loop that awaits the call.
     """
 
-    __slots__ = ("_around", "_asked", "_loop", "context")
+    __slots__ = ("_loop", "_questions", "_variables", "context")
 
     def __init__(self, context: ToolContext) -> None:
         self.context = context
         self._loop = asyncio.get_running_loop()
-        # What is traced in a question is part of the call.
-        self._around = contextvars.copy_context()
-        self._asked: set[_Question] = set()
+        # With the trace of the call.
+        self._variables = contextvars.copy_context()
+        self._questions: set[_Question] = set()
 
-    def same_person(self, other: Behalf) -> bool:
-        """Whether whoever sits at this call's front door also sits at the other's."""
-        one, two = self.context, other.context
-        if one.session_id or two.session_id:
-            return (one.session_id, one.front_door) == (two.session_id, two.front_door)
-        return one.task is two.task and one.approver == two.approver
+    def same_person(self, other: Caller) -> bool:
+        """Whether the same person answers the questions of both calls."""
+        left, right = self.context, other.context
+        if left.session_id or right.session_id:
+            return (left.session_id, left.front_door) == (right.session_id, right.front_door)
+        return left.task is right.task and left.approver == right.approver
 
-    def same_model(self, other: Behalf) -> bool:
-        """Whether both calls' questions to a model would be asked, and counted, at one place."""
+    def same_model(self, other: Caller) -> bool:
+        """Whether both calls use the same model and budget."""
         return self.context.services.sample == other.context.services.sample
 
-    async def ask(self, question: Coroutine[Any, Any, Any], calls: Sequence[Behalf]) -> Any:
-        """What comes of a question, put from any loop; None when the calls end before that.
+    async def ask(self, question: Coroutine[Any, Any, Any], calls: Sequence[Caller]) -> Any:
+        """Run a question on this call's loop, from any loop; None when the calls end first.
 
         Args:
-            question: What is done in this call's loop.
-            calls: Those that it may belong to, this one among them.
+            calls: The calls that the question may belong to, this one among them.
         """
         try:
-            asked = self._around.copy().run(asyncio.run_coroutine_threadsafe, question, self._loop)
+            future = self._variables.copy().run(
+                asyncio.run_coroutine_threadsafe, question, self._loop
+            )
         except RuntimeError:
-            # Its loop is closed.
+            # The loop is closed.
             question.close()
             return None
-        kept = _Question(asked, calls)
+        entry = _Question(future, calls)
         try:
-            return await asyncio.wrap_future(asked)
+            return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
             return None
         finally:
-            kept.forget()
+            entry.remove()
 
     def end(self) -> None:
-        """The call is over: nobody waits for its questions any more."""
-        for question in tuple(self._asked):
-            question.without(self)
+        """The call is over: its questions are cancelled."""
+        for question in tuple(self._questions):
+            question.drop_call(self)
 
 
 class _Question:
-    """One that is open, and the calls that it may belong to; it ends with the last of them."""
+    """An open question and the calls that it may belong to; cancelled with the last of them."""
 
-    __slots__ = ("_asked", "_calls")
+    __slots__ = ("_calls", "_future")
 
-    def __init__(self, asked: Future[Any], calls: Sequence[Behalf]) -> None:
-        self._asked = asked
+    def __init__(self, future: Future[Any], calls: Sequence[Caller]) -> None:
+        self._future = future
         self._calls = set(calls)
         for call in calls:
-            call._asked.add(self)  # noqa: SLF001 - the other half of this
+            call._questions.add(self)  # noqa: SLF001 - the other half of this
 
-    def without(self, call: Behalf) -> None:
+    def drop_call(self, call: Caller) -> None:
         self._calls.discard(call)
         if not self._calls:
-            self._asked.cancel()
+            self._future.cancel()
 
-    def forget(self) -> None:
+    def remove(self) -> None:
         for call in self._calls:
-            call._asked.discard(self)  # noqa: SLF001
+            call._questions.discard(self)  # noqa: SLF001
 
 
-class Whom:
-    """Who is asked: the front door of a call, and whether the question is that call's own."""
+class _Addressee(NamedTuple):
+    """The calls that a question may belong to; the last one's interface asks it."""
 
-    __slots__ = ("call", "calls", "sure")
+    calls: Sequence[Caller]
+    certain: bool
 
-    def __init__(self, calls: Sequence[Behalf], *, sure: bool) -> None:
-        self.call = calls[-1]
-        self.calls = calls
-        self.sure = sure
+    @property
+    def call(self) -> Caller:
+        return self.calls[-1]
 
     @property
     def context(self) -> ToolContext:
-        """The surroundings of the call whose front door asks."""
         return self.call.context
 
     @property
-    def call_id(self) -> str:
-        """The call that the question belongs to; empty where that is not known."""
-        return self.context.call_id if self.sure else ""
-
-    async def ask(self, question: Coroutine[Any, Any, Any]) -> Any:
-        """What comes of a question; None when nobody waits for the answer any more."""
-        return await self.call.ask(question, self.calls)
+    def note(self) -> str:
+        if self.certain:
+            return ""
+        return " (several of its calls are under way; it does not say for which)"
 
 
-async def asked(
-    ask: Callable[[str, list[str]], Any], about: str, fields: dict[str, Any], schema: dict[str, Any]
-) -> dict[str, Any] | None:
-    """The answers by field, as the schema wants them; None when the person gave none."""
-    from hermes.core.arguments import ArgumentReader
+class ServerRequests:
+    """The requests of one server."""
 
-    required = schema.get("required") or []
-    given: dict[str, Any] = {}
-    for name, field in fields.items():
-        field = field if isinstance(field, dict) else {}
-        answer = await _answer(ask, f"{about}\n{_question(name, field)}", _choices(field))
-        if answer:
-            given[name] = _value(answer, field)
-        elif "default" in field:
-            given[name] = field["default"]
-        elif name in required:
-            return None
-    try:
-        reader = ArgumentReader({**schema, "type": "object", "properties": fields})
-        read: dict[str, Any] = reader.read(given)
-    except ArgumentError:
-        # What the person said does not fit, and a form can't be argued with.
-        return None
-    return read
-
-
-async def _answer(ask: Callable[[str, list[str]], Any], question: str, choices: list[str]) -> str:
-    said = await asyncio.to_thread(ask, question, choices)
-    if hasattr(said, "__await__"):
-        said = await said
-    text = str(said or "").strip()
-    if text not in choices and text.isdecimal() and 0 < int(text) <= len(choices):
-        text = choices[int(text) - 1]
-    return text
-
-
-def _question(name: str, field: dict[str, Any]) -> str:
-    said = plain(field.get("title"), 200) or name
-    more = plain(field.get("description"), 500)
-    default = f" [{field['default']}]" if "default" in field else ""
-    return f"{said}{f' ({more})' if more else ''}{default}"
-
-
-def _choices(field: dict[str, Any]) -> list[str]:
-    if field.get("type") == "boolean":
-        return ["yes", "no"]
-    options = field.get("oneOf") or field.get("anyOf") or []
-    titled = [str(one["const"]) for one in options if isinstance(one, dict) and "const" in one]
-    return titled or [str(value) for value in field.get("enum") or []]
-
-
-def _value(answer: str, field: dict[str, Any]) -> Any:
-    if field.get("type") == "boolean":
-        return answer.lower() in ("yes", "y", "true", "1", "ja")
-    if field.get("type") == "array":
-        return [part.strip() for part in answer.split(",") if part.strip()]
-    return answer
-
-
-# How many fields a form may have; how many questions may be open at once, and how many may be put
-# in a row.
-MOST_QUESTIONS = 30
-_MOST_OPEN = 4
-_QUESTION_PACE = (20, 0.2)
-_YES = ("once", "session", "always")
-
-
-class Bridging:
-    """One server's way to the people and the model behind the calls it serves."""
-
-    def __init__(self, server: Server, journal: Journal, project: str) -> None:
+    def __init__(self, server: Server, log: ServerLog, project: str) -> None:
         self._server = server
-        self._journal = journal
+        self._log = log
         self._project = project
-        # None stands for work that nobody can be asked about.
-        self._calls: list[Behalf | None] = []
+        # None is a call without a person or a model.
+        self._calls: list[Caller | None] = []
         self._tokens = server.sampling
-        self._pending = 0
-        self._pace = Pace(*_QUESTION_PACE)
-        # Whether it stands in the log that there are too many.
-        self._told = False
+        self._open = 0
+        self._limit = RateLimit(*_QUESTION_LIMIT)
+        self._excess_noted = False
 
     @contextmanager
-    def on_behalf_of(self, call: Behalf | None) -> Iterator[None]:
-        """While a call is under way, its front door is asked."""
+    def for_call(self, call: Caller | None) -> Iterator[None]:
+        """While the block runs, requests of the server may belong to `call`."""
         self._calls.append(call)
-        before = working_for.set((call,))
+        token = current_call.set((call,))
         try:
             yield
         finally:
-            working_for.reset(before)
+            current_call.reset(token)
             self._calls.remove(call)
             if call is not None:
                 call.end()
 
-    def _whom(self) -> Whom | None:
-        """Who answers what the server asks now; None where that is nobody, or not known."""
-        related = working_for.get()
+    def _addressee(self) -> _Addressee | None:
+        """The calls that the current request may belong to; None to decline it."""
+        related = current_call.get()
         if related is not None:
             (call,) = related
-            # One that is over asks nobody any more, and never somebody else.
-            return Whom([call], sure=True) if call is not None and call in self._calls else None
+            if call is None or call not in self._calls:
+                return None
+            return _Addressee([call], certain=True)
         calls = [call for call in self._calls if call is not None]
         if not calls:
             return None
         if not all(call.same_person(calls[0]) for call in calls):
-            self._journal.note("a question was refused: it does not say which call it belongs to")
+            self._log.note("a question was refused: it does not say which call it belongs to")
             return None
-        return Whom(calls, sure=len(self._calls) == 1)
+        return _Addressee(calls, certain=len(self._calls) == 1)
 
-    async def log(self, params: types.LoggingMessageNotificationParams) -> None:
-        """Keep what the server logs."""
-        self._journal.said(f"[{params.level}] {params.data}")
+    async def log_message(self, params: types.LoggingMessageNotificationParams) -> None:
+        """Write a log message of the server to its log."""
+        self._log.message(f"[{params.level}] {params.data}")
 
     async def roots(self, context: Any) -> types.ListRootsResult:
-        """The folder that is worked in, and no other."""
+        """The workspace as the only root."""
         del context
-        from pathlib import Path
-
-        whom = self._whom()
-        places = {call.context.workspace for call in whom.calls} if whom is not None else set()
-        place = places.pop() if len(places) == 1 else self._project
-        root = types.Root(uri=Path(place).as_uri(), name=Path(place).name)  # type: ignore[arg-type]
+        target = self._addressee()
+        folders = {call.context.workspace for call in target.calls} if target is not None else set()
+        folder = Path(folders.pop() if len(folders) == 1 else self._project)
+        root = types.Root(uri=folder.as_uri(), name=folder.name)  # type: ignore[arg-type]
         return types.ListRootsResult(roots=[root])
 
-    async def _put(self, whom: Whom | None, ask: Callable[..., Any], params: Any) -> Any:
-        """What comes of a question; None where there is nobody, or where there were too many."""
-        if whom is None:
+    async def _ask(self, target: _Addressee | None, ask: Callable[..., Any], params: Any) -> Any:
+        """The answer to a question; None without a person, or above the rate limit."""
+        if target is None:
             return None
-        if self._pending >= _MOST_OPEN or not self._pace.allows():
-            if not self._told:
-                self._journal.note("questions are refused: it asks too many")
-            self._told = True
+        if self._open >= _MAX_OPEN or not self._limit.allows():
+            if not self._excess_noted:
+                self._log.note("questions are refused: it asks too many")
+            self._excess_noted = True
             return None
-        self._told = False
-        self._pending += 1
+        self._excess_noted = False
+        self._open += 1
         try:
-            return await whom.ask(ask(whom, params))
+            return await target.call.ask(ask(target, params), target.calls)
         finally:
-            self._pending -= 1
+            self._open -= 1
 
-    # -- questions to a person ----------------------------------------------------------------
+    # -- elicitation --------------------------------------------------------------------------
 
     async def elicit(
         self, context: Any, params: types.ElicitRequestParams
     ) -> types.ElicitResult | types.ErrorData:
-        """Ask the person what the server wants to know."""
+        """Ask the person to fill in a form, or to open a URL."""
         del context
-        whom = self._whom()
-        said = await self._put(whom, self._elicit, params)
-        return said or types.ElicitResult(action="cancel")
+        answer = await self._ask(self._addressee(), self._elicit, params)
+        return answer or types.ElicitResult(action="cancel")
 
-    async def _elicit(self, whom: Whom, params: types.ElicitRequestParams) -> types.ElicitResult:
-        message = plain(params.message, 2000)
+    async def _elicit(
+        self, target: _Addressee, params: types.ElicitRequestParams
+    ) -> types.ElicitResult:
+        message = clean(params.message, 2000)
         if isinstance(params, types.ElicitRequestURLParams):
-            return await self._open(whom, message, str(params.url))
+            return await self._open_url(target, message, str(params.url))
         schema = params.requested_schema
         properties = schema.get("properties") if isinstance(schema, dict) else None
         fields = properties if isinstance(properties, dict) else {}
-        if len(fields) > MOST_QUESTIONS:
+        if len(fields) > MAX_FIELDS:
             return types.ElicitResult(action="decline")
-        ask = whom.context.services.ask_person
+        ask = target.context.services.ask_person
         if ask is None or not fields:
-            return await self._consent(whom, message, fields)
-
-        about = f"{self._server.name} asks{_unsure(whom)}: {message}"
-        answers = await asked(ask, about, fields, schema)
+            return await self._consent(target, message, fields)
+        title = f"{self._server.name} asks{target.note}: {message}"
+        answers = await _fill_form(ask, title, fields, schema)
         if answers is None:
             return types.ElicitResult(action="decline")
         return types.ElicitResult(action="accept", content=answers)
 
     async def _consent(
-        self, whom: Whom, message: str, fields: dict[str, Any]
+        self, target: _Addressee, message: str, fields: dict[str, Any]
     ) -> types.ElicitResult:
-        """A plain yes or no, with what the fields say for themselves."""
-        shown = {"message": message, "would answer": _defaults(fields)}
-        said = await self._approve(whom, "elicitation", shown, "wants an answer")
-        if said is None:
+        """A yes or no to the default values of the form."""
+        defaults = {
+            name: field["default"]
+            for name, field in fields.items()
+            if isinstance(field, dict) and "default" in field
+        }
+        shown = {"message": message, "would answer": defaults}
+        answer = await self._approve(target, "elicitation", shown, "wants an answer")
+        if answer is None:
             return types.ElicitResult(action="cancel")
-        if not said:
+        if not answer:
             return types.ElicitResult(action="decline")
-        return types.ElicitResult(action="accept", content=_defaults(fields))
+        return types.ElicitResult(action="accept", content=defaults)
 
-    async def _open(self, whom: Whom, message: str, url: str) -> types.ElicitResult:
-        from hermes.mcp.client.browser import open_address, refused_address
+    async def _open_url(self, target: _Addressee, message: str, url: str) -> types.ElicitResult:
+        from hermes.mcp.client.browser import open_in_browser, url_problem
 
-        wrong = refused_address(url, beside=self._server.url)
-        if wrong:
-            self._journal.note(f"an address to visit was refused: {wrong}")
+        problem = url_problem(url, server_url=self._server.url)
+        if problem:
+            self._log.note(f"an address to visit was refused: {problem}")
             return types.ElicitResult(action="decline")
         shown = {"message": message, "address": url}
-        said = await self._approve(whom, "elicitation", shown, "wants you to visit an address")
-        if not said:
-            return types.ElicitResult(action="cancel" if said is None else "decline")
-        open_address(url)
+        answer = await self._approve(target, "elicitation", shown, "wants you to visit an address")
+        if not answer:
+            return types.ElicitResult(action="cancel" if answer is None else "decline")
+        open_in_browser(url)
         return types.ElicitResult(action="accept")
 
-    async def _approve(self, whom: Whom, what: str, shown: dict[str, Any], why: str) -> bool | None:
-        """What the person says; None where there is nobody."""
-        context = whom.context
+    async def _approve(
+        self, target: _Addressee, kind: str, shown: dict[str, Any], reason: str
+    ) -> bool | None:
+        """The person's answer; None without a person."""
+        context = target.context
         if context.approver is None:
             return None
         request = ApprovalRequest(
-            f"mcp-{self._server.name}:{what}",
+            f"mcp-{self._server.name}:{kind}",
             shown,
-            reason=f"the server {self._server.name} {why}{_unsure(whom)}",
-            rule=f"mcp:{what}",
+            reason=f"the server {self._server.name} {reason}{target.note}",
+            rule=f"mcp:{kind}",
             human_only=True,
-            call_id=whom.call_id,
+            call_id=context.call_id if target.certain else "",
             front_door=context.front_door,
             agent_path=context.agent_path,
         )
         ask = Ask(context.approver, request, Cancellation(context.cancellation))
-        said = await ask.wait(context.service("runtime"))
-        if said is None:
+        answer = await ask.wait(context.service("runtime"))
+        if answer is None:
             return None
-        return said is True or (isinstance(said, str) and said in _YES)
+        return answer is True or (isinstance(answer, str) and answer in _YES)
 
-    # -- questions to a model -----------------------------------------------------------------
+    # -- sampling -----------------------------------------------------------------------------
 
     async def sample(
         self, context: Any, params: types.CreateMessageRequestParams
     ) -> types.CreateMessageResult | types.ErrorData:
-        """Ask the agent's model, when the person agrees and the budget lasts."""
+        """Ask the agent's model, with the person's consent and within the token budget."""
         del context
-        whom = self._whom()
-        if whom is not None and not all(whom.call.same_model(call) for call in whom.calls):
+        target = self._addressee()
+        if target is not None and not all(target.call.same_model(call) for call in target.calls):
             return _refusal("it is not known which call this belongs to")
-        said = await self._put(whom, self._sample, params)
-        return said or _refusal("no model can be asked here")
+        answer = await self._ask(target, self._sample, params)
+        return answer or _refusal("no model can be asked here")
 
     async def _sample(
-        self, whom: Whom, params: types.CreateMessageRequestParams
+        self, target: _Addressee, params: types.CreateMessageRequestParams
     ) -> types.CreateMessageResult | types.ErrorData | None:
-        sample = whom.context.services.sample
-        # Behind a front door of ours there may be somebody without a model.
+        sample = target.context.services.sample
+        # A client of our own MCP server may have no model.
         if sample is None or not getattr(sample, "offered", True):
             return None
         if self._tokens <= 0:
             return _refusal("the tokens that this server may use are used up")
-        messages = [{"role": one.role, "text": _said(one.content)} for one in params.messages]
+        messages = [
+            {"role": message.role, "text": _text(message.content)} for message in params.messages
+        ]
         shown = {"messages": messages, "system": params.system_prompt or ""}
-        if not await self._approve(whom, "sampling", shown, "wants to ask the model"):
+        if not await self._approve(target, "sampling", shown, "wants to ask the model"):
             return _refusal("the person did not agree")
         limit = min(params.max_tokens, self._tokens)
         if limit <= 0:
-            # Another question was quicker.
             return _refusal("the tokens that this server may use are used up")
-        # Set aside, so that questions put at once do not share what there is but once.
+        # Reserved first, so that requests at the same time can't exceed the budget.
         self._tokens -= limit
-        # A question that is broken off has cost something all the same.
         used = limit
         try:
             text, model, used = await sample(
@@ -396,7 +339,7 @@ class Bridging:
             )
         except HermesError as error:
             used = 0
-            self._journal.note(f"the model could not be asked: {error}")
+            self._log.note(f"the model could not be asked: {error}")
             return _refusal("the model could not be asked")
         finally:
             self._tokens += limit - used
@@ -408,25 +351,73 @@ class Bridging:
         )
 
 
-def _unsure(whom: Whom) -> str:
-    return "" if whom.sure else " (several of its calls are under way; it does not say for which)"
+def _refusal(reason: str) -> types.ErrorData:
+    return types.ErrorData(code=types.INVALID_REQUEST, message=reason)
 
 
-def _refusal(why: str) -> types.ErrorData:
-    return types.ErrorData(code=types.INVALID_REQUEST, message=why)
-
-
-def _said(content: Any) -> str:
+def _text(content: Any) -> str:
     blocks = content if isinstance(content, list) else [content]
     return "\n".join(
         block.text if hasattr(block, "text") else f"[{block.type}]" for block in blocks
     )
 
 
-def _defaults(fields: dict[str, Any]) -> dict[str, Any]:
-    """What the server itself proposes."""
-    return {
-        name: field["default"]
-        for name, field in fields.items()
-        if isinstance(field, dict) and "default" in field
-    }
+# -- forms ------------------------------------------------------------------------------------
+
+
+async def _fill_form(
+    ask: Callable[[str, list[str]], Any], title: str, fields: dict[str, Any], schema: dict[str, Any]
+) -> dict[str, Any] | None:
+    """One question per field; None when a required field stays empty or a value is invalid."""
+    from hermes.core.arguments import ArgumentReader
+
+    required = schema.get("required") or []
+    values: dict[str, Any] = {}
+    for name, field in fields.items():
+        field = field if isinstance(field, dict) else {}
+        answer = await _answer(ask, f"{title}\n{_question(name, field)}", _choices(field))
+        if answer:
+            values[name] = _value(answer, field)
+        elif "default" in field:
+            values[name] = field["default"]
+        elif name in required:
+            return None
+    try:
+        reader = ArgumentReader({**schema, "type": "object", "properties": fields})
+        content: dict[str, Any] = reader.read(values)
+    except ArgumentError:
+        return None
+    return content
+
+
+async def _answer(ask: Callable[[str, list[str]], Any], question: str, choices: list[str]) -> str:
+    answer = await asyncio.to_thread(ask, question, choices)
+    if hasattr(answer, "__await__"):
+        answer = await answer
+    text = str(answer or "").strip()
+    if text not in choices and text.isdecimal() and 0 < int(text) <= len(choices):
+        text = choices[int(text) - 1]
+    return text
+
+
+def _question(name: str, field: dict[str, Any]) -> str:
+    title = clean(field.get("title"), 200) or name
+    description = clean(field.get("description"), 500)
+    default = f" [{field['default']}]" if "default" in field else ""
+    return f"{title}{f' ({description})' if description else ''}{default}"
+
+
+def _choices(field: dict[str, Any]) -> list[str]:
+    if field.get("type") == "boolean":
+        return ["yes", "no"]
+    options = field.get("oneOf") or field.get("anyOf") or []
+    constants = [str(opt["const"]) for opt in options if isinstance(opt, dict) and "const" in opt]
+    return constants or [str(value) for value in field.get("enum") or []]
+
+
+def _value(answer: str, field: dict[str, Any]) -> Any:
+    if field.get("type") == "boolean":
+        return answer.lower() in ("yes", "y", "true", "1", "ja")
+    if field.get("type") == "array":
+        return [part.strip() for part in answer.split(",") if part.strip()]
+    return answer

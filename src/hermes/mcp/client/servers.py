@@ -1,5 +1,8 @@
-"""Server pool: the tools of all configured servers in the registry, their connections on an event
-loop of their own.
+"""Server pool: the tools of all servers in the registry, their connections in one thread.
+
+Making it reads the cached listings and registers their tools; that needs neither the SDK nor a
+server. Connections live on an event loop in a thread of its own. It starts a moment after the
+program, so that importing the SDK does not slow the start, or at once when a tool is called.
 """
 
 from __future__ import annotations
@@ -11,15 +14,14 @@ from hermes.core.availability import require
 from hermes.core.errors import ConfigError, HermesError, UnavailableError
 from hermes.core.log import Log
 from hermes.core.wire_names import toolset_name
-from hermes.mcp.client.listing import remembered
+from hermes.mcp.client.listing import cached_listing
 from hermes.mcp.client.pins import Pins
-from hermes.mcp.client.registration import Offering, offering, register
-from hermes.mcp.client.resource_tools import with_reach
-from hermes.mcp.client.server_log import Journal
+from hermes.mcp.client.registration import CheckedTools, check_listing, register
+from hermes.mcp.client.resource_tools import add_resource_tools
+from hermes.mcp.client.server_log import ServerLog
 from hermes.mcp.client.settings import Settings, servers
 
-TYPE_CHECKING = False
-
+TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Coroutine, Sequence
@@ -28,49 +30,46 @@ if TYPE_CHECKING:
 
     from hermes.core.context import ToolContext
     from hermes.core.entry import ToolEntry
-    from hermes.mcp.client.connection import Link
+    from hermes.mcp.client.connection import Connection
     from hermes.mcp.client.listing import Listing
     from hermes.mcp.client.registration import Invoke
     from hermes.mcp.client.settings import Server
     from hermes.runtime.app import App
     from hermes.runtime.events import Kind
 
-
 log = Log("hermes.mcp")
 
-# How long the program has for itself before the SDK is imported beside it.
-QUIET_SECONDS = 1.0
-# How often approvals given elsewhere are looked for while a tool waits for one.
-_LOOK_SECONDS = 0.5
+START_DELAY_SECONDS = 1.0  # before the SDK is imported in the background
+# How often the approvals file is checked while a tool waits for an approval.
+_APPROVAL_CHECK_SECONDS = 0.5
 CLOSE_SECONDS = 12.0
-# Nothing more will come of a server in one of these.
-OVER = ("failed", "needs_reauth", "unusable", "disabled")
+FINAL_STATES = ("failed", "needs_reauth", "unusable", "disabled")
 
 
-class Known:
-    """What is known of one server here and now."""
+class ServerState:
+    """One server: its definition, listing, registered tools and connection."""
 
-    __slots__ = ("link", "listing", "offering", "server")
+    __slots__ = ("connection", "listing", "server", "tools")
 
     def __init__(self, server: Server) -> None:
         self.server = server
         self.listing: Listing | None = None
-        self.offering: Offering | None = None
-        self.link: Link | None = None
+        self.tools: CheckedTools | None = None
+        self.connection: Connection | None = None
 
     @property
     def state(self) -> str:
-        """One word; `link.py` has the list."""
+        """One word; `connection.py` has the list."""
         if self.server.problem:
             return "unusable"
         if not self.server.enabled:
             return "disabled"
-        return "idle" if self.link is None else self.link.state
+        return "idle" if self.connection is None else self.connection.state
 
     @property
     def reason(self) -> str:
-        """Why it is in this state, where there is something to say."""
-        return self.server.problem or ("" if self.link is None else self.link.reason)
+        """The reason of the state, if there is one."""
+        return self.server.problem or ("" if self.connection is None else self.connection.reason)
 
 
 class Servers:
@@ -84,33 +83,37 @@ class Servers:
         self.pins = Pins()
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
-        self._hurry = threading.Event()
+        self._start_now = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._stirred: asyncio.Event | None = None
+        self._wake: asyncio.Event | None = None
         self._thread: threading.Thread | None = None
         self._started = threading.Event()
-        self._trouble: HermesError | None = None
+        self._error: HermesError | None = None
         self._closed = False
         self._pins_stamp = self.pins.stamp()
-        self.known = {one.name: Known(one) for one in servers(app.config, app.project)}
-        for known in self.known.values():
-            if not known.server.problem and known.server.enabled:
-                self._name_toolset(known.server.name)
-                listing = remembered(known.server)
+        self.states = {
+            server.name: ServerState(server) for server in servers(app.config, app.project)
+        }
+        for state in self.states.values():
+            if not state.server.problem and state.server.enabled:
+                self._create_toolset(state.server.name)
+                listing = cached_listing(state.server)
                 if listing is not None:
-                    self._offer(known, listing, judged=True)
+                    self._register(state, listing, checked_before=True)
 
-    # -- what is offered ----------------------------------------------------------------------
+    # -- tools --------------------------------------------------------------------------------
 
-    def _name_toolset(self, server: str) -> None:
-        """Let a server's toolset be asked for before the server has said what is in it."""
+    def _create_toolset(self, server: str) -> None:
+        """The toolset of a server exists before its tools are known."""
         name, toolsets = toolset_name(server), self._app.toolsets
         if name not in toolsets:
             toolsets.create(name, f"Tools of the MCP server {server}")
 
-    def _offer(self, known: Known, listing: Listing, *, judged: bool = False) -> None:
-        """Register what a server lists; the first listing of a server is taken as approved."""
-        server = known.server
+    def _register(
+        self, state: ServerState, listing: Listing, *, checked_before: bool = False
+    ) -> None:
+        """Register the tools of a listing; the first listing of a server counts as approved."""
+        server = state.server
         try:
             pin = self.pins.of(server.name)
             if pin is None:
@@ -121,42 +124,42 @@ class Servers:
             return
 
         def invoke(tool: str, schema: Any) -> Invoke:
-            return lambda arguments, context: self._call(known, tool, schema, arguments, context)
+            return lambda arguments, context: self._call(state, tool, schema, arguments, context)
 
         with self._lock:
-            now = offering(server, listing, pin, invoke, known=judged)
-            with_reach(now, server, listing, self)
-            changed = register(self._registry, known.offering, now)
-            known.listing, known.offering = listing, now
+            tools = check_listing(server, listing, pin, invoke, checked_before=checked_before)
+            add_resource_tools(tools, server, listing, self)
+            changed = register(self._registry, state.tools, tools)
+            state.listing, state.tools = listing, tools
             self._changed.notify_all()
-        self._stir()
+        self._wake_loop()
         if changed:
-            self._emit("tools_changed", server=server.name, tools=len(now.entries))
+            self._emit("tools_changed", server=server.name, tools=len(tools.entries))
 
     def _emit(self, kind: Kind, **data: Any) -> None:
-        # Only where there is a runtime already: making one is not for us to do.
+        # Only if there is a runtime: this must not create one.
         if "runtime" in vars(self._app):
             self._app.runtime.events.emit(kind, **data)
 
     def entries(self, name: str) -> list[ToolEntry]:
-        """The tools of one server that are registered now."""
-        found = self.known[name].offering
-        return list(found.entries.values()) if found is not None else []
+        """The registered tools of one server."""
+        tools = self.states[name].tools
+        return list(tools.entries.values()) if tools is not None else []
 
     def refresh(self) -> None:
-        """Take in approvals that were given meanwhile."""
+        """Apply approvals that another process gave."""
         stamp = self.pins.stamp()
         if stamp == self._pins_stamp:
             return
         self._pins_stamp = stamp
-        for known in self.known.values():
-            if known.listing is not None:
-                self._offer(known, known.listing)
+        for state in self.states.values():
+            if state.listing is not None:
+                self._register(state, state.listing)
 
     # -- connections --------------------------------------------------------------------------
 
     def connect(self, *, now: bool = False) -> None:
-        """Have servers connected in the background, those marked lazy at their first use."""
+        """Connect in the background; servers marked lazy connect at their first use."""
         with self._lock:
             if self._closed:
                 raise UnavailableError("the connections to servers are closed")
@@ -167,57 +170,51 @@ class Servers:
                 self._thread.start()
                 atexit.register(self.close)
         if now:
-            self._hurry.set()
+            self._start_now.set()
 
     def wait(self, seconds: float | None = None, names: Sequence[str] | None = None) -> list[str]:
-        """Wait until servers have said what they have; a line for each that has not.
+        """Wait for the listings of servers; one line for each that has none.
 
-        A server that is remembered is not waited for.
+        A server with a cached listing is not waited for.
         """
         limit = self.settings.wait_seconds if seconds is None else seconds
-        wanted = [self.known[name] for name in names or self.known if name in self.known]
-        wanted = [one for one in wanted if names or not (one.server.lazy or one.listing)]
-        if any(one.listing is None and one.state not in OVER for one in wanted):
+        states = [self.states[name] for name in names or self.states if name in self.states]
+        states = [s for s in states if names or not (s.server.lazy or s.listing)]
+        if any(s.listing is None and s.state not in FINAL_STATES for s in states):
             self.connect(now=True)
-            for one in wanted:
-                self._want(one)
-        until = time.monotonic() + limit
+            for state in states:
+                self._want(state)
+        deadline = time.monotonic() + limit
         with self._changed:
-            while (left := until - time.monotonic()) > 0 and self._trouble is None:
-                if all(one.listing is not None or one.state in OVER for one in wanted):
+            while (left := deadline - time.monotonic()) > 0 and self._error is None:
+                if all(s.listing is not None or s.state in FINAL_STATES for s in states):
                     break
                 self._changed.wait(left)
-        if self._trouble is not None:
-            raise self._trouble
+        if self._error is not None:
+            raise self._error
         return [
-            f"{one.server.name}: {one.reason or 'still ' + one.state}"
-            for one in wanted
-            if one.listing is None and one.state != "disabled"
+            f"{s.server.name}: {s.reason or 'still ' + s.state}"
+            for s in states
+            if s.listing is None and s.state != "disabled"
         ]
 
-    def renew(self, name: str) -> None:
-        """Believe nothing that is remembered of a server: it is to be asked again."""
-        self.known[name].listing = None
+    def discard_listing(self, name: str) -> None:
+        """Ignore the cached listing of a server: `wait` fetches a new one."""
+        self.states[name].listing = None
 
     def reconnect(self, name: str) -> None:
-        """End a server's connection and make it anew."""
-        known = self.known[name]
-        self._in_loop(lambda: known.link.drop() if known.link is not None else None)
-
-    def ask(self, name: str, work: Callable[[Any], Any], what: str, seconds: float = 60.0) -> Any:
-        """What the SDK's client of a server gives for some work, from code that can't await."""
-        known = self.known[name]
-        future = self._submit(self._link(known).use(work, what, None))
-        return future.result(seconds)
+        """Drop the connection of a server and make a new one."""
+        state = self.states[name]
+        self._in_loop(lambda: state.connection.drop() if state.connection is not None else None)
 
     def close(self) -> None:
-        """End every connection, and every process that was started for one."""
+        """Close every connection and end the processes of all servers."""
         with self._lock:
             if self._closed:
                 return
             self._closed = True
-        self._hurry.set()
-        self._stir()
+        self._start_now.set()
+        self._wake_loop()
         thread = self._thread
         if thread is None:
             return
@@ -227,31 +224,63 @@ class Servers:
         if thread is not threading.current_thread():
             thread.join(CLOSE_SECONDS)
 
-    def _want(self, known: Known) -> None:
-        if known.server.problem or not known.server.enabled:
+    def _want(self, state: ServerState) -> None:
+        if state.server.problem or not state.server.enabled:
             return
-        self._in_loop(lambda: known.link.want() if known.link is not None else None)
+        self._in_loop(lambda: state.connection.want() if state.connection is not None else None)
 
     def _in_loop(self, work: Callable[[], Any]) -> None:
-        self.connect(now=True)
-        self._started.wait()
-        if self._trouble is not None:
-            raise self._trouble
+        self._start_loop()
         assert self._loop is not None
         self._loop.call_soon_threadsafe(work)
 
-    def _link(self, known: Known) -> Link:
-        """The connection of a server, its loop running."""
-        if known.link is None:
-            if known.server.problem:
-                raise ConfigError(known.server.problem)
-            self.connect(now=True)
-            self._started.wait()
-            if self._trouble is not None:
-                raise self._trouble
-        if known.link is None:
-            raise UnavailableError(f"the server {known.server.name} is {known.state}")
-        return known.link
+    def _start_loop(self) -> None:
+        self.connect(now=True)
+        self._started.wait()
+        if self._error is not None:
+            raise self._error
+
+    def _connection(self, state: ServerState) -> Connection:
+        """The connection of a server, with its loop running."""
+        if state.connection is None:
+            if state.server.problem:
+                raise ConfigError(state.server.problem)
+            self._start_loop()
+        if state.connection is None:
+            raise UnavailableError(f"the server {state.server.name} is {state.state}")
+        return state.connection
+
+    # -- calls --------------------------------------------------------------------------------
+
+    async def _call(
+        self,
+        state: ServerState,
+        tool: str,
+        schema: Any,
+        arguments: dict[str, Any],
+        context: ToolContext,
+    ) -> Any:
+        from hermes.mcp.client.results import tool_result
+        from hermes.mcp.client.server_requests import Caller
+
+        caller = Caller(context)
+        answer = await self.submit(
+            state.server.name, lambda connection: connection.call(tool, arguments, caller)
+        )
+        return tool_result(answer, schema)
+
+    async def submit(
+        self, name: str, work: Callable[[Connection], Coroutine[Any, Any, Any]]
+    ) -> Any:
+        """Run `work` on the loop of the connections; await it on the caller's loop."""
+        import asyncio
+
+        state = self.states[name]
+        connection = state.connection
+        if connection is None:
+            # The thread may be starting: that wait must not block the caller's loop.
+            connection = await asyncio.to_thread(self._connection, state)
+        return await asyncio.wrap_future(self._submit(work(connection)))
 
     def _submit(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
         import asyncio
@@ -259,48 +288,16 @@ class Servers:
         assert self._loop is not None
         try:
             if self._closed:
-                # The loop may still be there, and nobody in it to go on with new work.
                 raise RuntimeError
             return asyncio.run_coroutine_threadsafe(work, self._loop)
         except RuntimeError:
             work.close()
             raise UnavailableError("the connections to servers are closed") from None
 
-    # -- calls --------------------------------------------------------------------------------
-
-    async def _call(
-        self,
-        known: Known,
-        tool: str,
-        schema: Any,
-        arguments: dict[str, Any],
-        context: ToolContext,
-    ) -> Any:
-        from hermes.mcp.client.results import result_of
-        from hermes.mcp.client.server_requests import Behalf
-
-        behalf = Behalf(context)
-        name = known.server.name
-        answer = await self.through(name, lambda link: link.call(tool, arguments, behalf))
-        return result_of(answer, schema)
-
-    async def through(self, name: str, work: Callable[[Link], Coroutine[Any, Any, Any]]) -> Any:
-        """What a connection gives for some work, awaited in the caller's own loop."""
-        import asyncio
-
-        known = self.known[name]
-        if known.link is None:
-            # The thread is only just begun: waiting for it must not hold the caller's loop.
-            link = await asyncio.to_thread(self._link, known)
-        else:
-            link = known.link
-        future = self._submit(work(link))
-        return await asyncio.wrap_future(future)
-
-    # -- the thread ---------------------------------------------------------------------------
+    # -- thread -------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        self._hurry.wait(QUIET_SECONDS)
+        self._start_now.wait(START_DELAY_SECONDS)
         if self._closed:
             self._started.set()
             return
@@ -309,7 +306,7 @@ class Servers:
         try:
             asyncio.run(self._serve())
         except HermesError as error:
-            self._trouble = error
+            self._error = error
         finally:
             self._started.set()
             with self._changed:
@@ -319,94 +316,91 @@ class Servers:
         import asyncio
 
         self._loop = asyncio.get_running_loop()
-        self._stirred = stirred = asyncio.Event()
-        made = links(self)
-        tasks = [self._kept_going(link) for link in made]
+        self._wake = wake = asyncio.Event()
+        connections = self._new_connections()
+        tasks = [self._start(connection) for connection in connections]
         self._started.set()
-        for link in made:
-            if not link.server.lazy:
-                link.want()
+        for connection in connections:
+            if not connection.server.lazy:
+                connection.want()
         try:
             while not self._closed:
-                held = any(one.offering and one.offering.suspended for one in self.known.values())
+                suspended = any(s.tools and s.tools.suspended for s in self.states.values())
                 try:
-                    async with asyncio.timeout(_LOOK_SECONDS if held else None):
-                        await stirred.wait()
-                    stirred.clear()
+                    async with asyncio.timeout(_APPROVAL_CHECK_SECONDS if suspended else None):
+                        await wake.wait()
+                    wake.clear()
                 except TimeoutError:
                     self.refresh()
         finally:
-            for link, task in zip(made, tasks, strict=True):
-                link.stop()
+            for connection, task in zip(connections, tasks, strict=True):
+                connection.stop()
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             with self._changed:
                 self._changed.notify_all()
 
-    def _kept_going(self, link: Link) -> asyncio.Task[None]:
+    def _new_connections(self) -> list[Connection]:
+        """A connection for each usable server; raises when the SDK is not installed."""
+        require("mcp", extra="mcp")
+        import logging
+
+        from hermes.mcp.client.connection import Connection
+
+        for name in ("mcp", "client"):
+            # The SDK logs mistakes of servers, which would be printed over the chat. They are in
+            # the error of the call and in the server's log.
+            if not logging.getLogger(name).handlers:
+                logging.getLogger(name).addHandler(logging.NullHandler())
+        connections = []
+        for state in self.states.values():
+            if state.server.problem or not state.server.enabled:
+                continue
+            state.connection = Connection(
+                state.server,
+                ServerLog(state.server.name),
+                project=self.project,
+                settings=self.settings,
+                legacy=state.listing is not None and state.listing.legacy,
+                on_state=self._on_state,
+                on_listing=self._on_listing,
+            )
+            connections.append(state.connection)
+        return connections
+
+    def _start(self, connection: Connection) -> asyncio.Task[None]:
         import asyncio
 
         def ended(task: asyncio.Task[None]) -> None:
             error = None if task.cancelled() else task.exception()
             if error is not None:
-                # A bug of ours: whoever waits for this server must not wait for ever.
-                log.warning("the connection to %s broke: %r", link.server.name, error)
-                link.give_up(f"unexpected {type(error).__name__}: {error}")
+                # A bug: calls that wait for this server must not wait for ever.
+                log.warning("the connection to %s broke: %r", connection.server.name, error)
+                connection.give_up(f"unexpected {type(error).__name__}: {error}")
 
-        task = asyncio.create_task(link.run())
+        task = asyncio.create_task(connection.run())
         task.add_done_callback(ended)
         return task
 
-    def _stir(self) -> None:
-        """Have the loop look again at what there is to do; from any thread."""
-        if self._loop is not None and self._stirred is not None:
+    def _wake_loop(self) -> None:
+        """Wake `_serve`, from any thread."""
+        if self._loop is not None and self._wake is not None:
             try:
-                self._loop.call_soon_threadsafe(self._stirred.set)
+                self._loop.call_soon_threadsafe(self._wake.set)
             except RuntimeError:
-                # It has ended already.
+                # The loop is closed.
                 return
 
-    def note_state(self, link: Link) -> None:
-        """Tell whoever waits or watches that a server's state changed."""
+    def _on_state(self, connection: Connection) -> None:
         with self._changed:
             self._changed.notify_all()
-        if link.reason and link.state != "waiting":
-            self._emit("trouble", message=f"MCP server {link.server.name}: {link.reason}")
+        if connection.reason and connection.state != "waiting":
+            text = f"MCP server {connection.server.name}: {connection.reason}"
+            self._emit("trouble", message=text)
 
-    def note_listing(self, link: Link, listing: Listing) -> None:
-        """Take in what a server lists, and remember it."""
+    def _on_listing(self, connection: Connection, listing: Listing) -> None:
         try:
-            listing.keep(link.server.name)
+            listing.save(connection.server.name)
         except OSError as error:
-            link.journal.note(f"what it has can't be remembered: {error}")
-        self._offer(self.known[link.server.name], listing)
-
-
-def links(servers: Servers) -> list[Link]:
-    """A connection for each server that can be used; raises when the SDK is not installed."""
-    require("mcp", extra="mcp")
-    import logging
-
-    from hermes.mcp.client.connection import Link
-
-    for name in ("mcp", "client"):
-        # What the SDK has to say of a server's mistakes would be printed into whatever is on the
-        # screen; it is told with the call, or in the server's log.
-        if not logging.getLogger(name).handlers:
-            logging.getLogger(name).addHandler(logging.NullHandler())
-
-    made = []
-    for known in servers.known.values():
-        if known.server.problem or not known.server.enabled:
-            continue
-        known.link = Link(
-            known.server,
-            Journal(known.server.name),
-            project=servers.project,
-            settings=servers.settings,
-            legacy=known.listing is not None and known.listing.legacy,
-            on_state=servers.note_state,
-            on_listing=servers.note_listing,
-        )
-        made.append(known.link)
-    return made
+            connection.log.note(f"its listing can't be cached: {error}")
+        self._register(self.states[connection.server.name], listing)

@@ -1,5 +1,17 @@
-"""Server definitions: `mcp_servers` in `config.yaml` and a project's `.mcp.json`, read and edited;
-`${NAME}` references.
+"""Server definitions: `mcp_servers` in `config.yaml` and a project's `.mcp.json`, read and edited.
+
+    mcp_servers:
+      git:                                    a program of this machine
+        command: mcp-server-git
+        args: [--repository, .]
+        env: {TOKEN: "${GIT_TOKEN}"}          added to a small set of variables
+      tracker:                                a server on the network
+        url: https://mcp.example.com/mcp
+        headers: {X-Team: "${TEAM}"}
+        auth: oauth
+
+An invalid definition is kept with its `problem`, so that the others work. A project's file is used
+only while a person trusts its exact content.
 """
 
 from __future__ import annotations
@@ -26,13 +38,12 @@ WAIT_SECONDS = 15.0
 OSV_URL = "https://api.osv.dev/v1/query"
 
 _TEXTS = ("command", "cwd", "url")
-# How long a project's file may be.
-_MOST_BYTES = 1_000_000
-_KNOWN = frozenset(
+_MAX_FILE_BYTES = 1_000_000
+_FIELDS = frozenset(
     ("command", "args", "env", "cwd", "url", "headers", "auth", "enabled", "disabled", "lazy",
      "timeout", "connect_timeout", "include", "exclude", "sampling", "type", "transport")
 )  # fmt: skip
-_AUTH = frozenset(
+_AUTH_FIELDS = frozenset(
     ("type", "client_id", "client_secret", "scope", "flow", "issuer", "client_metadata_url",
      "private_key", "private_key_file", "algorithm", "assertion", "assertion_file", "id_token",
      "idp_token_endpoint", "idp_client_id", "idp_client_secret")
@@ -41,7 +52,7 @@ _FLOWS = ("browser", "device", "client_credentials", "jwt_bearer", "identity_ass
 
 
 class Server:
-    """What is said about one server. `problem` says why it can't be used as it is."""
+    """The definition of one server; `problem` is the reason why it can't be used."""
 
     __slots__ = (
         "args",
@@ -63,7 +74,7 @@ class Server:
         "url",
     )
 
-    def __init__(self, name: str, said: Any, source: str) -> None:
+    def __init__(self, name: str, definition: Any, source: str) -> None:
         self.name = name
         self.source = source
         self.problem = ""
@@ -75,34 +86,33 @@ class Server:
         self.include: list[str] = []
         self.exclude: list[str] = []
         self.enabled, self.lazy = True, False
-        # How many times, and how many tokens in all, the server may ask our model; 0 is never.
-        self.sampling = 0
+        self.sampling = 0  # tokens that the server may use of our model
         self.call_seconds, self.connect_seconds = CALL_SECONDS, CONNECT_SECONDS
         try:
-            self._read(said)
+            self._read(definition)
         except ConfigError as error:
             self.problem = str(error)
 
     @property
     def remote(self) -> bool:
-        """Whether it is reached over the network."""
+        """Whether it is reached over HTTP."""
         return bool(self.url)
 
     @property
     def launch(self) -> dict[str, Any]:
-        """What decides which program answers: a change of it needs a new approval."""
+        """The settings that choose the program or address; a change needs a new approval."""
         if self.remote:
             return {"url": self.url, "headers": sorted(self.headers)}
         return {
             "command": self.command,
             "args": self.args,
             "cwd": self.cwd,
-            # References and not values, so that no secret is kept.
+            # With references unexpanded: this is stored, and values may be secret.
             "env": dict(sorted(self.env.items())),
         }
 
-    def wants(self, tool: str) -> bool:
-        """Whether a tool of it is to be had."""
+    def includes(self, tool: str) -> bool:
+        """Whether `include` and `exclude` select a tool."""
         from fnmatch import fnmatchcase
 
         if self.include and not any(fnmatchcase(tool, pattern) for pattern in self.include):
@@ -114,7 +124,7 @@ class Server:
             raise ConfigError(f"{self.name!r:.60} can't be a server's name")
         if not isinstance(said, dict):
             raise ConfigError("its definition is no object")
-        unknown = sorted(str(key) for key in said if key not in _KNOWN)
+        unknown = sorted(str(key) for key in said if key not in _FIELDS)
         if unknown:
             raise ConfigError(f"its definition has the unknown {', '.join(unknown)[:80]}")
         for name in _TEXTS:
@@ -148,88 +158,91 @@ class Server:
 
 
 class Settings:
-    """What `mcp` in the settings says for all servers."""
+    """The section `mcp`: settings for all servers."""
 
     __slots__ = ("osv", "osv_url", "wait_seconds")
 
     def __init__(self, values: Mapping[str, Any]) -> None:
-        said = values.get("mcp")
-        said = said if isinstance(said, dict) else {}
-        osv = said.get("osv", "warn")
+        section = values.get("mcp")
+        section = section if isinstance(section, dict) else {}
+        osv = section.get("osv", "warn")
         if osv not in ("warn", "block", "off", False):
             raise ConfigError(f"mcp.osv must be warn, block or off, not {osv!r:.40}")
         self.osv: str = osv or "off"
-        self.osv_url = str(said.get("osv_url") or OSV_URL)
-        self.wait_seconds = _seconds(said, "wait_seconds", WAIT_SECONDS)
+        self.osv_url = str(section.get("osv_url") or OSV_URL)
+        self.wait_seconds = _seconds(section, "wait_seconds", WAIT_SECONDS)
 
 
 def has_servers(config: Config, project: str) -> bool:
-    """Whether there may be any server at all; costs next to nothing."""
+    """Whether any server may be configured; cheap."""
     return bool(config.values.get("mcp_servers")) or os.path.exists(
         os.path.join(project, PROJECT_FILE)
     )
 
 
 def servers(config: Config, project: str) -> list[Server]:
-    """Every server that is named, by name; the home's definition goes before the project's."""
-    said = config.values.get("mcp_servers") or {}
-    if not isinstance(said, dict):
+    """All servers, sorted by name; the user's definition overrides the project's."""
+    section = config.values.get("mcp_servers") or {}
+    if not isinstance(section, dict):
         raise ConfigError(
             f"mcp_servers in {config.path} must be servers by name", hint="hermes config edit"
         )
-    found = {str(name): Server(str(name), one, "config.yaml") for name, one in said.items()}
+    by_name = {
+        str(name): Server(str(name), definition, "config.yaml")
+        for name, definition in section.items()
+    }
     for server in _project_servers(project):
-        found.setdefault(server.name, server)
-    return [found[name] for name in sorted(found)]
+        by_name.setdefault(server.name, server)
+    return [by_name[name] for name in sorted(by_name)]
 
 
 def _project_servers(project: str) -> Iterator[Server]:
-    place = os.path.join(project, PROJECT_FILE)
-    if not os.path.exists(place):
+    path = os.path.join(project, PROJECT_FILE)
+    if not os.path.exists(path):
         return
     import json
 
     from hermes.runtime.trust import TrustStore
 
     try:
-        values = json.loads(_project_text(place))
-        said = values if isinstance(values, dict) else None
-        if said is not None:
-            said = said.get("mcpServers") or said.get("mcp_servers") or {}
-        if not isinstance(said, dict):
+        values = json.loads(_project_text(path))
+        section = values if isinstance(values, dict) else None
+        if section is not None:
+            section = section.get("mcpServers") or section.get("mcp_servers") or {}
+        if not isinstance(section, dict):
             raise ValueError("it does not hold servers by name")
     except (OSError, ValueError, RecursionError) as error:
-        broken = Server(PROJECT_FILE.strip("."), {}, place)
-        broken.problem = f"{place} can't be read: {error}"
+        broken = Server(PROJECT_FILE.strip("."), {}, path)
+        broken.problem = f"{path} can't be read: {error}"
         yield broken
         return
-    trusted = TrustStore().trusts(place)
-    for name, one in said.items():
-        server = Server(str(name), one, place)
+    trusted = TrustStore().trusts(path)
+    for name, definition in section.items():
+        server = Server(str(name), definition, path)
         if not trusted and not server.problem:
             server.problem = f"nobody trusts it yet: hermes trust {PROJECT_FILE}"
         yield server
 
 
-def _project_text(place: str) -> str:
-    """What a project's file says. The project is a stranger's: it may be anything but a file."""
+def _project_text(path: str) -> str:
+    """The content of an untrusted project's file; raises for a FIFO or a huge file."""
     import stat
 
-    handle = os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise ValueError("it is no file")
         with open(handle, "rb", closefd=False) as file:
-            said = file.read(_MOST_BYTES + 1)
+            data = file.read(_MAX_FILE_BYTES + 1)
     finally:
         os.close(handle)
-    if len(said) > _MOST_BYTES:
-        raise ValueError(f"it has more than {_MOST_BYTES} bytes")
-    return said.decode("utf-8-sig")
+    if len(data) > _MAX_FILE_BYTES:
+        raise ValueError(f"it has more than {_MAX_FILE_BYTES} bytes")
+    return data.decode("utf-8-sig")
 
 
-def _text(said: dict[str, Any], name: str) -> str:
-    value = said.get(name)
+def _text(section: dict[str, Any], name: str) -> str:
+    value = section.get(name)
     if value is None:
         return ""
     if not isinstance(value, str) or not value.strip() or "\0" in value:
@@ -237,91 +250,94 @@ def _text(said: dict[str, Any], name: str) -> str:
     return value.strip()
 
 
-def _texts(said: dict[str, Any], name: str) -> list[str]:
-    value = said.get(name)
+def _texts(section: dict[str, Any], name: str) -> list[str]:
+    value = section.get(name)
     if value is None:
         return []
-    if not isinstance(value, list) or any(isinstance(one, (dict, list)) for one in value):
+    if not isinstance(value, list) or any(isinstance(item, (dict, list)) for item in value):
         raise ConfigError(f"{name} must be a list of texts, not {value!r:.40}")
-    return [one if isinstance(one, str) else _spelled(one) for one in value]
+    return [item if isinstance(item, str) else _scalar_text(item) for item in value]
 
 
-def _pairs(said: dict[str, Any], name: str) -> dict[str, str]:
-    value = said.get(name)
+def _pairs(section: dict[str, Any], name: str) -> dict[str, str]:
+    value = section.get(name)
     if value is None:
         return {}
     if not isinstance(value, dict) or any(isinstance(v, (dict, list)) for v in value.values()):
         raise ConfigError(f"{name} must be texts by name, not {value!r:.40}")
-    return {str(key): one if isinstance(one, str) else _spelled(one) for key, one in value.items()}
+    return {
+        str(key): item if isinstance(item, str) else _scalar_text(item)
+        for key, item in value.items()
+    }
 
 
-def _spelled(value: Any) -> str:
-    """A value that YAML read as something else than the text it was meant to be."""
+def _scalar_text(value: Any) -> str:
+    """The text of a number or boolean that YAML did not read as text."""
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _flag(said: dict[str, Any], name: str, *, default: bool = False) -> bool:
-    value = said.get(name, default)
+def _flag(section: dict[str, Any], name: str, *, default: bool = False) -> bool:
+    value = section.get(name, default)
     if not isinstance(value, bool):
         raise ConfigError(f"{name} must be true or false, not {value!r:.40}")
     return value
 
 
-def _seconds(said: Mapping[str, Any], name: str, default: float) -> float:
-    value = said.get(name, default)
+def _seconds(section: Mapping[str, Any], name: str, default: float) -> float:
+    value = section.get(name, default)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 86_400:
         raise ConfigError(f"{name} must be a number of seconds, not {value!r:.40}")
     return float(value)
 
 
-def _auth(said: Any) -> dict[str, Any]:
-    """How to log in: nothing, `oauth`, or an object with more to say."""
-    if said in (None, "", "none", False):
+def _auth(item: Any) -> dict[str, Any]:
+    """The section `auth`: nothing, `oauth`, or an object."""
+    if item in (None, "", "none", False):
         return {}
-    if said == "oauth":
+    if item == "oauth":
         return {"type": "oauth"}
-    if isinstance(said, dict) and said.get("type", "oauth") == "oauth":
-        unknown = sorted(str(key) for key in said if key not in _AUTH)
+    if isinstance(item, dict) and item.get("type", "oauth") == "oauth":
+        unknown = sorted(str(key) for key in item if key not in _AUTH_FIELDS)
         if unknown:
             raise ConfigError(f"auth has no {', '.join(unknown)[:200]}")
-        if said.get("flow", _FLOWS[0]) not in _FLOWS:
+        if item.get("flow", _FLOWS[0]) not in _FLOWS:
             raise ConfigError(f"auth.flow must be one of {', '.join(_FLOWS)}")
-        if all(isinstance(value, str) for value in said.values()):
-            return {"type": "oauth", **said}
+        if all(isinstance(item, str) for item in item.values()):
+            return {"type": "oauth", **item}
     raise ConfigError("auth must be `oauth`, or an object with client_id, scope and the like")
 
 
-_BRACED = r"\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<otherwise>[^}]*))?\}"
+_BRACED = r"\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}"
 _REFERENCE = re.compile(_BRACED)
 _ANY = re.compile(rf"{_BRACED}|\$(?P<bare>[A-Za-z_][A-Za-z0-9_]*)")
 
 
-def filled(text: str, *, bare: bool = False) -> str:
-    """`text` with what its references stand for; `bare` reads `$NAME` too.
+def expand(text: str, *, bare: bool = False) -> str:
+    """Expand `${NAME}` and `${NAME:-default}` from the environment; `bare` allows `$NAME` too.
 
-    Raises `ConfigError` for a variable that is not set and has no other value.
+    Raises `ConfigError` for a variable that is not set and has no default.
     """
     return (_ANY if bare else _REFERENCE).sub(_value, text)
 
 
-def _value(found: re.Match[str]) -> str:
-    named = found.groupdict()
-    name, otherwise = named["name"] or named["bare"], named["otherwise"]
-    said = os.environ.get(name)
-    if said or (said is not None and otherwise is None):
-        return said
-    if otherwise is None:
+def _value(match: re.Match[str]) -> str:
+    named = match.groupdict()
+    name, default = named["name"] or named["bare"], named["default"]
+    value = os.environ.get(name)
+    if value or (value is not None and default is None):
+        return value
+    if default is None:
         raise ConfigError(f"the variable {name} is not set")
-    return otherwise
+    return default
 
 
 SECTION = "mcp_servers"
 
 
 def put_server(name: str, definition: dict[str, Any]) -> bool:
-    """Add a server, or define it anew; whether it was there."""
+    """Add or replace a server; whether it existed."""
     values = Config.load().values
     section = _section(values)
     wanted = {**values, SECTION: {**section, name: definition}}
@@ -330,7 +346,7 @@ def put_server(name: str, definition: dict[str, Any]) -> bool:
 
 
 def drop_server(name: str) -> bool:
-    """Take a server out; whether it was there."""
+    """Remove a server; whether it existed."""
     values = Config.load().values
     section = _section(values)
     if name not in section:
@@ -352,7 +368,7 @@ def _write(wanted: dict[str, Any], parts: list[str], value: Any) -> None:
 
     from hermes.core.yaml_edit import edited
 
-    # Where a link leads, so that a linked file stays one.
+    # A symbolic link stays one.
     path = os.path.realpath(home_path("config.yaml"))
     before = ""
     if os.path.exists(path):

@@ -1,160 +1,178 @@
-"""Stdio transport: JSON-RPC messages over the stdin and stdout of a server process."""
+"""Stdio transport: JSON-RPC messages over the stdin and stdout of a server process.
+
+In place of the SDK's stdio client: a line that is no message goes to the server log and breaks
+nothing, a message has a size limit, and the process belongs to the guardian as every child process
+of Hermes does. `StdioDispatcher` correlates requests and responses itself, which costs a quarter of
+the SDK's way (`docs/decisions/mcp-stdio-dispatcher.md`); the rest of the protocol is the SDK's.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
+import math
 import os
 import re
 from collections import deque
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 import mcp_types
 import msgspec
 from mcp.shared.message import SessionMessage
+from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
-from hermes.mcp.client.fast_call import Direct
-from hermes.mcp.client.rate_limit import Pace
-from hermes.mcp.client.server_process import ENDING_SECONDS, Program
-from hermes.mcp.untrusted_text import whole_value
+from hermes.mcp.client.rate_limit import RateLimit
+from hermes.mcp.client.sdk_compat import CompatDispatcher
+from hermes.mcp.client.server_process import EXIT_SECONDS, ServerProcess
+from hermes.mcp.untrusted_text import valid_unicode_value
+from mcp import MCPError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Mapping
     from types import TracebackType
     from typing import Any, Self
 
-    from hermes.mcp.client.server_log import Journal
+    from mcp.shared.dispatcher import CallOptions, ProgressFnT
+    from mcp_types import RequestId
+
+    from hermes.mcp.client.server_log import ServerLog
     from hermes.mcp.client.server_process import Launch
 
+MAX_BATCH = 1_000  # JSON values in one line
+MAX_BYTES = 64 * 1024 * 1024  # one message, and the unsent bytes
+_SEND_BUFFER_BYTES = 1 << 20  # unsent bytes before `send` waits
+_QUEUE_MESSAGES = 500  # unhandled messages before reading pauses
+_READ_BYTES = 1 << 18
+_SCAN_BYTES = 300  # at either end of a broken line, for its id
+_ID_PREFIX = "hermes-"
 
-# So many values in one line are looked at; no server has as many answers to give at once.
-MOST_AT_ONCE = 1_000
-_decoded = msgspec.json.Decoder().decode
-# The id of an answer, at either end of a line that can't be read as a whole.
+_validate = mcp_types.jsonrpc_message_adapter.validate_python
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+# `NaN` and `Infinity` are no JSON; they are kept as text.
+_lenient = json.JSONDecoder(parse_constant=str)
 _ID = re.compile(rb'"id"\s*:\s*("[A-Za-z0-9_-]{1,60}"|\d{1,18})')
-_END = 300
-_OURS = b'"hermes-'
-# What is no number in JSON is kept as the word it was written as.
-_loose = json.JSONDecoder(parse_constant=str)
-_space = re.compile(r"[ \t\r\n]*").match
-# How an answer begins, and nothing that a program prints by the way.
-_ANSWER = re.compile(rb'\s*\{\s*"(?:jsonrpc|id|result|error)"\s*:')
-_DEEP = "values are inside of each other too often in it"
+_SPACE = re.compile(r"[ \t\r\n]*")
+# The start of a response, as opposed to text that a program prints.
+_RESPONSE = re.compile(rb'\s*\{\s*"(?:jsonrpc|id|result|error)"\s*:')
+_TOO_DEEP = "it is nested too deeply"
 
 
-def read(line: bytes) -> Any:
-    """The value in a line, or a list of several; raises `ValueError` where there is none.
+def parse_line(line: bytes) -> Any:
+    """The JSON value of a line, or a list of several; raises `ValueError` when there is none.
 
-    What programs write all the same is read: a mark of the encoding in front, bytes of another
-    encoding, half a character, NaN, one answer right behind another. An answer that can't be read
-    becomes an error with its id: whoever waits for it is told.
+    Common faults are accepted: a byte order mark, bytes of another charset, unpaired surrogates,
+    NaN, several values in a row. A response that can't be parsed becomes an error response with its
+    id, so that its caller does not wait for the timeout.
     """
     try:
-        return _decoded(line)
+        return _decode(line)
     except RecursionError:
-        return _unreadable(line, _DEEP)
+        return _parse_error(line, _TOO_DEEP)
     except ValueError:
         text = line.decode("utf-8-sig", "replace")
     try:
-        return whole_value(_values(text))
+        return valid_unicode_value(_values(text))
     except RecursionError:
-        return _unreadable(line, _DEEP)
+        return _parse_error(line, _TOO_DEEP)
     except ValueError as error:
-        if not _ANSWER.match(line):
+        if not _RESPONSE.match(line):
             raise
         broken = isinstance(error, json.JSONDecodeError)
-        return _unreadable(line, str(error)[:200] if broken else "a number in it is too long")
+        return _parse_error(line, str(error)[:200] if broken else "a number in it is too long")
 
 
 def _values(text: str) -> Any:
-    found: list[Any] = []
-    at = _behind_space(text, 0)
-    while not found or (at < len(text) and len(found) <= MOST_AT_ONCE):
-        value, at = _loose.raw_decode(text, at)
-        found.append(value)
-        at = _behind_space(text, at)
-    return found if len(found) > 1 else found[0]
+    values: list[Any] = []
+    at = _skip_space(text, 0)
+    while not values or (at < len(text) and len(values) <= MAX_BATCH):
+        value, at = _lenient.raw_decode(text, at)
+        values.append(value)
+        at = _skip_space(text, at)
+    return values if len(values) > 1 else values[0]
 
 
-def _behind_space(text: str, at: int) -> int:
-    found = _space(text, at)
-    return found.end() if found else at
+def _skip_space(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
 
 
-def _unreadable(line: bytes, why: str) -> dict[str, Any]:
-    ids = {*_ID.findall(line[:_END]), *_ID.findall(line[-_END:])}
-    # What an answer is about has ids as well; none like those of our calls.
-    ids = {one for one in ids if one.startswith(_OURS)} or ids
-    if len(ids) != 1 or b'"method"' in line[:_END]:
-        raise ValueError(why)
-    error = {"code": -32700, "message": f"the answer can't be read: {why}"}
+def _parse_error(line: bytes, reason: str) -> dict[str, Any]:
+    ids = {*_ID.findall(line[:_SCAN_BYTES]), *_ID.findall(line[-_SCAN_BYTES:])}
+    # The payload may have ids of its own; they don't look like ours.
+    ids = {value for value in ids if value[1:].startswith(_ID_PREFIX.encode())} or ids
+    if len(ids) != 1 or b'"method"' in line[:_SCAN_BYTES]:
+        raise ValueError(reason)
+    error = {"code": -32700, "message": f"the answer can't be read: {reason}"}
     return {"jsonrpc": "2.0", "id": json.loads(ids.pop()), "error": error}
 
 
-MOST_BYTES = 64 * 1024 * 1024
-# What may wait to be written before a sender waits as well.
-_WAITING_BYTES = 1 << 20
-# How many messages may wait to be looked at before no more are read.
-_WAITING_MESSAGES = 500
-_PIECE = 1 << 18
-_message = mcp_types.jsonrpc_message_adapter.validate_python
+class _Response(NamedTuple):
+    """A response to a request of `StdioDispatcher`."""
+
+    future: asyncio.Future[dict[str, Any]]
+    message: dict[str, Any]
+
+    def deliver(self) -> None:
+        if not self.future.done():
+            self.future.set_result(self.message)
 
 
 class Pipes:
-    """Both directions of one server's pipes, in one loop."""
+    """Both directions of a server's pipes as the SDK's streams, on one event loop."""
 
     def __init__(
-        self, program: Program, journal: Journal, on_lost: Callable[[], None] = lambda: None
+        self, process: ServerProcess, log: ServerLog, on_lost: Callable[[], None] = lambda: None
     ) -> None:
-        """Take a program over; `on_lost` is called when it can't be talked to any more."""
-        self.program = program
-        self._journal = journal
+        """Take a process over; `on_lost` is called once when it can't be reached any more."""
+        self.process = process
+        self.gone = asyncio.Event()
+        self.lost = False
+        # The process ended by itself, before `finish`.
+        self.exited_first = False
+        self._log = log
         self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
-        self._came: deque[SessionMessage | Exception] = deque()
-        self._part = bytearray()
+        self._queue: deque[SessionMessage | _Response] = deque()
+        self._partial_line = bytearray()
         self._paused = False
-        self._waiter: asyncio.Future[None] | None = None
+        self._reader: asyncio.Future[None] | None = None
         self._ended = False
         self._unsent = bytearray()
-        self._sent: asyncio.Event | None = None
-        self.gone = asyncio.Event()
-        # Calls that we make ourselves, beside the SDK: `direct.py`.
-        self.direct = Direct(self)
-        self._logged = Pace(200, 20)
-        self.lost = False
-        # Whether it had gone by itself when it was to be ended.
-        self.left = False
-        self._watch(program.output, self._take_output)
-        self._watch(program.error, self._take_error)
-        self._watch(program.status, self._take_status)
+        self._drained: asyncio.Event | None = None
+        self._log_limit = RateLimit(200, 20)
+        self.dispatcher = StdioDispatcher(self)
+        self._watch(process.output, self._read_output)
+        self._watch(process.error, self._read_error)
+        self._watch(process.status, self._read_status)
 
-    def _watch(self, file: int, take: Callable[[], bool]) -> None:
+    def _watch(self, file: int, read: Callable[[], bool]) -> None:
         def ready() -> None:
-            if not take():
+            if not read():
                 self._loop.remove_reader(file)
 
         self._loop.add_reader(file, ready)
 
-    # -- what comes ---------------------------------------------------------------------------
+    # -- receiving ----------------------------------------------------------------------------
 
     async def receive(self) -> SessionMessage | Exception:
-        """The next message; raises `EndOfStream` when none will come."""
-        while not self._came:
+        """The next message; raises `EndOfStream` at the end."""
+        while not self._queue:
             if self._ended:
                 raise anyio.EndOfStream
-            self._waiter = self._loop.create_future()
+            self._reader = self._loop.create_future()
             try:
-                await self._waiter
+                await self._reader
             finally:
-                self._waiter = None
-        message = self._came.popleft()
-        if self._paused and not self._came and self.program.output >= 0:
+                self._reader = None
+        item = self._queue.popleft()
+        if self._paused and not self._queue and self.process.output >= 0:
             self._paused = False
-            self._watch(self.program.output, self._take_output)
-        return message
+            self._watch(self.process.output, self._read_output)
+        return item  # type: ignore[return-value] # `StdioDispatcher` takes responses out
 
     def __aiter__(self) -> Self:
         return self
@@ -165,9 +183,9 @@ class Pipes:
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
 
-    def _take_output(self) -> bool:
+    def _read_output(self) -> bool:
         try:
-            data = os.read(self.program.output, _PIECE)
+            data = os.read(self.process.output, _READ_BYTES)
         except BlockingIOError:
             return True
         except OSError:
@@ -177,56 +195,66 @@ class Pipes:
             return False
         *lines, rest = data.split(b"\n")
         for line in lines:
-            if self._part:
-                self._part += line
-                line = bytes(self._part)
-                self._part.clear()
+            if self._partial_line:
+                self._partial_line += line
+                line = bytes(self._partial_line)
+                self._partial_line.clear()
             self._take_line(line)
-        self._part += rest
-        if len(self._part) > MOST_BYTES:
-            self._journal.note(f"a message grew past {MOST_BYTES >> 20} MiB: connection ended")
-            self._part.clear()
+        self._partial_line += rest
+        if len(self._partial_line) > MAX_BYTES:
+            self._log.note(f"a message grew past {MAX_BYTES >> 20} MiB: connection ended")
+            self._partial_line.clear()
             self._end()
             return False
-        # One that talks faster than it is listened to has to wait.
-        self._paused = len(self._came) > _WAITING_MESSAGES
+        self._paused = len(self._queue) > _QUEUE_MESSAGES
         return not self._paused
 
     def _take_line(self, line: bytes) -> None:
         if not line.strip():
             return
         try:
-            said = read(line)
+            value = parse_line(line)
         except ValueError:
-            said = None
-        # Several at once, as one of the older protocols has it, are as good as one by one.
-        several = said if isinstance(said, list) else [said]
-        taken = [self._takes(one) for one in several[:MOST_AT_ONCE]]
-        if not all(taken) or len(several) > MOST_AT_ONCE:
-            # Programs print to stdout what they should not; it is no reason to stop.
-            self._journal.feed(b"(on stdout) " + line[:300] + b"\n")
+            value = None
+        # One of the older protocols has batches: a list of messages in one line.
+        messages = value if isinstance(value, list) else [value]
+        taken = [self._take(message) for message in messages[:MAX_BATCH]]
+        if not all(taken) or len(messages) > MAX_BATCH:
+            self._log.feed(b"(on stdout) " + line[:300] + b"\n")
 
-    def _takes(self, said: Any) -> bool:
-        """Take in a message; whether it is one."""
-        if not isinstance(said, dict):
+    def _take(self, message: Any) -> bool:
+        """Handle or queue a message; False if it is none."""
+        if not isinstance(message, dict):
             return False
-        if self.direct.takes(said) or self._takes_log(said):
+        if self._take_log(message) or self.dispatcher.take_progress(message):
+            return True
+        response = self.dispatcher.response_for(message)
+        if response is not None:
+            if self._queue:
+                # Not before the notifications that the server sent first.
+                self._put(response)
+            else:
+                response.deliver()
+            return True
+        if self.dispatcher.is_late(message):
             return True
         try:
-            self._came.append(SessionMessage(_message(said, by_name=False)))
+            self._put(SessionMessage(_validate(message, by_name=False)))
         except ValueError:
             return False
-        self._wake()
         return True
 
-    def _takes_log(self, said: dict[str, Any]) -> bool:
-        """Keep what the server logs; one that never stops is not read to the end."""
-        if said.get("method") != "notifications/message":
+    def _take_log(self, message: dict[str, Any]) -> bool:
+        if message.get("method") != "notifications/message":
             return False
-        params = said.get("params")
-        if isinstance(params, dict) and self._logged.allows():
-            self._journal.said(f"[{params.get('level')}] {params.get('data')}")
+        params = message.get("params")
+        if isinstance(params, dict) and self._log_limit.allows():
+            self._log.message(f"[{params.get('level')}] {params.get('data')}")
         return True
+
+    def _put(self, item: SessionMessage | _Response) -> None:
+        self._queue.append(item)
+        self._wake()
 
     def _lose(self) -> None:
         if not self.lost:
@@ -236,67 +264,70 @@ class Pipes:
     def _end(self) -> None:
         self._ended = True
         self._lose()
-        self.direct.end()
+        for item in self._queue:
+            if isinstance(item, _Response):
+                item.deliver()
+        self.dispatcher.fail_requests()
         self._wake()
 
     def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
 
-    def _take_error(self) -> bool:
+    def _read_error(self) -> bool:
         try:
-            data = os.read(self.program.error, 65_536)
+            data = os.read(self.process.error, 65_536)
         except BlockingIOError:
             return True
         except OSError:
             data = b""
-        self._journal.feed(data)
+        self._log.feed(data)
         return bool(data)
 
-    def _take_status(self) -> bool:
-        more = self.program.hear()
-        if self.program.exit is not None or self.program.failure:
-            # Output that is still in the pipe is read first: the end comes behind it.
+    def _read_status(self) -> bool:
+        more = self.process.read_status()
+        if self.process.exit is not None or self.process.failure:
+            # Output left in the pipe is still read: `_read_output` sees its end.
             self._lose()
-            if self.program.failure:
+            if self.process.failure:
                 self._end()
-        if self.program.gone:
+        if self.process.gone:
             self._lose()
             self.gone.set()
         return more
 
-    # -- what goes ----------------------------------------------------------------------------
+    # -- sending ------------------------------------------------------------------------------
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Write a message; waits only while the server reads nothing."""
+        """Write a message; waits while too much is unsent."""
         text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
         self.write(text.encode("utf-8", "replace") + b"\n")
-        while len(self._unsent) > _WAITING_BYTES:
-            self._sent = self._sent or asyncio.Event()
-            self._sent.clear()
-            await self._sent.wait()
-            if self.program.input < 0:
+        while len(self._unsent) > _SEND_BUFFER_BYTES:
+            self._drained = self._drained or asyncio.Event()
+            self._drained.clear()
+            await self._drained.wait()
+            if self.process.input < 0:
                 raise anyio.BrokenResourceError
 
     def write(self, data: bytes) -> None:
-        """Have bytes written, now or as soon as the server reads; raises when it is gone."""
-        if self.program.input < 0 or self._ended:
+        """Write bytes now, or as soon as the server reads; raises `BrokenResourceError`."""
+        if self.process.input < 0 or self._ended:
             raise anyio.BrokenResourceError
         if self._unsent:
-            if len(self._unsent) > MOST_BYTES:
-                # It reads nothing any more, and will not.
+            if len(self._unsent) > MAX_BYTES:
+                # The server does not read any more.
                 self._stop_writing()
                 raise anyio.BrokenResourceError
             self._unsent += data
             return
-        done = self._written(data)
-        if done < len(data):
-            self._unsent += data[done:]
-            self._loop.add_writer(self.program.input, self._flush)
+        count = self._write_some(data)
+        if count < len(data):
+            self._unsent += data[count:]
+            self._loop.add_writer(self.process.input, self._flush)
 
-    def _written(self, data: bytes | bytearray) -> int:
+    def _write_some(self, data: bytes | bytearray) -> int:
         try:
-            return os.write(self.program.input, data)
+            return os.write(self.process.input, data)
         except BlockingIOError:
             return 0
         except OSError:
@@ -305,27 +336,26 @@ class Pipes:
 
     def _flush(self) -> None:
         try:
-            del self._unsent[: self._written(self._unsent)]
+            del self._unsent[: self._write_some(self._unsent)]
         except anyio.BrokenResourceError:
             self._unsent.clear()
-        if not self._unsent and self.program.input >= 0:
-            self._loop.remove_writer(self.program.input)
-        if self._sent is not None and len(self._unsent) <= _WAITING_BYTES:
-            self._sent.set()
+        if not self._unsent and self.process.input >= 0:
+            self._loop.remove_writer(self.process.input)
+        if self._drained is not None and len(self._unsent) <= _SEND_BUFFER_BYTES:
+            self._drained.set()
 
     def _stop_writing(self) -> None:
-        if self.program.input >= 0:
-            self._loop.remove_writer(self.program.input)
-            self.program.close_input()
-        if self._sent is not None:
-            # Whoever waits to write waits in vain.
-            self._sent.set()
+        if self.process.input >= 0:
+            self._loop.remove_writer(self.process.input)
+            self.process.close_input()
+        if self._drained is not None:
+            self._drained.set()
         self._lose()
 
-    # -- the end ------------------------------------------------------------------------------
+    # -- closing ------------------------------------------------------------------------------
 
     async def aclose(self) -> None:
-        """Called for each direction by the SDK; `finish` does the work."""
+        """The SDK closes each direction; `finish` ends the process."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -339,38 +369,190 @@ class Pipes:
         return
 
     async def finish(self) -> None:
-        """End the server and wait until nothing of it is left."""
-        self.left = self.lost
+        """End the server and wait until its last process is gone."""
+        self.exited_first = self.lost
         self._stop_writing()
         try:
-            # What its first process left behind has nobody to listen to any more.
-            over = self.program.exit is not None
-            async with asyncio.timeout(0.05 if over else ENDING_SECONDS):
+            # After the first process exited, its children are not waited for.
+            exited = self.process.exit is not None
+            async with asyncio.timeout(0.05 if exited else EXIT_SECONDS):
                 await self.gone.wait()
         except TimeoutError:
-            self.program.stop()
+            self.process.stop()
             try:
                 async with asyncio.timeout(10.0):
                     await self.gone.wait()
             except TimeoutError:
-                self._journal.note("it could not be ended")
+                self._log.note("it could not be ended")
         finally:
-            self.program.stop()
+            self.process.stop()
             self._end()
-            for file in (self.program.output, self.program.error, self.program.status):
+            for file in (self.process.output, self.process.error, self.process.status):
                 self._loop.remove_reader(file)
-            self.program.close()
+            self.process.close()
+
+
+class _Request(NamedTuple):
+    future: asyncio.Future[dict[str, Any]]
+    on_progress: ProgressFnT | None
+
+
+class StdioDispatcher(CompatDispatcher):
+    """The SDK's dispatcher over pipes: a request is one line out and one line back."""
+
+    def __init__(self, pipes: Pipes) -> None:
+        super().__init__(pipes, pipes)
+        self._pipes = pipes
+        self._numbers = itertools.count(1)
+        self._requests: dict[RequestId, _Request] = {}
+        self._progress: set[asyncio.Future[None]] = set()
+
+    async def send_raw_request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        opts: CallOptions | None = None,
+        *,
+        _related_request_id: RequestId | None = None,
+    ) -> dict[str, Any]:
+        """Send a request and wait for its result; raises `MCPError`.
+
+        A request that times out or is cancelled is cancelled at the server too.
+        """
+        options: CallOptions = opts or {}
+        request_id = options.get("request_id") or f"{_ID_PREFIX}{next(self._numbers)}"
+        on_progress = options.get("on_progress")
+        fields = dict(params) if params else {}
+        if on_progress is not None:
+            fields["_meta"] = {**(fields.get("_meta") or {}), "progressToken": request_id}
+        message: dict[str, Any] = {"jsonrpc": "2.0", "id": request_id, "method": method}
+        if fields:
+            message["params"] = fields
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[dict[str, Any]] = loop.create_future()
+        self._requests[request_id] = _Request(future, on_progress)
+        seconds = options.get("timeout")
+        timer = None if seconds is None else loop.call_later(seconds, _expire, future)
+        try:
+            self._pipes.write(_encode(message) + b"\n")
+            response = await future
+        except anyio.BrokenResourceError:
+            raise MCPError(CONNECTION_CLOSED, "Connection closed") from None
+        except asyncio.CancelledError:
+            self._cancel(request_id, "cancelled", options)
+            raise
+        except TimeoutError:
+            self._cancel(request_id, "timed out", options)
+            raise MCPError(REQUEST_TIMEOUT, f"no answer within {seconds:g} s") from None
+        finally:
+            if timer is not None:
+                timer.cancel()
+            self._requests.pop(request_id, None)
+        if "error" in response:
+            raise _rpc_error(response["error"])
+        result = response.get("result")
+        if "result" not in response or (not isinstance(result, dict) and method != "tools/call"):
+            raise MCPError(0, "it answered with neither a result nor an error")
+        if not isinstance(result, dict):
+            result = {"content": [] if result is None else result}
+        self.repair(method, result)
+        return result
+
+    def response_for(self, message: dict[str, Any]) -> _Response | None:
+        """A message as the response to an open request; None if it is none."""
+        request_id = message.get("id")
+        if "method" in message or not isinstance(request_id, (str, int)):
+            return None
+        request = self._requests.get(request_id)
+        return None if request is None else _Response(request.future, message)
+
+    def is_late(self, message: dict[str, Any]) -> bool:
+        """Whether a message is the response to a request that was abandoned."""
+        request_id = message.get("id")
+        return (
+            "method" not in message
+            and isinstance(request_id, str)
+            and request_id.startswith(_ID_PREFIX)
+        )
+
+    def take_progress(self, message: dict[str, Any]) -> bool:
+        """Pass a progress notification to its request; False if there is none that wants it."""
+        params = message.get("params")
+        if message.get("method") != "notifications/progress" or not isinstance(params, dict):
+            return False
+        token = params.get("progressToken")
+        request = self._requests.get(token) if isinstance(token, (str, int)) else None
+        if request is None or request.on_progress is None:
+            return False
+        progress, total = _number(params.get("progress")), _number(params.get("total"))
+        text = params.get("message")
+        if progress is not None:
+            text = text if isinstance(text, str) else None
+            task = asyncio.ensure_future(request.on_progress(progress, total, text))
+            self._progress.add(task)
+            task.add_done_callback(self._progress.discard)
+        return True
+
+    def fail_requests(self) -> None:
+        """Fail every open request: the connection is closed."""
+        for request in self._requests.values():
+            if not request.future.done():
+                request.future.set_exception(MCPError(CONNECTION_CLOSED, "Connection closed"))
+
+    def _fan_out_closed(self) -> None:
+        super()._fan_out_closed()
+        self.fail_requests()
+
+    async def _dispatch(self, item: Any, *args: Any) -> None:
+        if isinstance(item, _Response):
+            item.deliver()
+        else:
+            await super()._dispatch(item, *args)
+
+    def _cancel(self, request_id: RequestId, reason: str, options: CallOptions) -> None:
+        if not options.get("cancel_on_abandon", True):
+            return
+        params = {"requestId": request_id, "reason": reason}
+        message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+        try:
+            self._pipes.write(_encode(message) + b"\n")
+        except anyio.BrokenResourceError:
+            return
+
+
+def _expire(future: asyncio.Future[dict[str, Any]]) -> None:
+    if not future.done():
+        future.set_exception(TimeoutError())
+
+
+def _number(value: Any) -> float | None:
+    """A finite number; None for anything else."""
+    try:
+        number = float(value) if type(value) in (int, float) else math.nan
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _rpc_error(error: Any) -> MCPError:
+    error = error if isinstance(error, dict) else {"message": str(error)}
+    code, message = error.get("code"), error.get("message")
+    return MCPError(
+        code if type(code) is int else 0,
+        message if isinstance(message, str) else str(error)[:500],
+        error.get("data"),
+    )
 
 
 @asynccontextmanager
-async def pipes(
-    launch: Launch, name: str, journal: Journal, on_lost: Callable[[], None]
+async def open_pipes(
+    launch: Launch, name: str, log: ServerLog, on_lost: Callable[[], None]
 ) -> AsyncIterator[Pipes]:
-    """A server's program while it is wanted; gone with all it started when this is left."""
-    found = Pipes(Program(launch, name), journal, on_lost)
+    """A server process while in use; on leaving it is ended with all that it started."""
+    pipes = Pipes(ServerProcess(launch, name), log, on_lost)
     try:
-        yield found
+        yield pipes
     finally:
-        # To its end, whoever cancels us: a process must not outlive its connection.
+        # Also when cancelled: a process must not outlive its connection.
         with anyio.CancelScope(shield=True):
-            await found.finish()
+            await pipes.finish()

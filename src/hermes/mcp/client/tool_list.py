@@ -12,32 +12,44 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from hermes.core.json_text import to_json
-from hermes.mcp.client.errors import connect_trouble
-from hermes.mcp.client.listing import MOST_TOOLS, TROUBLE, Listing, launch_digest
+from hermes.mcp.client.errors import connect_error
+from hermes.mcp.client.listing import MAX_TOOLS, PROBLEM, Listing, launch_digest
 from mcp import MCPError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
     from typing import Any
 
-    import mcp_types as types
-
-    from hermes.mcp.client.sdk_compat import Wire
-    from hermes.mcp.client.server_log import Journal
+    from hermes.mcp.client.sdk_compat import CompatDispatcher
+    from hermes.mcp.client.server_log import ServerLog
     from hermes.mcp.client.settings import Server
     from mcp import Client
 
+SETTLE_SECONDS = 0.05
+# The longest pause before the list of a server is fetched again that announces changes all the
+# time.
+_STORM_SECONDS = 30.0
+# The pause before a stream of changes that ended is opened again: at first, and at most.
+LISTEN_SECONDS = 1.0
+_MAX_LISTEN_SECONDS = 60.0
+# Limits of a listing: tools looked at, characters of one definition, characters in all.
+_MAX_LISTED = 20_000
+_MAX_CHARS = 256_000
+_MAX_TOTAL_CHARS = 16_000_000
 
-async def pages(ask: Callable[..., Any], most: int) -> AsyncIterator[Any]:
-    """Each page of a list, up to `most`; a server that leads back to a page has no more.
+_T = TypeVar("_T")
+
+
+async def pages(request: Callable[..., Any], limit: int) -> AsyncIterator[Any]:
+    """Each page of a list, at most `limit`; ends when a cursor repeats.
 
     Args:
-        ask: Gives the page at a `cursor`; the first one where that is None.
+        request: Fetches the page at `cursor`, the first one at None.
     """
     cursor: str | None = None
     seen: set[str] = set()
-    for _ in range(most):
-        page = await ask(cursor=cursor)
+    for _ in range(limit):
+        page = await request(cursor=cursor)
         yield page
         cursor = page.next_cursor
         if not cursor or cursor in seen:
@@ -45,31 +57,22 @@ async def pages(ask: Callable[..., Any], most: int) -> AsyncIterator[Any]:
         seen.add(cursor)
 
 
-# How many tools are looked at, to find those that are wanted; and how much they may say: one of
-# them, and all that are kept.
-_MOST_LISTED = 20_000
-_MOST_CHARS = 256_000
-_MOST_CHARS_IN_ALL = 16_000_000
-
-
-async def listing_of(client: Client, wire: Wire, server: Server) -> Listing:
-    """What the server says it has: its tools as it wrote them, odd ones too."""
+async def fetch_listing(client: Client, dispatcher: CompatDispatcher, server: Server) -> Listing:
+    """Everything the server offers; tools as it wrote them, invalid ones too."""
     capabilities = client.server_capabilities
     tools: list[Any] = []
-    wire.take_tools()
-    known: set[str] = set()
-    async for page in pages(client.list_tools, _MOST_LISTED if capabilities.tools else 0):
-        tools += wire.take_tools()
-        known |= {tool.name for tool in page.tools}
-        if len(tools) >= _MOST_LISTED:
+    dispatcher.take_tools()
+    callable_names: set[str] = set()
+    async for page in pages(client.list_tools, _MAX_LISTED if capabilities.tools else 0):
+        tools += dispatcher.take_tools()
+        callable_names |= {tool.name for tool in page.tools}
+        if len(tools) >= _MAX_LISTED:
             break
-    # What a tool promises of its results is looked at by us, and never a reason to lose one.
-    client.session.validate_tool_result = _nothing_wrong  # type: ignore[method-assign]
     info = client.server_info
-    kept = _kept(tools, server)
+    kept = _within_limits(tools, server)
     return Listing(
         launch_digest(server),
-        [_marked(tool, known) for tool in kept],
+        [_with_header_problem(tool, callable_names) for tool in kept],
         beyond=len(tools) - len(kept),
         resources=capabilities.resources is not None,
         prompts=capabilities.prompts is not None,
@@ -79,18 +82,16 @@ async def listing_of(client: Client, wire: Wire, server: Server) -> Listing:
     )
 
 
-def _kept(tools: list[Any], server: Server) -> list[Any]:
-    """As many of a server's tools as it may have, those first that the settings want."""
-    if len(tools) > MOST_TOOLS:
-        wanted = [tool for tool in tools if isinstance(tool, dict) and _is_wanted(tool, server)]
-        tools = wanted[:MOST_TOOLS]
+def _within_limits(tools: list[Any], server: Server) -> list[Any]:
+    """The tools up to the limits; with too many, only those that the settings include."""
+    if len(tools) > MAX_TOOLS:
+        tools = [tool for tool in tools if _is_included(tool, server)][:MAX_TOOLS]
     kept = []
-    left = _MOST_CHARS_IN_ALL
+    left = _MAX_TOTAL_CHARS
     for tool in tools:
         size = len(to_json(tool))
-        if size > _MOST_CHARS and isinstance(tool, dict):
-            name = tool.get("name")
-            tool = {"name": name, TROUBLE: f"its definition has {size} characters"}
+        if size > _MAX_CHARS and isinstance(tool, dict):
+            tool = {"name": tool.get("name"), PROBLEM: f"its definition has {size} characters"}
             size = 0
         left -= size
         if left < 0:
@@ -99,133 +100,125 @@ def _kept(tools: list[Any], server: Server) -> list[Any]:
     return kept
 
 
-def _is_wanted(tool: dict[str, Any], server: Server) -> bool:
-    name = tool.get("name")
-    return isinstance(name, str) and server.wants(name)
-
-
-def _marked(tool: Any, known: set[str]) -> Any:
-    """A tool that the SDK left out: it names headers that can't be sent, so it can't be called."""
+def _is_included(tool: Any, server: Server) -> bool:
     name = tool.get("name") if isinstance(tool, dict) else None
-    if isinstance(name, str) and name and name not in known:
-        return {**tool, TROUBLE: "x-mcp-header names what can't be a header"}
+    return isinstance(name, str) and server.includes(name)
+
+
+def _with_header_problem(tool: Any, callable_names: set[str]) -> Any:
+    """The SDK leaves out a tool whose `x-mcp-header` names no valid header."""
+    name = tool.get("name") if isinstance(tool, dict) else None
+    if isinstance(name, str) and name and name not in callable_names:
+        return {**tool, PROBLEM: "x-mcp-header names what can't be a header"}
     return tool
 
 
-async def _nothing_wrong(name: str, result: types.CallToolResult) -> None:
-    """In place of the SDK's check, which would throw a usable result away."""
+class ChangeWatch:
+    """Wakes the connection to one server: its tools changed, or the connection ended."""
 
-
-SETTLE_SECONDS = 0.05
-# The longest pause before a server is asked again whose tools never stop changing.
-_STORM_SECONDS = 30.0
-# How long after the end of a stream of changes another one is asked for: at first, and at most.
-LISTEN_SECONDS = 1.0
-_LISTEN_MOST = 60.0
-
-_T = TypeVar("_T")
-
-
-class Staying:
-    """What wakes the connection to one server: a change there, or its end."""
-
-    def __init__(self, server: Server, journal: Journal) -> None:
+    def __init__(self, server: Server, log: ServerLog) -> None:
         self._server = server
-        self._journal = journal
-        self._stirred = asyncio.Event()
-        # The connection of now is lost or dropped.
-        self._over = asyncio.Event()
+        self._log = log
+        self._wake = asyncio.Event()
+        self._ended = asyncio.Event()
         self._stale = False
 
     def begin(self) -> None:
-        """A new connection is made."""
+        """A new connection starts."""
         self._stale = False
-        self._stirred.clear()
-        self._over.clear()
+        self._wake.clear()
+        self._ended.clear()
 
     def end(self) -> None:
-        """The connection is over."""
-        self._over.set()
-        self._stirred.set()
+        """The connection is lost or dropped."""
+        self._ended.set()
+        self._wake.set()
 
     def changed(self) -> None:
-        """The server's tools are others."""
+        """The server announced a change of its tools."""
         self._stale = True
-        self._stirred.set()
+        self._wake.set()
 
-    async def stay(
-        self, client: Client, wire: Wire, take: Callable[[Listing], None], *, listen: bool
+    async def run(
+        self,
+        client: Client,
+        dispatcher: CompatDispatcher,
+        on_listing: Callable[[Listing], None],
+        *,
+        listen: bool,
     ) -> None:
-        """Until the end of the connection; `take` is given what the server has each time.
+        """Until the connection ends: fetch the listing after each change.
 
         Args:
-            listen: It tells of changes only whoever asks to be told.
+            listen: The protocol announces changes only on a stream that the client opens.
         """
-        listening = asyncio.ensure_future(self._listen(client)) if listen else None
-        pause, asked = SETTLE_SECONDS, 0.0
+        listener = asyncio.ensure_future(self._listen(client)) if listen else None
+        pause, fetched = SETTLE_SECONDS, 0.0
         try:
-            while not self._over.is_set():
-                await self._stirred.wait()
-                self._stirred.clear()
+            while not self._ended.is_set():
+                await self._wake.wait()
+                self._wake.clear()
                 if self._stale:
-                    # Servers announce one change several times, and some never stop.
-                    often = time.monotonic() - asked < 2 * pause + 1
+                    # Servers announce a change several times, and some never stop: back off.
+                    often = time.monotonic() - fetched < 2 * pause + 1
                     pause = min(2 * pause, _STORM_SECONDS) if often else SETTLE_SECONDS
-                    await self._unless_over(asyncio.sleep(pause), pause)
-                    asked = time.monotonic()
+                    await self._unless_ended(asyncio.sleep(pause), pause)
+                    fetched = time.monotonic()
                     self._stale = False
-                    await self._list_anew(client, wire, take)
+                    await self._fetch(client, dispatcher, on_listing)
         finally:
-            if listening is not None:
-                listening.cancel()
+            if listener is not None:
+                listener.cancel()
 
-    async def _list_anew(self, client: Client, wire: Wire, take: Callable[[Listing], None]) -> None:
-        """Take in what the server has now; where it does not say, what it had stays."""
+    async def _fetch(
+        self, client: Client, dispatcher: CompatDispatcher, on_listing: Callable[[Listing], None]
+    ) -> None:
+        """Fetch the listing; on an error the old one stays in use."""
         limit = self._server.connect_seconds
         try:
-            asking = listing_of(client, wire, self._server)
-            listing = await self._unless_over(asking, limit)
+            request = fetch_listing(client, dispatcher, self._server)
+            listing = await self._unless_ended(request, limit)
         except (MCPError, ValidationError) as error:
-            self._journal.note(f"its tools can't be listed: {connect_trouble(error)}")
+            self._log.note(f"its tools can't be listed: {connect_error(error)}")
             return
         if listing is not None:
-            take(listing)
-        elif not self._over.is_set():
-            self._journal.note(f"its tools can't be listed: no answer within {limit:g} s")
+            on_listing(listing)
+        elif not self._ended.is_set():
+            self._log.note(f"its tools can't be listed: no answer within {limit:g} s")
 
-    async def _unless_over(self, work: Coroutine[Any, Any, _T], seconds: float) -> _T | None:
-        """What comes of some work; None if that takes too long, or the connection ends first."""
-        doing = asyncio.ensure_future(work)
-        over = asyncio.ensure_future(self._over.wait())
+    async def _unless_ended(self, work: Coroutine[Any, Any, _T], seconds: float) -> _T | None:
+        """The result of `work`; None on a timeout or when the connection ends first."""
+        task = asyncio.ensure_future(work)
+        ended = asyncio.ensure_future(self._ended.wait())
         try:
-            await asyncio.wait((doing, over), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            return doing.result() if doing.done() else None
+            await asyncio.wait((task, ended), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            return task.result() if task.done() else None
         finally:
-            over.cancel()
-            doing.cancel()
+            ended.cancel()
+            task.cancel()
 
     async def _listen(self, client: Client) -> None:
-        """Hear of changes, from servers that tell only who listens; again when a stream ends."""
-        told = client.server_capabilities.tools
+        """Subscribe to changes of the tool list; again, with back-off, when the stream ends."""
+        tools = client.server_capabilities.tools
         pause = LISTEN_SECONDS
-        while told is not None and told.list_changed:
-            begun = time.monotonic()
-            why = "the stream ended"
+        while tools is not None and tools.list_changed:
+            start = time.monotonic()
+            reason = "the stream ended"
             try:
                 async with client.listen(tools_list_changed=True) as changes:
                     async for _ in changes:
                         self.changed()
             except MCPError as error:
-                why = connect_trouble(error)
+                reason = connect_error(error)
                 if error.error.code == METHOD_NOT_FOUND:
-                    self._journal.note(f"changes are not heard of: {why}")
+                    self._log.note(f"no notice of changes: {reason}")
                     return
             except (RuntimeError, OSError, ValidationError, anyio.BrokenResourceError) as error:
-                why = connect_trouble(error)
-            if time.monotonic() - begun > _LISTEN_MOST:
+                reason = connect_error(error)
+            if time.monotonic() - start > _MAX_LISTEN_SECONDS:
                 pause = LISTEN_SECONDS
-            self._journal.note(f"changes are not heard of for {pause:g} s: {why}")
+            self._log.note(f"no notice of changes for {pause:g} s: {reason}")
             await asyncio.sleep(pause)
-            pause = min(2 * pause, _LISTEN_MOST)
-            # Nobody says what happened meanwhile.
+            pause = min(2 * pause, _MAX_LISTEN_SECONDS)
+            # A change during the pause was not announced.
             self.changed()

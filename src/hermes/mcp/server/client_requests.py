@@ -26,7 +26,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from hermes.core.context import Answer
 from hermes.core.errors import UnavailableError
 from hermes.core.json_text import to_json
-from hermes.mcp.untrusted_text import whole
+from hermes.mcp.untrusted_text import valid_unicode
 from hermes.safety.sanitise import clean_text
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def form(message: str, schema: dict[str, Any]) -> ElicitRequestFormParams:
     """A form: what is said above it, and its fields as JSON Schema."""
     from mcp_types import ElicitRequestFormParams
 
-    return ElicitRequestFormParams(message=whole(message), requested_schema=schema)
+    return ElicitRequestFormParams(message=valid_unicode(message), requested_schema=schema)
 
 
 def _one_field(message: str, field: str, schema: dict[str, Any]) -> ElicitRequestFormParams:
@@ -260,12 +260,12 @@ class Borrowed:
         said = [
             SamplingMessage(
                 role="assistant" if one["role"] == "assistant" else "user",
-                content=TextContent(text=whole(one["text"])),
+                content=TextContent(text=valid_unicode(one["text"])),
             )
             for one in messages
         ]
         params = CreateMessageRequestParams(
-            messages=said, system_prompt=whole(system) or None, max_tokens=max_tokens
+            messages=said, system_prompt=valid_unicode(system) or None, max_tokens=max_tokens
         )
         answer = await self._put(CreateMessageRequest(params=params), name)
         if answer is None:

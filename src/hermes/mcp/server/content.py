@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from hermes.core.json_text import to_json
 from hermes.core.log import Log
 from hermes.core.wire_names import wire_name
-from hermes.mcp.untrusted_text import whole, whole_value
+from hermes.mcp.untrusted_text import valid_unicode, valid_unicode_value
 
 if TYPE_CHECKING:
     from typing import Any
@@ -42,8 +42,8 @@ def described(entry: ToolEntry, function: dict[str, Any]) -> Tool | None:
         tool = Tool(
             name=wire_name(entry.name),
             title=title_of(entry),
-            description=whole(str(function["description"])),
-            input_schema=whole_value(json.loads(to_json(function["parameters"]))),
+            description=valid_unicode(str(function["description"])),
+            input_schema=valid_unicode_value(json.loads(to_json(function["parameters"]))),
             annotations=annotations_of(entry),
         )
         result = ListToolsResult(tools=[tool]).model_dump(by_alias=True, exclude_none=True)
@@ -59,7 +59,7 @@ def title_of(entry: ToolEntry) -> str:
     """The name for people: `📖 Read file`."""
     words = entry.name.rpartition(":")[2].replace("_", " ").replace("-", " ").strip()
     words = words[:1].upper() + words[1:]
-    return whole(f"{entry.emoji} {words}".strip())
+    return valid_unicode(f"{entry.emoji} {words}".strip())
 
 
 def annotations_of(entry: ToolEntry) -> ToolAnnotations:
@@ -89,10 +89,12 @@ def result_of(outcome: ToolOutcome) -> CallToolResult:
     shown = outcome.content
     if _is_deep(shown):
         # As data it could not be sent; as text it can.
-        return CallToolResult(content=[TextContent(text=whole(shown))], is_error=not outcome.ok)
+        return CallToolResult(
+            content=[TextContent(text=valid_unicode(shown))], is_error=not outcome.ok
+        )
     value = outcome.value
-    if "\\ud" in shown or whole(shown) != shown:
-        value = whole_value(value)
+    if "\\ud" in shown or valid_unicode(shown) != shown:
+        value = valid_unicode_value(value)
         shown = to_json(value)
     blocks = _only_blocks(value)
     if blocks is not None:

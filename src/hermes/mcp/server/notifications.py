@@ -31,7 +31,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from hermes.core.log import Log
-from hermes.mcp.untrusted_text import whole
+from hermes.mcp.untrusted_text import valid_unicode
 
 if TYPE_CHECKING:
     from typing import Any
@@ -157,7 +157,7 @@ class Logs:
         if level == "debug" and not whole_lines:
             said = self._output.feed(said)
         if said and len(self._lines) < _WAITING:
-            self._lines.append((level, whole(said[:_LINE])))
+            self._lines.append((level, valid_unicode(said[:_LINE])))
             self._news.set()
 
     async def _tell(self) -> None:
@@ -241,7 +241,7 @@ class Progress:
             return
 
     def _note(self, said: str, fraction: float | None) -> None:
-        self._message = whole(said[:_PROGRESS_LINE])
+        self._message = valid_unicode(said[:_PROGRESS_LINE])
         if fraction is not None:
             self._fraction = fraction
         self._news.set()

@@ -14,7 +14,7 @@ from mcp_types import (
 )
 
 from hermes.mcp.server.content import result_of, title_of
-from hermes.mcp.untrusted_text import whole
+from hermes.mcp.untrusted_text import valid_unicode
 
 if TYPE_CHECKING:
     from hermes.core.entry import ToolEntry, ToolOutcome
@@ -36,11 +36,11 @@ def described(entry: ToolEntry) -> Prompt:
     return Prompt(
         name=entry.name,
         title=title_of(entry),
-        description=whole(entry.description),
+        description=valid_unicode(entry.description),
         arguments=[
             PromptArgument(
                 name=name,
-                description=whole(str(inner.get("description") or "")) or None,
+                description=valid_unicode(str(inner.get("description") or "")) or None,
                 required=name in required,
             )
             for name, inner in schema.get("properties", {}).items()
@@ -55,7 +55,7 @@ def said_by(outcome: ToolOutcome, entry: ToolEntry | None) -> GetPromptResult:
         raise MCPError(INVALID_PARAMS, str(outcome.error))
     blocks = result_of(outcome).content
     return GetPromptResult(
-        description=whole(entry.description) if entry is not None else None,
+        description=valid_unicode(entry.description) if entry is not None else None,
         messages=[PromptMessage(role="user", content=block) for block in blocks],
     )
 

@@ -22,7 +22,7 @@ from hermes.core.entry import ToolCall
 from hermes.core.errors import ToolError
 from hermes.mcp.server import tool_resources
 from hermes.mcp.server.content import ARTIFACT
-from hermes.mcp.untrusted_text import whole
+from hermes.mcp.untrusted_text import valid_unicode
 from hermes.runtime.artifacts import PAGE
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ async def read(session: Session, uri: str, ctx: Context) -> ReadResourceResult:
     if "next_offset" in first:
         text += await anyio.to_thread.run_sync(_rest, session, handle, first["next_offset"])
     return ReadResourceResult(
-        contents=[TextResourceContents(uri=uri, text=whole(text), mime_type="text/plain")]
+        contents=[TextResourceContents(uri=uri, text=valid_unicode(text), mime_type="text/plain")]
     )
 
 

@@ -18,7 +18,7 @@ from mcp_types import (
 )
 
 from hermes.mcp.server.content import result_of, title_of
-from hermes.mcp.untrusted_text import whole
+from hermes.mcp.untrusted_text import valid_unicode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,7 +51,7 @@ def listed(entries: Iterable[ToolEntry]) -> list[Resource]:
             uri=address_of(entry),
             name=entry.name,
             title=title_of(entry),
-            description=whole(entry.description),
+            description=valid_unicode(entry.description),
         )
         for entry in entries
         if not _PLACE.search(address_of(entry))
@@ -65,7 +65,7 @@ def templates(entries: Iterable[ToolEntry]) -> list[ResourceTemplate]:
             uri_template=address_of(entry),
             name=entry.name,
             title=title_of(entry),
-            description=whole(entry.description),
+            description=valid_unicode(entry.description),
         )
         for entry in entries
         if _PLACE.search(address_of(entry))

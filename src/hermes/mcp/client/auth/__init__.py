@@ -1,8 +1,7 @@
-"""Logging in to servers on the network: OAuth 2.1.
+"""OAuth 2.1 for servers on the network: logins, tokens, renewal.
 
-tokens      what a login gave, on disk for its owner alone
-provider    what puts a token into each request, and renews it; never asks anybody
-login       a person logs in, in a browser (PKCE); `device` with a code on another device
-machine     a program logs in itself, with what it was given beforehand
-discovery   where a server's login is, for the last two of these
+tokens          token files, readable by the owner only
+bearer          the token in each request, renewed before it expires; never asks a person
+login           login in a browser (PKCE), and discovery of the authorization server
+headless_login  login by device code, client credentials or assertions
 """

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import httpx2
 
 from hermes.core.errors import HermesError
-from hermes.mcp.client.auth.tokens import load_tokens, renewing
-from hermes.mcp.client.browser import refused_address
+from hermes.mcp.client.auth.tokens import load_tokens, renewal_lock
+from hermes.mcp.client.browser import url_problem
 from hermes.mcp.client.errors import NeedsLoginError
 
 if TYPE_CHECKING:
@@ -18,62 +18,62 @@ if TYPE_CHECKING:
     from hermes.mcp.client.auth.tokens import Tokens
     from hermes.mcp.client.settings import Server
 
-# Those for which nobody has to be there.
+# Login flows without a person.
 MACHINE_FLOWS = ("client_credentials", "jwt_bearer", "identity_assertion")
-# How long a login server may be silent. Others wait meanwhile, in other programs too.
+# Timeout of a login server; the renewal lock is held meanwhile.
 _RENEW_SECONDS = 15.0
 _SCOPE = re.compile(r'scope="([^"]{1,1000})"')
 
 
 class Bearer(httpx2.Auth):
-    """The token of one server."""
+    """Adds the token of one server to each request."""
 
     def __init__(self, name: str, url: str, *, machine: bool = False) -> None:
         self._name = name
         self._url = url
-        # We log in ourselves: a new connection does so.
+        # A new connection logs in again by itself.
         self._machine = machine
 
     async def async_auth_flow(
         self, request: httpx2.Request
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """Send a request with the token, renewed where that helps."""
+        """Send a request with the token; renew it when it expired or is refused."""
         tokens = load_tokens(self._name, self._url)
         if tokens is not None and tokens.expired and tokens.renewable:
-            async with renewing(self._name):
+            async with renewal_lock(self._name):
                 tokens = load_tokens(self._name, self._url) or tokens
                 if tokens.expired:
-                    tokens = await self._taken(tokens, (yield self._renewal(tokens)))
+                    tokens = await self._save_renewed(tokens, (yield self._renewal_request(tokens)))
         if tokens is not None:
             request.headers["Authorization"] = f"Bearer {tokens.access_token}"
         response = yield request
         if response.status_code == 401 and tokens is not None and tokens.renewable:
-            async with renewing(self._name):
+            async with renewal_lock(self._name):
                 now = load_tokens(self._name, self._url) or tokens
                 if now.access_token == tokens.access_token:
-                    now = await self._taken(tokens, (yield self._renewal(tokens)))
+                    now = await self._save_renewed(tokens, (yield self._renewal_request(tokens)))
             request.headers["Authorization"] = f"Bearer {now.access_token}"
             response = yield request
         if response.status_code == 401:
             if self._machine and tokens is not None:
-                # Kept, for it says which login server is the right one.
+                # Kept: the file has the address of the login server.
                 tokens.expires_at = 1.0
                 tokens.save(self._name)
                 raise HermesError("its token is not taken any more: a new one is asked for")
-            why = "nobody has, so far" if tokens is None else "its token is not taken any more"
-            raise NeedsLoginError(self._name, why)
-        said = response.headers.get("www-authenticate", "")
-        if response.status_code == 403 and "insufficient_scope" in said:
-            found = _SCOPE.search(said)
-            if tokens is not None and found:
-                tokens.wanted = " ".join((tokens.wanted, tokens.scope, found.group(1))).strip()
+            reason = "nobody has, so far" if tokens is None else "its token is not taken any more"
+            raise NeedsLoginError(self._name, reason)
+        challenge = response.headers.get("www-authenticate", "")
+        if response.status_code == 403 and "insufficient_scope" in challenge:
+            match = _SCOPE.search(challenge)
+            if tokens is not None and match:
+                tokens.wanted = " ".join((tokens.wanted, tokens.scope, match.group(1))).strip()
                 tokens.save(self._name)
             raise NeedsLoginError(self._name, "what was allowed at the last login is not enough")
 
-    def _renewal(self, tokens: Tokens) -> httpx2.Request:
-        wrong = refused_address(tokens.token_endpoint, beside=self._url)
-        if wrong:
-            raise NeedsLoginError(self._name, f"its token can't be renewed: {wrong}")
+    def _renewal_request(self, tokens: Tokens) -> httpx2.Request:
+        problem = url_problem(tokens.token_endpoint, server_url=self._url)
+        if problem:
+            raise NeedsLoginError(self._name, f"its token can't be renewed: {problem}")
         return token_request(
             tokens.token_endpoint,
             {
@@ -87,11 +87,11 @@ class Bearer(httpx2.Auth):
             tokens.auth_method,
         )
 
-    async def _taken(self, tokens: Tokens, response: httpx2.Response) -> Tokens:
-        """The new tokens, kept; the old ones stay where the answer holds none."""
+    async def _save_renewed(self, tokens: Tokens, response: httpx2.Response) -> Tokens:
+        """The renewed tokens, saved; raises and keeps the old ones when there are none."""
         status = response.status_code
         if status == 429 or status >= 500:
-            # Nothing is wrong with the token: it is tried again later.
+            # A temporary failure: the token is still valid.
             raise HermesError(f"its token can't be renewed now: HTTP {status} at the login server")
         try:
             await response.aread()
@@ -105,8 +105,8 @@ class Bearer(httpx2.Auth):
         return renewed
 
 
-async def authorisation(server: Server, url: str) -> httpx2.Auth:
-    """What logs each request to a server in."""
+async def authentication(server: Server, url: str) -> httpx2.Auth:
+    """Bearer authentication for a server, after a login without a person if one is configured."""
     machine = server.auth.get("flow") in MACHINE_FLOWS
     if machine:
         tokens = load_tokens(server.name, url)
@@ -120,7 +120,7 @@ async def authorisation(server: Server, url: str) -> httpx2.Auth:
 def token_request(
     endpoint: str, fields: dict[str, str], client_id: str, client_secret: str, method: str
 ) -> httpx2.Request:
-    """A request for a token, with who we are said in the way the server wants."""
+    """A token request; the client authenticates by `method`."""
     headers = {"Accept": "application/json"}
     fields = dict(fields)
     if client_secret and method == "client_secret_basic":
@@ -133,6 +133,6 @@ def token_request(
         fields["client_id"] = client_id
         if client_secret:
             fields["client_secret"] = client_secret
-    # A client sets no limits for the requests of an auth flow.
+    # The timeout of the client does not apply to requests of an auth flow.
     limits = {"timeout": httpx2.Timeout(_RENEW_SECONDS).as_dict()}
     return httpx2.Request("POST", endpoint, data=fields, headers=headers, extensions=limits)

@@ -21,8 +21,8 @@ from pydantic import AnyUrl, ValidationError
 from hermes.core.errors import HermesError
 from hermes.mcp.client import http_client
 from hermes.mcp.client.auth.tokens import Tokens, expiry, load_tokens
-from hermes.mcp.client.browser import refused_address
-from hermes.mcp.client.settings import filled
+from hermes.mcp.client.browser import url_problem
+from hermes.mcp.client.settings import expand
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from hermes.mcp.client.settings import Server
 
 
-class Place(NamedTuple):
-    """The addresses of a login."""
+class LoginEndpoints(NamedTuple):
+    """The endpoints of an authorization server; `methods` are its client authentications."""
 
     issuer: str
     token: str
@@ -41,15 +41,14 @@ class Place(NamedTuple):
     registration: str
     resource: str
     scope: str
-    # How programs may say who they are, where the login server names these.
     methods: tuple[str, ...]
 
 
-async def discover(client: httpx2.AsyncClient, url: str, *, issuer: str = "") -> Place:
-    """Where one logs in to the server at `url`; raises when that can't be found out.
+async def discover(client: httpx2.AsyncClient, url: str, *, issuer: str = "") -> LoginEndpoints:
+    """Discover the login of the server at `url`; raises `HermesError`.
 
     Args:
-        issuer: The only login server that will do; whichever the server names if empty.
+        issuer: The only login server to accept; any that the server names if empty.
     """
     refused = await client.post(url, json={}, headers={"Accept": "application/json"})
     hinted = extract_resource_metadata_from_www_auth(refused)
@@ -58,23 +57,23 @@ async def discover(client: httpx2.AsyncClient, url: str, *, issuer: str = "") ->
         resource = await _metadata(client, address)
         if resource.get("authorization_servers"):
             break
-    told = resource.get("authorization_servers")
-    servers = [one for one in told if isinstance(one, str)] if isinstance(told, list) else []
-    if issuer and servers and not any(_same(one, issuer) for one in servers):
+    listed = resource.get("authorization_servers")
+    servers = [url for url in listed if isinstance(url, str)] if isinstance(listed, list) else []
+    if issuer and servers and not any(_same_issuer(name, issuer) for name in servers):
         raise HermesError(f"the server sends us to another login server than {issuer}")
     named = issuer or (servers[0] if servers else None)
     for address in build_oauth_authorization_server_metadata_discovery_urls(named, url):
-        found = await _metadata(client, address)
-        if found.get("token_endpoint"):
-            if named is not None and not _same(str(found.get("issuer", "")), named):
+        metadata = await _metadata(client, address)
+        if metadata.get("token_endpoint"):
+            if named is not None and not _same_issuer(str(metadata.get("issuer", "")), named):
                 raise HermesError("the login server's metadata is somebody else's")
-            methods = found.get("token_endpoint_auth_methods_supported")
+            methods = metadata.get("token_endpoint_auth_methods_supported")
             scopes = resource.get("scopes_supported") or []
-            return Place(
-                str(found.get("issuer") or named or ""),
-                str(found["token_endpoint"]),
-                str(found.get("device_authorization_endpoint") or ""),
-                str(found.get("registration_endpoint") or ""),
+            return LoginEndpoints(
+                str(metadata.get("issuer") or named or ""),
+                str(metadata["token_endpoint"]),
+                str(metadata.get("device_authorization_endpoint") or ""),
+                str(metadata.get("registration_endpoint") or ""),
                 str(resource.get("resource") or ""),
                 " ".join(map(str, scopes)) if isinstance(scopes, list) else "",
                 tuple(map(str, methods)) if isinstance(methods, list) else (),
@@ -82,14 +81,16 @@ async def discover(client: httpx2.AsyncClient, url: str, *, issuer: str = "") ->
     raise HermesError("the server does not say where to log in")
 
 
-async def registered(client: httpx2.AsyncClient, place: Place) -> OAuthClientInformationFull:
-    """Who we are to the login server, which is told of us."""
-    if not place.registration:
+async def register_client(
+    client: httpx2.AsyncClient, endpoints: LoginEndpoints
+) -> OAuthClientInformationFull:
+    """Dynamic client registration at the login server."""
+    if not endpoints.registration:
         raise HermesError(
             "the login server takes no new programs", hint="Put a client_id into the server's auth."
         )
     answer = await client.post(
-        place.registration,
+        endpoints.registration,
         json={
             "client_name": "Hermes",
             "redirect_uris": ["http://127.0.0.1/callback"],
@@ -101,8 +102,8 @@ async def registered(client: httpx2.AsyncClient, place: Place) -> OAuthClientInf
     return await handle_registration_response(answer)
 
 
-def _same(one: str, other: str) -> bool:
-    return one.rstrip("/") == other.rstrip("/")
+def _same_issuer(left: str, right: str) -> bool:
+    return left.rstrip("/") == right.rstrip("/")
 
 
 async def _metadata(client: httpx2.AsyncClient, address: str) -> dict[str, Any]:
@@ -110,14 +111,14 @@ async def _metadata(client: httpx2.AsyncClient, address: str) -> dict[str, Any]:
     if answer.status_code != 200:
         return {}
     try:
-        said = answer.json()
+        value = answer.json()
     except (ValueError, RecursionError):
         return {}
-    return said if isinstance(said, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 if TYPE_CHECKING:
-    # Shows an address to the person.
+    # Shows a URL to the person.
     Show = Callable[[str], None]
 
 WAIT_SECONDS = 300.0
@@ -126,7 +127,7 @@ _PAGE = (
     "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nConnection: close\r\n\r\n"
     "<!doctype html><title>Hermes</title><p>{} You can close this window.</p>"
 )
-_HELLO: tuple[dict[str, Any], ...] = (
+_PROBE_MESSAGES: tuple[dict[str, Any], ...] = (
     {
         "jsonrpc": "2.0",
         "id": 0,
@@ -143,11 +144,11 @@ _HELLO: tuple[dict[str, Any], ...] = (
 
 
 class LoginError(HermesError):
-    """A login that did not come to its end; what was there before is untouched."""
+    """A login that failed; the tokens from before are kept."""
 
 
-class _Held:
-    """Keeps what a login gives until all of it is there."""
+class _MemoryStorage:
+    """Token storage of the SDK, in memory until the login is complete."""
 
     def __init__(self, client: OAuthClientInformationFull | None) -> None:
         self.tokens: OAuthToken | None = None
@@ -173,31 +174,31 @@ async def login(
     visit: Callable[[str], Awaitable[str]] | None = None,
     seconds: float = WAIT_SECONDS,
 ) -> Tokens:
-    """Log in with a browser; the tokens, saved. Raises `LoginError`.
+    """Log in with a browser; saves the tokens. Raises `LoginError`.
 
     Args:
-        show: Opens the address of the login for the person.
-        visit: In place of the browser: goes to the address, gives the one it was sent back to.
+        show: Opens the login page for the person.
+        visit: Replaces the browser: visits a URL and returns the URL it is redirected to.
     """
-    url = filled(server.url)
+    url = expand(server.url)
     scope = wanted_scope(server, url)
-    async with _Listener() as listener:
-        answered: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    async with _CallbackServer() as listener:
+        callback_url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
-        async def begin(address: str) -> None:
-            wrong = refused_address(address, beside=url)
-            if wrong:
-                raise LoginError(f"the server's login address was refused: {wrong}")
+        async def redirect(address: str) -> None:
+            problem = url_problem(address, server_url=url)
+            if problem:
+                raise LoginError(f"the server's login address was refused: {problem}")
             if visit is not None:
-                answered.set_result(await visit(address))
+                callback_url.set_result(await visit(address))
             else:
                 show(address)
 
-        async def come_back() -> AuthorizationCodeResult:
-            sent = await (answered if visit is not None else listener.request)
-            return _code(sent)
+        async def callback() -> AuthorizationCodeResult:
+            url = await (callback_url if visit is not None else listener.request)
+            return _authorization_code(url)
 
-        held = _Held(known_client(server, listener.address))
+        storage = _MemoryStorage(configured_client(server, listener.address))
         provider = OAuthClientProvider(
             url,
             OAuthClientMetadata(
@@ -207,30 +208,32 @@ async def login(
                 response_types=["code"],
                 scope=server.auth.get("scope"),
             ),
-            held,
-            redirect_handler=begin,
-            callback_handler=come_back,
-            client_metadata_url=filled(server.auth.get("client_metadata_url", "")) or None,
+            storage,
+            redirect_handler=redirect,
+            callback_handler=callback,
+            client_metadata_url=expand(server.auth.get("client_metadata_url", "")) or None,
         )
         try:
             async with asyncio.timeout(seconds):
-                await _knock(url, provider, scope)
+                await _request_tools(url, provider, scope)
         except TimeoutError:
             raise LoginError(f"nobody logged in within {seconds:g} s") from None
         except (OAuthFlowError, ValidationError, httpx2.HTTPError, ValueError) as error:
-            raise LoginError(f"the login failed: {line_of(error)}") from None
-    if held.tokens is None or held.client is None:
+            raise LoginError(f"the login failed: {error_line(error)}") from None
+    if storage.tokens is None or storage.client is None:
         raise LoginError(f"{server.name} did not ask for a login")
-    return _kept(server, url, provider, held)
+    return _save(server, url, provider, storage)
 
 
-def _kept(server: Server, url: str, provider: OAuthClientProvider, held: _Held) -> Tokens:
-    tokens, client, context = held.tokens, held.client, provider.context
+def _save(
+    server: Server, url: str, provider: OAuthClientProvider, storage: _MemoryStorage
+) -> Tokens:
+    tokens, client, context = storage.tokens, storage.client, provider.context
     assert tokens is not None
     assert client is not None
     metadata = context.oauth_metadata
     origin = urlsplit(url)
-    kept = Tokens(
+    saved = Tokens(
         url,
         tokens.access_token,
         refresh_token=tokens.refresh_token,
@@ -245,16 +248,16 @@ def _kept(server: Server, url: str, provider: OAuthClientProvider, held: _Held) 
         resource=context.get_resource_url() if context.protected_resource_metadata else "",
         issuer=str(metadata.issuer) if metadata is not None else "",
     )
-    kept.save(server.name)
-    return kept
+    saved.save(server.name)
+    return saved
 
 
-async def _knock(url: str, auth: httpx2.Auth, scope: str) -> None:
-    """Ask the server for something, which makes it ask for a login."""
+async def _request_tools(url: str, auth: httpx2.Auth, scope: str) -> None:
+    """Connect and list the tools, which makes the server require a login."""
     headers = {"Accept": "application/json, text/event-stream"}
     async with checked_client(url, auth, scope) as client:
-        # Some let everybody in, and ask who it is only when tools are wanted.
-        for message in _HELLO:
+        # Some servers require the login only for the list of tools.
+        for message in _PROBE_MESSAGES:
             async with client.stream("POST", url, json=message, headers=headers) as answer:
                 if answer.status_code in (401, 403):
                     raise LoginError(f"the server still says HTTP {answer.status_code}")
@@ -265,90 +268,90 @@ async def _knock(url: str, auth: httpx2.Auth, scope: str) -> None:
 
 
 def wanted_scope(server: Server, url: str) -> str:
-    """What to ask for: what the settings say, and what was missing at the last login."""
+    """The scope of the settings, and the one that was missing at the last login."""
     before = load_tokens(server.name, url)
-    said = (server.auth.get("scope", ""), before.wanted if before is not None else "")
-    return " ".join(dict.fromkeys(" ".join(said).split()))
+    scopes = (server.auth.get("scope", ""), before.wanted if before is not None else "")
+    return " ".join(dict.fromkeys(" ".join(scopes).split()))
 
 
 def checked_client(
     url: str, auth: httpx2.Auth | None = None, scope: str = ""
 ) -> httpx2.AsyncClient:
-    """An HTTP client that goes only where a server at `url` may send us.
+    """An HTTP client that refuses URLs to which a server at `url` may not send us.
 
-    With `scope`, a login that the server asks for is for that much.
+    Args:
+        scope: Replaces the scope that the server asks for.
     """
 
     async def check(request: httpx2.Request) -> None:
         address = str(request.url)
-        wrong = "" if address == url else refused_address(address, beside=url)
-        if wrong:
-            raise LoginError(f"the server's metadata leads to an address that was refused: {wrong}")
+        problem = "" if address == url else url_problem(address, server_url=url)
+        if problem:
+            raise LoginError(
+                f"the server's metadata leads to an address that was refused: {problem}"
+            )
 
     async def check_metadata(response: httpx2.Response) -> None:
         if scope and response.status_code in (401, 403) and str(response.request.url) == url:
-            said = response.headers.get("www-authenticate") or "Bearer"
-            said = _SCOPE.sub("", said).rstrip(", ")
-            comma = "," if "=" in said else ""
-            response.headers["www-authenticate"] = f'{said}{comma} scope="{scope}"'
+            challenge = response.headers.get("www-authenticate") or "Bearer"
+            challenge = _SCOPE.sub("", challenge).rstrip(", ")
+            comma = "," if "=" in challenge else ""
+            response.headers["www-authenticate"] = f'{challenge}{comma} scope="{scope}"'
         if "/.well-known/" not in response.request.url.path or response.status_code != 200:
             return
         await response.aread()
         try:
-            said = response.json()
+            metadata = response.json()
         except (ValueError, RecursionError):
             return
-        for name, address in said.items() if isinstance(said, dict) else ():
-            wrong = refused_address(str(address), beside=url) if _is_endpoint(name) else ""
-            if wrong:
-                raise LoginError(f"the server's metadata names a {name} that was refused: {wrong}")
+        for name, address in metadata.items() if isinstance(metadata, dict) else ():
+            is_endpoint = name.endswith("_endpoint")
+            problem = url_problem(str(address), server_url=url) if is_endpoint else ""
+            if problem:
+                raise LoginError(
+                    f"the server's metadata names a {name} that was refused: {problem}"
+                )
 
     hooks: dict[str, list[Callable[..., Any]]] = {
         "request": [check],
-        "response": [http_client.limit, check_metadata],
+        "response": [http_client.limit_response, check_metadata],
     }
     return httpx2.AsyncClient(headers=http_client.HEADERS, auth=auth, timeout=30, event_hooks=hooks)
 
 
-def _is_endpoint(name: str) -> bool:
-    """Whether metadata of this name is an address that we, or the person, would go to."""
-    return name.endswith("_endpoint")
-
-
-def known_client(server: Server, address: str) -> OAuthClientInformationFull | None:
-    """Who we are to the server, where that was agreed on beforehand."""
-    client_id = filled(server.auth.get("client_id", ""))
+def configured_client(server: Server, address: str) -> OAuthClientInformationFull | None:
+    """The client of the settings; None for dynamic registration."""
+    client_id = expand(server.auth.get("client_id", ""))
     if not client_id:
         return None
-    secret = filled(server.auth.get("client_secret", ""))
+    secret = expand(server.auth.get("client_secret", ""))
     return OAuthClientInformationFull(
         client_id=client_id,
         client_secret=secret or None,
         redirect_uris=[AnyUrl(address)],
-        # What servers take when nothing else was agreed on.
         token_endpoint_auth_method="client_secret_basic" if secret else "none",
     )
 
 
-def _code(address: str) -> AuthorizationCodeResult:
-    said = {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
-    if "error" in said:
-        more = said.get("error_description", "")
-        raise LoginError(f"the login was refused: {said['error'][:80]} {more[:200]}".rstrip())
+def _authorization_code(address: str) -> AuthorizationCodeResult:
+    query = {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
+    if "error" in query:
+        more = query.get("error_description", "")
+        raise LoginError(f"the login was refused: {query['error'][:80]} {more[:200]}".rstrip())
     return AuthorizationCodeResult(
-        code=said.get("code", ""), state=said.get("state"), iss=said.get("iss")
+        code=query.get("code", ""), state=query.get("state"), iss=query.get("iss")
     )
 
 
-class _Listener:
-    """Waits on this machine for the browser to come back."""
+class _CallbackServer:
+    """HTTP server on loopback for the redirect of the browser."""
 
     def __init__(self) -> None:
         self.request: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.address = ""
         self._server: asyncio.Server | None = None
 
-    async def __aenter__(self) -> _Listener:
+    async def __aenter__(self) -> _CallbackServer:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         port = self._server.sockets[0].getsockname()[1]
         self.address = f"http://127.0.0.1:{port}/callback"
@@ -363,13 +366,15 @@ class _Listener:
             async with asyncio.timeout(10):
                 line = await reader.readline()
             words = line.decode("latin-1").split(" ")
-            wanted = len(words) == 3 and words[0] == "GET" and words[1].startswith("/callback?")
-            # Whether it is good for a login is found out elsewhere, and said in the terminal.
-            refused = wanted and "error" in parse_qs(urlsplit(words[1]).query)
+            is_callback = (
+                len(words) == 3 and words[0] == "GET" and words[1].startswith("/callback?")
+            )
+            # The code is checked by the SDK, and errors are shown in the terminal.
+            refused = is_callback and "error" in parse_qs(urlsplit(words[1]).query)
             page = _PAGE.format("The login was refused." if refused else "Hermes goes on.")
-            writer.write(page.encode() if wanted else b"HTTP/1.1 404 Not Found\r\n\r\n")
+            writer.write(page.encode() if is_callback else b"HTTP/1.1 404 Not Found\r\n\r\n")
             await writer.drain()
-            if wanted and not self.request.done():
+            if is_callback and not self.request.done():
                 self.request.set_result(words[1])
         except (OSError, ValueError, TimeoutError):
             return
@@ -377,6 +382,6 @@ class _Listener:
             writer.close()
 
 
-def line_of(error: Exception) -> str:
-    """What an error says, in a line."""
+def error_line(error: Exception) -> str:
+    """The text of an error in one line."""
     return " ".join(str(error).split())[:300] or type(error).__name__

@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from typing import Any
 
-# So long before its end a token is renewed.
-EARLY_SECONDS = 30.0
-# How often it is looked whether another program has renewed them.
-_LOOK_SECONDS = 0.05
+EARLY_SECONDS = 30.0  # a token is renewed this long before it expires
+# How often the lock of another process is tried again.
+_LOCK_SECONDS = 0.05
 
 
 class Tokens:
-    """One server's tokens, and what is needed to renew them."""
+    """The tokens of one server and the fields needed to renew them.
+
+    `wanted` is the scope that the next login has to request.
+    """
 
     __slots__ = (
         "access_token",
@@ -51,83 +53,82 @@ class Tokens:
         self.auth_method = str(more.get("auth_method") or "")
         self.resource = str(more.get("resource") or "")
         self.issuer = str(more.get("issuer") or "")
-        # What the next login has to ask for.
         self.wanted = str(more.get("wanted") or "")
 
     @property
     def expired(self) -> bool:
-        """Whether it will not be taken much longer."""
+        """Whether the access token expires within `EARLY_SECONDS`."""
         return bool(self.expires_at) and time.time() > self.expires_at - EARLY_SECONDS
 
     @property
     def renewable(self) -> bool:
-        """Whether a new token can be had without anybody."""
+        """Whether a refresh token allows a renewal without a person."""
         return bool(self.refresh_token and self.token_endpoint and self.client_id)
 
     def renewed(self, answer: dict[str, Any]) -> Tokens:
-        """These with what a renewal gave; a refresh token that it leaves out stays as it was."""
-        said: dict[str, Any] = {slot: getattr(self, slot) for slot in self.__slots__}
-        said["access_token"] = str(answer["access_token"])
-        said["expires_at"] = expiry(answer.get("expires_in"))
+        """A copy with the fields of a renewal; a refresh token that it leaves out is kept."""
+        fields: dict[str, Any] = {slot: getattr(self, slot) for slot in self.__slots__}
+        fields["access_token"] = str(answer["access_token"])
+        fields["expires_at"] = expiry(answer.get("expires_in"))
         for name in ("refresh_token", "scope"):
             if answer.get(name):
-                said[name] = str(answer[name])
-        return Tokens(**said)
+                fields[name] = str(answer[name])
+        return Tokens(**fields)
 
     def save(self, name: str) -> None:
-        """Put them on disk."""
-        said = {slot: getattr(self, slot) for slot in self.__slots__}
-        write_private(_place(name), to_json(said).encode())
+        """Write the token file."""
+        fields = {slot: getattr(self, slot) for slot in self.__slots__}
+        write_private(_token_file(name), to_json(fields).encode())
 
 
 def load_tokens(name: str, url: str) -> Tokens | None:
-    """The tokens of a server, if they were given for this address."""
+    """The tokens of a server; None if they were issued for another URL."""
     import json
 
     try:
-        with open(_place(name), encoding="utf-8") as file:
-            said = json.load(file)
-        tokens = Tokens(**said)
+        with open(_token_file(name), encoding="utf-8") as file:
+            fields = json.load(file)
+        tokens = Tokens(**fields)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError) as error:
         raise ConfigError(
-            f"{_place(name)} can't be read: {error}", hint=f"hermes mcp login {name}"
+            f"{_token_file(name)} can't be read: {error}", hint=f"hermes mcp login {name}"
         ) from None
-    # A token is for whom it was given: never sent to another address.
+    # A token is never sent to another address.
     return tokens if tokens.url == url else None
 
 
 @asynccontextmanager
-async def renewing(name: str) -> AsyncIterator[None]:
-    """While one program renews a server's tokens, no other does: a refresh token is good once."""
+async def renewal_lock(name: str) -> AsyncIterator[None]:
+    """Lock of a renewal across processes: a refresh token is valid once."""
     import asyncio
 
-    handle = open_lock(f"{_place(name)}.lock")
+    handle = open_lock(f"{_token_file(name)}.lock")
     try:
         while not flock(handle, wait=False):  # noqa: ASYNC110 - held by another process
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_LOCK_SECONDS)
         yield
     finally:
         os.close(handle)
 
 
 def forget_tokens(name: str) -> bool:
-    """Remove a server's tokens; whether there were any."""
+    """Delete a token file; False if there was none."""
     try:
-        os.unlink(_place(name))
+        os.unlink(_token_file(name))
     except FileNotFoundError:
         return False
     return True
 
 
 def expiry(seconds: Any) -> float:
-    """When something ends that lasts so many seconds; 0 when nobody knows."""
+    """The time at which a lifetime of `seconds` ends; 0 if it is unknown."""
     try:
         return time.time() + float(seconds)
     except (TypeError, ValueError):
         return 0.0
 
 
-def _place(name: str) -> str:
+def _token_file(name: str) -> str:
     return home_path("mcp-tokens", f"{name}.json")
