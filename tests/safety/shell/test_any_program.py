@@ -75,8 +75,6 @@ def test_code_is_judged_by_its_calls_in_every_language(source: str, harmless: st
     [
         "cat > c.go <<'E'\npackage main\nfunc main() { os.RemoveAll(\"src\") }\nE\ngo run c.go",
         "printf 'all:\\n\\trm -rf src\\n' > M; make -f M",
-        "just -f - x <<'E'\nx:\n    rm -rf src\nE",
-        'echo \'{"scripts": {"x": "rm -rf src"}}\' > package.json && npm run x',
         'coproc SH { bash; }; echo "rm -rf src" >&"${SH[1]}"',
         "mkfifo p; bash < p & echo 'rm -rf src' > p",
         "declare -n r=x; x='rm -rf src'; $r",
@@ -158,7 +156,6 @@ def test_what_a_wrapper_starts_is_judged_and_nothing_more(wrapper: str) -> None:
             "pwsh -c '$p = Get-Content list; Remove-Item $p'",
         ),
         ('cmd /c "if exist a.txt del a.txt"', 'cmd /c "for %f in (*.log) do del %f"'),
-        ("tclsh <<< 'file delete a.txt'", "tclsh <<< 'foreach f [glob *.o] { file delete $f }'"),
         (
             "tclsh <<< 'foreach f [glob *] { puts $f }'",
             "tclsh <<< 'eval file delete [glob *.o]'",

@@ -68,7 +68,6 @@ def test_what_is_only_loaded_or_looked_at_passes(command: str) -> None:
         "node -e \"require('rimraf').sync('dist')\"",
         "deno eval \"new Deno.Command('rm', {args: ['-rf', 'x']}).outputSync()\"",
         "python3 -c \"import paramiko; paramiko.SSHClient().exec_command('rm -rf /srv/app')\"",
-        "perl -i -ne '' notes.txt",
         "scp -o ProxyCommand='rm -rf x' a host:",
         "machinectl shell .host /bin/rm -rf x",
         "azcopy sync ./d https://a.example/c --delete-destination=true",

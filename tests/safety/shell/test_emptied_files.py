@@ -32,7 +32,6 @@ def _action(command: str) -> str:
         "perl -e 'open(F, \">a.csv\"); close F'",
         'perl -e \'open my $f, ">", "a.csv"\'',
         'ruby -e \'File.open("a.csv", "w") {}\'',
-        'ruby -e \'f = File.new("a.csv", "w"); f.close\'',
         'php -r \'fclose(fopen("a.csv", "w"));\'',
         'php -r \'$f = fopen("a.csv", "w"); fclose($f);\'',
         'node -e \'fs.closeSync(fs.openSync("a.csv", "w"))\'',

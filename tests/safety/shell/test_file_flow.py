@@ -82,13 +82,7 @@ def test_a_script_that_python_has_written_is_known(source: str) -> None:
         )
 
 
-def test_sources_of_other_languages_are_known_where_a_folder_is_run() -> None:
-    program = 'package main\n\nimport "os"\n\nfunc main() {{ {} }}'
-    write = "mkdir -p cmd/x && cat > cmd/x/main.go <<'GO'\n{}\nGO\ngo run ./cmd/x"
-
-    assert _action(write.format(program.format('_ = os.RemoveAll("data")'))) == "ask"
-    assert _action(write.format(program.format("println(1)"))) == "allow"
-    assert _action('node -e \'fs.writeFileSync("x.sh", "rm -rf ~")\'; sh x.sh') == "refuse"
+def test_a_script_that_awk_writes_is_known_when_it_runs() -> None:
     assert _action('awk \'BEGIN { print "rm -rf ~" > "x.sh" }\'; sh x.sh') == "refuse"
 
 

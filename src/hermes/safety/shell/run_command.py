@@ -9,7 +9,6 @@ import hermes.safety.shell.path_rules as path_rules
 from hermes.safety.shell.assignments import judge_assignment
 from hermes.safety.shell.builtins import BUILTINS
 from hermes.safety.shell.code import INTERPRETERS
-from hermes.safety.shell.code.scripts import FOLDER_RUNNERS, run_folder
 from hermes.safety.shell.command import Command, Redirect
 from hermes.safety.shell.config_managers import ADMINISTRATION
 from hermes.safety.shell.delete_targets import DELETERS, delete_rules
@@ -167,8 +166,6 @@ def run_command(command: Command, judge: Judge) -> Stream:
     special = SPECIAL.get(name)
     output = None
     opened = judge.opened
-    if scope.written and name in FOLDER_RUNNERS:
-        run_folder(command, judge)
     if special is not None:
         tried = name in TRIED and only_tries(command)
         output = ANYTHING if tried else special(command, judge)

@@ -221,3 +221,8 @@ class Scope:
                 path = place + path[len(link) :]
                 break
         return path[1:] if path.startswith("//") else path
+
+
+def expand_home(text: str, scope: Scope) -> str:
+    """A path with its leading `~` replaced."""
+    return scope.home + text[1:] if text == "~" or text.startswith("~/") else text

@@ -385,10 +385,6 @@ def _systemd_run(command: Command, judge: Judge) -> Stream:
 
 def _runner(command: Command, judge: Judge) -> Stream | None:
     operands = command.operands
-    if command.name in _PACKAGE_RUNNERS and command.scope.written:
-        from hermes.safety.shell.code.framework_shells import judge_npm_scripts
-
-        judge_npm_scripts(command, judge)
     for sub, valued in RUNNERS[command.name]:
         if sub and not (operands and operands[0].text == sub):
             continue

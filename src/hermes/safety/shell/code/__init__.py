@@ -25,10 +25,9 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.shell.code.command_options import TOOLS, TRANSFERS
 from hermes.safety.shell.code.editors import EDITORS
-from hermes.safety.shell.code.framework_shells import APPLICATIONS, RECIPES
+from hermes.safety.shell.code.interpreters import INTERPRETERS as _SCRIPTS
 from hermes.safety.shell.code.powershell import POWERSHELLS
 from hermes.safety.shell.code.python import run_python
-from hermes.safety.shell.code.script_programs import SCRIPTS, STRINGS
 from hermes.safety.shell.code.sql import DATABASES
 from hermes.safety.shell.code.text_filters import TEXT_TOOLS
 
@@ -43,14 +42,11 @@ INTERPRETERS: dict[str, Callable[[Command, Judge], Stream | None]] = {
     **dict.fromkeys(
         ("python", "pypy", "ipython", "micropython", "pythonw", "py", "sage"), run_python
     ),
-    **STRINGS,
-    **SCRIPTS,
     **DATABASES,
     **TEXT_TOOLS,
     **EDITORS,
     **POWERSHELLS,
     **TOOLS,
-    **RECIPES,
     **TRANSFERS,
-    **APPLICATIONS,
+    **_SCRIPTS,
 }

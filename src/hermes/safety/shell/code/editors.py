@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.code.python_values import expand_home
 from hermes.safety.shell.delete_targets import kind_of_delete
 from hermes.safety.shell.inner_command import literal, run_words
 from hermes.safety.shell.path_rules import judge_write
-from hermes.safety.shell.scope import HOLE
+from hermes.safety.shell.scope import HOLE, expand_home
 from hermes.safety.shell.stream import DECODED, NETWORK, UNKNOWN, Stream
 
 if TYPE_CHECKING:

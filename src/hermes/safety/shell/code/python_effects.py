@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.shell.code.service_calls import (
     LISTS_PROCESSES,
-    STARTS,
+    SERVICE_VERBS,
     deletes_all,
     request_rule,
     service_rule,
@@ -278,7 +278,7 @@ def judge_services(calls: list[ast.Call], text: str, command: Command, judge: Ju
         elif name in ("chmod", "fchmod", "lchmod"):
             if any(_sets_id(node) for node in call.args):
                 judge.blame("permissions.set-uid", command)
-        elif name.startswith(STARTS):
+        elif name.startswith(SERVICE_VERBS):
             given = ", ".join(
                 [
                     *(ast.unparse(node) for node in call.args),

@@ -11,7 +11,7 @@ import posixpath
 import re
 from typing import TYPE_CHECKING, TypeVar
 
-from hermes.safety.shell.scope import HOLE, names
+from hermes.safety.shell.scope import HOLE, expand_home, names
 
 if TYPE_CHECKING:
     from typing import Any
@@ -384,8 +384,3 @@ def imported(tree: Tree) -> dict[str, str]:
         for alias in part.names:
             found[alias.asname or alias.name] = f"{part.module}.{alias.name}"
     return found
-
-
-def expand_home(text: str, scope: Scope) -> str:
-    """A path with its leading `~` replaced."""
-    return scope.home + text[1:] if text == "~" or text.startswith("~/") else text

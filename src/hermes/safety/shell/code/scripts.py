@@ -1,9 +1,7 @@
-"""Inline Perl, Ruby, JavaScript, PHP, Lua and other languages, read as tokens.
+"""Inline Perl, Ruby, JavaScript, PHP, Lua and other languages: a telling name that is called asks.
 
-There is no grammar here: a call is a name from the tables in `code_names`, its arguments are
-constants as far as `code_values` can tell. That finds the effects people and models really write,
-and asks rather than guesses where an argument is computed. Words in strings, patterns and
-comments are no calls.
+There is no grammar here. The source is read as tokens; a call is a name from the table below, with
+its arguments as far as they are constant. Names in strings, patterns and comments are no calls.
 """
 
 from __future__ import annotations
@@ -11,370 +9,495 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import hermes.safety.shell.code.script_values as known
 import hermes.safety.shell.code.sql as sql
-from hermes.safety.shell.code.python_values import expand_home
-from hermes.safety.shell.code.script_effects import (
-    EVALUATES,
-    INCLUDES,
-    CodeOrigins,
-    judge_whole,
-    stays_empty,
+from hermes.safety.shell.code.service_calls import (
+    LISTS_PROCESSES,
+    SERVICE_VERBS,
+    deletes_all,
+    is_near,
+    request_rule,
+    service_rule,
 )
-from hermes.safety.shell.code.script_values import PART, CodeValues, marked, tokens_of
-from hermes.safety.shell.code.service_calls import LISTS_PROCESSES, STARTS, service_rule
 from hermes.safety.shell.delete_targets import kind_of_delete
-from hermes.safety.shell.file_flow import remember_text
 from hermes.safety.shell.inner_command import literal, run_words
-from hermes.safety.shell.path_classes import is_credential, targets
+from hermes.safety.shell.path_classes import is_credential, is_startup, targets
 from hermes.safety.shell.path_rules import judge_write
-from hermes.safety.shell.scope import HOLE
+from hermes.safety.shell.scope import HOLE, expand_home, names
+from hermes.safety.shell.word_builder import unescape
 
 if TYPE_CHECKING:
     from hermes.safety.shell.analysis import Judge
-    from hermes.safety.shell.code.script_values import Token
     from hermes.safety.shell.command import Command
+    from hermes.safety.shell.scope import Scope
+    from hermes.safety.shell.word_builder import Word
 
+Token = tuple[str, str]
 
-_STEPS_OF_A_SOURCE = 4
-# What stands before a template that a shell is to run.
+# Functions by the last part of their name; the same effect has much the same names everywhere.
+_FUNCTIONS = {
+    "tree": "rmtree remove_tree rm_rf rm_r rmdirSync remove_dir remove_entry remove_entry_secure "
+    "rimraf rimrafSync emptyDirSync emptyDir removeSync RemoveAll remove_dir_all remove_all "
+    "deleteRecursively deleteDirectory deleteDir deleteTree removeDir forceDelete cleanDirectory "
+    "delete_directory",
+    "one": "unlink unlinkSync delete remove safe_unlink rm rmSync rm_f removeFile del deleteSync "
+    "deleteIfExists remove_file Remove deleteFile removeItem delete_file",
+    "run": "system exec execSync execFile execFileSync spawn spawnSync shell_exec passthru popen "
+    "proc_open execute capture2 capture2e capture3 pipeline popen3 Command pcntl_exec execve execl "
+    "execlp execv execvp system2 shell cmd ProcessBuilder run CommandContext",
+    "write": "writeFileSync writeFile appendFileSync appendFile file_put_contents write "
+    "createWriteStream writeTextFile binwrite WriteFile writeString FileWriter PrintWriter "
+    "FileOutputStream outputFileSync outputFile writeText appendText Create create",
+    "target": "rename renameSync copyFile copyFileSync mv cp symlink symlinkSync ln_s copy move "
+    "cp_r Rename Symlink moveSync copySync",
+    "open": "open fopen OpenFile openSync gzopen",
+    "read": "readFileSync readFile file_get_contents readfile fpassthru show_source "
+    "createReadStream lines read slurp readlines readTextFile binread ReadFile read_to_string "
+    "readAllBytes readAllLines readString readLines require include include_once require_once "
+    "source dofile loadfile",
+    "truncate": "truncate truncateSync ftruncate Truncate set_len",
+    "chmod": "chmod chmodSync Chmod fchmod lchmod chmod_R set_permissions from_mode",
+    "named": "array_map array_walk call_user_func call_user_func_array public_send send method",
+    "sql": "query do raw prepare executeUpdate Exec execute_sql $executeRawUnsafe $executeRaw "
+    "execute_batch QueryRow dbExecute dbSendQuery dbSendStatement statement unprepared",
+    "kill": "kill posix_kill Kill pskill",
+}
+_ACTIONS = {name: action for action, text in _FUNCTIONS.items() for name in text.split()}
+_FS = ("os", "File", "FileUtils", "fs", "fse", "fsp", "Deno", "file", "Files", "promises")
+# Common names count with one of these in front of the dot alone; the empty one is a plain call.
+_OWNERS = {
+    "delete": ("File", "Files", "Storage", "Pathname"),
+    "remove": _FS,
+    "rm": ("FileUtils", "fs", "fsp", "promises", "File", ""),
+    "Remove": ("os",),
+    "del": ("",),
+    "execute": ("os",),
+    "Command": ("Deno", "exec"),
+    "CommandContext": ("exec",),
+    "pipeline": ("Open3",),
+    "cmd": ("System", "os"),
+    "shell": ("System", ""),
+    "run": ("Process", ""),
+    "write": ("File", "fs", "IO", "Files", "Deno", "Bun", "file"),
+    "Create": _FS,
+    "create": _FS,
+    "truncate": ("", *_FS),
+    "source": ("",),
+    "require": ("",),
+}
+_NEVER_RUN = names(
+    "re regex RegExp pattern query db client conn connection cursor knex pool stmt database sql"
+)
+_EVALUATES = names(
+    "eval instance_eval class_eval module_eval instance_exec Function runInThisContext "
+    "runInNewContext runInContext compileFunction loadstring load eval_string evaluate eval_file "
+    "create_function include_string compile_string ScriptEngine execScript dostring include "
+    "require import"
+)
+_CONNECTS = names(
+    "fsockopen TCPSocket Socket connect socket createConnection create_connection Dial TcpStream "
+    "gen_tcp stream_socket_client pfsockopen socketConnection"
+)
+_LISTENS = names("createServer TCPServer ServerSocket TcpListener stream_socket_server")
+_JOINS = names("join joinpath resolve file_path")
+_PASSES = names(
+    "expand_path realpath abspath absolute_path new Path Pathname File URI get of PathBuf from "
+    "normalize toString to_s path expand String Paths tilde my our local const let var await val "
+    "final return c vec require"
+)
+_LISTING = names("glob Dir readdirSync files children readdir globSync entries")
+_SHELL_TICKS = names("perl ruby php julia crystal")
 _TAGS = frozenset(("$", "$.sync", "execa", "Bun.$", "$sync"))
-# Ways in which a function that is a module of its own may be called.
-_VARIANTS = frozenset(("sync", "native", "default", "manual", "posix"))
-_SHELL_TICKS = frozenset(("perl", "ruby", "php", "julia", "crystal"))
-_WATCHED = known.ALL | EVALUATES | INCLUDES
-_EACH = ([("name", "for")], [("name", "foreach")])
-_ADDRESS = re.compile(r"https?://|//")
-_PATH = re.compile(r"[/.]")
-_MODE = re.compile(r"[rwabxt+]+\Z")
-_WRITES = re.compile(r"O_WRONLY|O_RDWR|O_CREATE|O_TRUNC|O_APPEND")
+_BARE_NAMES = names("perl php julia groovy kotlin")
+_STATEMENT = re.compile(r"\s*(?:drop|delete|truncate|update|alter)\s+(?![-./])", re.I)
+_SET_ID = re.compile(r"\A0?o?[2467][0-7]{3}\Z|S_IS[UG]ID|^[ugoa]*[+=][rwxt]*s")
+_WRITE_MODE = re.compile(r"[rbt]*[wax+][rwabxt+]*\Z|.*O_(?:WRONLY|RDWR|CREATE|TRUNC|APPEND)")
+
+_HOME = re.compile(
+    r"\$ENV\{\s*['\"]?HOME['\"]?\s*\}|ENV\[['\"]HOME['\"]\]|ENV\.fetch\(['\"]HOME['\"]\)|"
+    r"(?:require\(['\"](?:node:)?os['\"]\)|\bos)\.homedir\(\)|process\.env(?:\.HOME\b|\[['\"]HOME['\"]\])|"
+    r"Dir\.home\b|os\.UserHomeDir\(\)|System\.user_home!?(?:\(\))?|Pathname\.home|\bhomedir\(\)|"
+    r"(?:os\.|Sys\.|System\.)?[gG]et_?[eE]nv\(['\"]HOME['\"]\)|\$_(?:SERVER|ENV)\[['\"]HOME['\"]\]|"
+    r"System\.getProperty\(['\"]user\.home['\"]\)|env::var\(['\"]HOME['\"]\)(?:\.unwrap\(\))?|"
+    r"(?:path\.expand|File\.expand_path)\(['\"]~['\"]\)|Deno\.env\.get\(['\"]HOME['\"]\)"
+)
+_TOKEN = re.compile(
+    rf"[ \t]*(?:(?P<home>{_HOME.pattern})"
+    r"|(?P<comment>//[^\n]*|/\*.*?\*/|(?<![\w$@%&])\#(?![{!])[^\n]*)"
+    r"|(?P<string>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|"
+    r"\bq[qw]?(?:\{[^}]*\}|\([^)]*\)|/[^/]*/)|%[wqQ](?:\{[^}]*\}|\([^)]*\)|\[[^\]]*\]))"
+    r"|(?P<tick>`(?:[^`\\]|\\.)*`|(?:\bqx|%x)(?:\{[^}]*\}|\([^)]*\)|/[^/]*/|\[[^\]]*\]|![^!]*!))"
+    # A pattern, not a division: nothing that has a value stands before it.
+    r"|(?P<pattern>(?<![\w)\]$@%&.>])(?:m|qr)?/(?![/*\s])(?:[^/\\\n]|\\.)+/[gimsxou]*(?![\w/])"
+    r"|(?<![\w$@%&.>-])(?:s|tr|y)/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/[gimsxor]*(?![\w/])"
+    r"|%r\{[^}]*\}|(?<![\w$@%&.>])(?:m|qr)\{[^}]*\}[gimsxo]*)"
+    r"|(?P<name>[$@%&]?[A-Za-z_\ue000\ue001][\w\ue000\ue001]*[!?]?(?![=\w])"
+    r"(?:(?:::|\.|->|\?\.)[A-Za-z_]\w*!?)*"
+    r"|[$@%&]?[A-Za-z_\ue000\ue001][\w\ue000\ue001]*(?:(?:::|\.|->|\?\.)[A-Za-z_]\w*)*)"
+    r"|(?P<number>\d[\w.]*)|(?P<line>\n)|(?P<other>\S))",
+    re.S,
+)
+_LUA_COMMENT = re.compile(r"(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')|--\[\[.*?\]\]|--[^\n]*", re.S)
+# A module is called by the name it is required by: `require("fs").rmSync`.
+_REQUIRED = re.compile(
+    r"\brequire\(\s*['\"](?:node:)?(?:[\w-]+/)*([A-Za-z][\w-]*)['\"]\s*\)(?=\s*[.(])"
+)
+_PART = re.compile(r"::|\?\.|\.|->")
+_FILLED = re.compile(r"[#$]\{([^}]*)\}")
+_FILLED_NAME = re.compile(r"[$@](\w+)(?:->)?(?:\{[^}]*\}|\[[^\]]*\])?")
+_ENDS = names("if unless for foreach while or and do")
+_LONGEST_CALL = 200
+_STEPS_OF_A_SOURCE = 4
+_MOST_CALLS = 400
 
 
 def judge_script(text: str, command: Command, judge: Judge, language: str = "") -> None:
-    """Report what a piece of script code would do."""
+    """Report the effects of a piece of script code."""
     if judge.step(_STEPS_OF_A_SOURCE):
-        _Reader(marked(text), command, judge, language or command.name).read()
+        _Script(text, command, judge, language or command.name).read()
 
 
-class _Reader:
+class _Script:
     def __init__(self, text: str, command: Command, judge: Judge, language: str) -> None:
-        self.tokens: list[Token] = tokens_of(text, language)
+        if "require" in text:
+            text = _REQUIRED.sub(lambda match: match[1].replace("-", "_"), text)
         self.text = text
+        if language in ("lua", "luajit"):
+            text = _LUA_COMMENT.sub(lambda match: match[1] or "", text)
         self.command = command
         self.judge = judge
+        self.scope: Scope = command.scope
         self.language = language
-        self.values = CodeValues(self.tokens, command.scope, language)
-        # Files whose reading was looked at.
-        self.seen: set[str] = set()
+        self.tokens: list[Token] = [
+            (kind, match[kind])
+            for match in _TOKEN.finditer(text)
+            if (kind := match.lastgroup or "other") != "comment"
+        ]
+        self.constants: dict[str, list[Token] | None] = {}
 
     def read(self) -> None:
-        parts: dict[str, list[str]] = {}
-        named: list[tuple[int, str]] = []
-        ticks: list[tuple[str, bool]] = []
+        calls: list[tuple[int, str, str]] = []
+        called: set[str] = set()
         for index, (kind, token) in enumerate(self.tokens):
-            if kind == "name":
-                named.append((index, token))
-                if token not in parts:
-                    parts[token] = PART.split(token)
-            elif kind == "tick":
-                tagged = index > 0 and self.tokens[index - 1][1] in _TAGS
-                ticks.append((token, tagged))
-        self.origins = CodeOrigins(self.text, self.values.statements)
-        called = {part for pieces in parts.values() for part in pieces}
-        judge_whole(self.text, self.tokens, called, self.origins, self.command, self.judge)
-        # Most names are the source's own, and nobody asks what stands behind them.
-        telling = {
-            token
-            for token, pieces in parts.items()
-            if pieces[-1] in _WATCHED
-            or pieces[-1].startswith(STARTS)
-            or (pieces[-1] in _VARIANTS and not known.DELETE_TREE.isdisjoint(pieces))
-        }
-        if not ticks and not telling:
-            return
-        self.values.read_constants()
-        for token, tagged in ticks:
-            if tagged or self.language in _SHELL_TICKS:
-                self._tick(token)
-        for index, token in named:
-            if token in telling:
-                self._name(index, token, parts[token])
-        if self.values.budget < 0:
+            if kind == "tick":
+                tag = self.tokens[index - 1][1] if index else ""
+                if self.language in _SHELL_TICKS or tag in _TAGS:
+                    self._shell(self._filled(token.lstrip("qx%")[1:-1]))
+            elif kind == "name":
+                parts = _PART.split(token)
+                called.update(parts)
+                last = parts[-1].rstrip("!")
+                owner = parts[-2] if len(parts) > 1 else ""
+                if last in ("sync", "native", "default") and _ACTIONS.get(owner) == "tree":
+                    last, owner = owner, ""
+                if last in _ACTIONS or last.startswith(SERVICE_VERBS):
+                    calls.append((index, owner, last))
+            elif token == "=" and index and self.tokens[index - 1][0] == "name":
+                name = self.tokens[index - 1][1]
+                if self.tokens[index + 1 : index + 2] in ([("other", "=")], [("other", ">")]):
+                    continue
+                # A name that is set twice is no constant.
+                again = name in self.constants
+                self.constants[name] = None if again else self._until_end(index + 1)
+        self._whole(called)
+        if len(calls) > _MOST_CALLS:
             self._blame("text.too-complex")
+        for index, owner, last in calls[:_MOST_CALLS]:
+            self._call(index, owner, last)
+
+    def _call(self, index: int, owner: str, last: str) -> None:
+        parts = self._arguments(index + 1)
+        if last.startswith(SERVICE_VERBS):
+            plain = ", ".join("".join(token for _, token in part) for part in parts)
+            rule = service_rule(last, plain, self.text)
+            if rule:
+                self._blame(rule)
+        action = _ACTIONS.get(last, "")
+        if last in _OWNERS and owner not in _OWNERS[last]:
+            action = "sql" if last in ("execute", "run") else ""
+        if action:
+            _EFFECTS[action](self, parts, owner, last)
+
+    def _whole(self, called: set[str]) -> None:
+        """Report effects that show in all the names and texts of the source."""
+        text, blame = self.text, self._blame
+        connects = bool(called & _CONNECTS)
+        runs = {name for name in called if _ACTIONS.get(name) == "run"} - {"run", "shell", "cmd"}
+        if connects and (runs or "Command::new" in text or "/sh" in text or "bash" in text):
+            blame("network.reverse-shell")
+        if _FORKS.search(text):
+            blame("process.fork-bomb")
+        unread = bool(_FETCHES.search(text) or _DECODES.search(text))
+        evaluates = called & (_EVALUATES if self.language == "lua" else _EVALUATES - _INCLUDES)
+        if (evaluates and (connects or unread)) or (unread and runs and _PIPED.search(text)):
+            blame("remote-code.pipe")
+        if called & _INCLUDES and _INCLUDED.search(text):
+            blame("remote-code.pipe")
+        serves = called & _LISTENS and not ("createServer" in called and "listen" not in called)
+        if serves and (not _LOOPBACK.search(text) or _ALL_ADDRESSES.search(text)):
+            blame("network.listener")
+        if _WHOLE_ENVIRONMENT.search(text) and _SENDS.search(text) and not is_near("", text):
+            blame("secrets.sent")
+        rule = "database.empty" if deletes_all(text) else request_rule(text)
+        if rule:
+            blame(rule)
+        if _KILLS.search(text) and LISTS_PROCESSES.search(text):
+            blame("process.kill-by-name")
+        if _PUTS.search(text) and any(map(self._is_startup, self.tokens)):
+            blame("persist.startup-file")
+
+    def _is_startup(self, token: Token) -> bool:
+        if token[0] != "string" or "." not in token[1]:
+            return False
+        paths = [self.scope.absolute(self._value([token]))]
+        if _HOME.search(self.text):
+            paths.append(f"{self.scope.home}/{token[1][1:-1].strip('/')}")
+        return any(is_startup(path, self.scope) for path in paths)
+
+    # Values
+
+    def _until_end(self, index: int) -> list[Token]:
+        end = index
+        while end < len(self.tokens) and end - index < _LONGEST_CALL:
+            kind, token = self.tokens[end]
+            if kind == "line" or token in (";", "}"):
+                break
+            end += 1
+        return self.tokens[index:end]
+
+    def _arguments(self, index: int) -> list[list[Token]]:
+        """The tokens of each argument; the items of a list count as arguments."""
+        tokens = self.tokens
+        bare = tokens[index : index + 1] != [("other", "(")]
+        start = index if bare else index + 1
+        parts: list[list[Token]] = [[]]
+        nested = braces = 0
+        for kind, token in tokens[start : start + _LONGEST_CALL]:
+            if kind == "other":
+                braces += (token == "{") - (token == "}")
+                nested += (token == "(") - (token == ")")
+                if nested < 0 or braces < 0 or (token == ";" and bare):
+                    break
+                if token in "[]{}":
+                    continue
+                if token == "," and not nested:
+                    parts.append([])
+                    continue
+            elif bare and not nested and (kind == "line" or token in _ENDS):
+                break
+            parts[-1].append((kind, token))
+        return [part for part in parts if part]
+
+    def _value(self, tokens: list[Token], depth: int = 0) -> str:
+        """The text of an expression, with stand-ins for its unknown parts."""
+        out: list[str] = []
+        joins = any(kind == "name" and _PART.split(token)[-1] in _JOINS for kind, token in tokens)
+        for kind, token in tokens:
+            last = _PART.split(token)[-1] if kind == "name" else ""
+            if kind == "home":
+                out.append(self.scope.home)
+            elif kind == "string" or kind == "tick":
+                out.append(self._string(token))
+            elif kind == "number" or (token == "-" and not out):
+                out.append(token)
+            elif token == ",":
+                out.append("/" if joins else HOLE)
+            elif last in _LISTING:
+                out.append("*")
+            elif last and last not in _JOINS and last not in _PASSES:
+                constant = self.constants.get(token)
+                known = constant is not None and depth < 4
+                out.append(self._value(constant or [], depth + 1) if known else HOLE)
+        return expand_home("".join(out), self.scope)
+
+    def _string(self, token: str) -> str:
+        if token[0] == "'":
+            return token[1:-1].replace("\\'", "'").replace("\\\\", "\\")
+        if token[0] in "q%":
+            return self._filled(token.lstrip("qwQ%")[1:-1])
+        return self._filled(unescape(token[1:-1]))
+
+    def _filled(self, text: str) -> str:
+        """A text with its interpolated constants."""
+        text = _HOME.sub(lambda _: self.scope.home, text)
+        text = text.replace("#{" + self.scope.home + "}", self.scope.home)
+        text = text.replace("${" + self.scope.home + "}", self.scope.home)
+        text = _FILLED.sub(self._named, text)
+        return _FILLED_NAME.sub(self._named, text) if self.language in _BARE_NAMES else text
+
+    def _named(self, match: re.Match[str]) -> str:
+        constant = self.constants.get(match[1]) or self.constants.get("$" + match[1])
+        return HOLE if constant is None else self._value(constant, 2)
+
+    # Effects
 
     def _blame(self, rule: str) -> None:
         self.judge.blame(rule, self.command)
 
-    def _tick(self, token: str) -> None:
-        inner = token[1:-1] if token[0] == "`" else re.sub(r"^(qx|%x)", "", token)[1:-1]
-        self._shell(self.values.fill(inner))
-
-    def _name(self, index: int, token: str, parts: list[str]) -> None:
-        owner, last = (parts[-2] if len(parts) > 1 else ""), parts[-1]
-        if last in _VARIANTS and owner in known.DELETE_TREE:
-            last = owner
-        if last.startswith(STARTS):
-            self._service(index, last)
-        if last in EVALUATES or last in INCLUDES:
-            self._includes(index, owner, last)
-        if last in known.DELETE_TREE:
-            args = self.values.arguments(index + 1)
-            paths = [arg.text for arg in args if arg.text] or [self.values.receiver(index)]
-            self._delete(paths, recursive=True)
-        elif last in known.DELETE_ONE:
-            self._deletes_one(index, owner, last)
-        elif last in known.RUN:
-            self._starts(index, token, owner, last)
-        elif last == "new":
-            if owner == "Command":
-                self._chain(index)
-            elif owner == "File":
-                self._open(index)
-        elif last in known.WRITE and _fits(owner, known.WRITE_OWNERS.get(last)):
-            self._writes(
-                index, append="append" in last.lower(), opens=last.endswith(("Stream", "Writer"))
-            )
-        elif last in known.OPEN:
-            self._open(index)
-        elif last in known.CREATE and owner in known.CREATE_OWNERS:
-            self._write([arg.text for arg in self.values.arguments(index + 1)[:1]])
-            self._opened(index)
-        elif last in known.TRUNCATE:
-            self._truncates(index, owner, last)
-        elif last in known.CHMOD:
-            self._chmod(index)
-        elif last in known.WRITE_SECOND:
-            self._write([arg.text for arg in self.values.arguments(index + 1)[1:2]])
-        elif last in known.READ:
-            self._read([arg.text for arg in self.values.arguments(index + 1)[:1]])
-        else:
-            self._rarer(index, last)
-
-    def _rarer(self, index: int, last: str) -> None:
-        if last in known.STATEMENTS:
-            for arg in self.values.arguments(index + 1)[:3]:
-                if known.SQL.match(arg.text):
-                    sql.judge_statements(arg.text, self.command, self.judge)
-        elif last in known.CALLERS:
-            args = [arg.text for arg in self.values.arguments(index + 1)]
-            if args and args[0] in known.DELETE_ONE:
-                self._blame("delete.each")
-            elif args and args[0] in known.RUN:
-                self._run(args[1:] or [HOLE])
-        elif last in known.KILL:
-            args = [arg.text for arg in self.values.arguments(index + 1)]
-            if any(arg.startswith("-1") for arg in args[:2]):
-                self._blame("process.kill-all")
-            elif "0" not in args and LISTS_PROCESSES.search(self.text):
-                self._blame("process.kill-by-name")
-
-    def _includes(self, index: int, owner: str, last: str) -> None:
-        """Code that is run from an address, or out of what was fetched or decoded."""
-        if last in INCLUDES and owner:
-            return
-        args = self.values.arguments(index + 1)[:2]
-        if (last in INCLUDES and any(_ADDRESS.match(arg.text) for arg in args[:1])) or any(
-            self.origins.unread(arg.tokens) for arg in args
-        ):
-            self._blame("remote-code.pipe")
-        elif last in INCLUDES:
-            self._read([arg.text for arg in args[:1]])
-
-    def _service(self, index: int, last: str) -> None:
-        args = self.values.arguments(index + 1)
-        called = self.tokens[index + 1 : index + 2] == [("other", "(")] or not args
-        plain = ", ".join("".join(token for _, token in arg.tokens) for arg in args)
-        rule = service_rule(last, plain if called else plain or " ", self.text)
-        if rule:
-            self._blame(rule)
-
-    def _deletes_one(self, index: int, owner: str, last: str) -> None:
-        if self.language in ("rscript", "r") and last in ("rm", "remove") and not owner:
-            return
-        args = self.values.arguments(index + 1)
-        if last == "unlink" and not args and self.tokens[index + 1 : index + 2] in _EACH:
-            self._blame("delete.each")
-            return
-        if not _fits(owner, known.ONE_OWNERS.get(last)):
-            on = self.values.receiver(index) if last in ("delete", "deleteIfExists") else HOLE
-            if HOLE not in on and ("/" in on or "." in on) and not args and "File" in self.text:
-                self._delete([on], recursive=False)
-            return
-        recursive = any("recursive" in token for arg in args for _, token in arg.tokens)
-        shown = [arg.text for arg in args if arg.tokens[0][1] != "{" and arg.text]
-        receiver = self.values.receiver(index) if not shown else ""
-        self._delete(shown or [receiver], recursive=recursive)
-
-    def _starts(self, index: int, token: str, owner: str, last: str) -> None:
-        if last == "execute" and owner != "os":
-            if self.language in ("groovy", "groovysh") and index > 1:
-                self._shell(self.values.receiver(index))
-            else:
-                self._rarer(index, last)
-            return
-        if not _fits(owner, known.RUN_OWNERS.get(last)):
-            return
-        if token.startswith("$"):
-            self._rarer(index, last)
-            return
-        args = self.values.arguments(index + 1)
-        if owner in known.NEVER_RUN or (args and known.SQL.match(args[0].text)):
-            self._rarer(index, last)
-        elif last == "run" and self.language in _SHELL_TICKS:
-            return
-        elif args:
-            if any(self.origins.unread(arg.tokens) for arg in args):
-                self._blame("remote-code.pipe")
-            self._run([item for arg in args for item in arg.items])
-
-    def _chain(self, index: int) -> None:
-        """Rust's `Command::new("rm").arg("-rf").args(["x"])`."""
-        words = [item for arg in self.values.arguments(index + 1) for item in arg.items]
-        for at in range(index + 1, min(index + 80, len(self.tokens))):
-            kind, token = self.tokens[at]
-            if token == ";":
-                break
-            if kind == "name" and token in ("arg", "args"):
-                words += [item for arg in self.values.arguments(at + 1) for item in arg.items]
-        if words:
-            self._words(words)
-
-    def _truncates(self, index: int, owner: str, last: str) -> None:
-        if last == "truncate" and owner not in known.TRUNCATE_OWNERS:
-            return
-        args = [arg.text for arg in self.values.arguments(index + 1)]
-        if (args and args[-1] in ("0", "")) or (len(args) == 1 and HOLE not in args[0]):
-            if len(args) > 1 or owner:
-                self._write(args[:1])
-            if owner or last != "truncate" or len(args) > 1:
-                self._blame("delete.truncated")
-
-    def _chmod(self, index: int) -> None:
-        args = self.values.arguments(index + 1)
-        plain = ["".join(token for _, token in arg.tokens).strip("'\"") for arg in args]
-        if any(known.SET_ID.search(text) for text in plain):
-            self._blame("permissions.set-uid")
-        self._write([arg.text for arg in args if arg.text and not arg.text[0].isdigit()][:1])
+    def _words(self, parts: list[list[Token]]) -> list[Word]:
+        return [literal(text, self.command) for part in parts if (text := self._value(part))]
 
     def _shell(self, text: str) -> None:
-        if text and text != HOLE:
-            self.judge.run_text(text, self.command.origin.vague(), self.command.scope.copy())
+        self.judge.run_text(text, self.command.origin.vague(), self.scope.copy())
 
-    def _words(self, texts: list[str]) -> None:
-        words = [literal(text, self.command) for text in texts if text]
-        run_words(words, self.command, self.judge, scope=self.command.scope.copy())
+    def tree(self, parts: list[list[Token]], _owner: str, _last: str) -> None:
+        self._delete(parts or [[("other", "?")]], recursive=True)
 
-    def _run(self, args: list[str]) -> None:
-        plain = [arg for arg in args if arg and not arg.startswith(HOLE + ":")]
-        if len(plain) > 1 and " " not in plain[0]:
-            # One word per argument starts a program; a shell reads a single text.
-            self._words(plain)
-        elif plain:
-            self.judge.run_text(plain[0], self.command.origin.vague(), self.command.scope.copy())
+    def one(self, parts: list[list[Token]], owner: str, last: str) -> None:
+        if last in ("rm", "remove") and not owner and self.language in ("rscript", "r"):
+            return
+        recursive = any("recursive" in token for part in parts for _, token in part)
+        self._delete(parts, recursive=recursive)
 
-    def _delete(self, args: list[str], *, recursive: bool) -> None:
-        words = [literal(expand_home(arg, self.command.scope), self.command) for arg in args[:8]]
+    def _delete(self, parts: list[list[Token]], *, recursive: bool) -> None:
         words = [
-            word for word in words if word.text and (word is words[0] or _PATH.search(word.text))
+            literal(self._value(part) or HOLE, self.command)
+            for part in parts[:8]
+            if not any(token in (":", "=>", ">") or token == "recursive" for _, token in part)
         ]
         for word in words:
             word.glob = "*" in word.text
-        rule = kind_of_delete(words, self.command.scope, recursive=recursive)
+        rule = kind_of_delete(
+            words or [literal(HOLE, self.command)], self.scope, recursive=recursive
+        )
         if rule:
             self._blame(rule)
         for word in words:
-            judge_write(word, self.command.text, self.command.scope, self.judge)
+            judge_write(word, self.command.text, self.scope, self.judge)
 
-    def _writes(self, index: int, *, append: bool, opens: bool) -> None:
-        args = self.values.arguments(index + 1)
-        self._write([arg.text for arg in args[:1]])
-        if len(args) == 2 and "".join(token for _, token in args[1].tokens) in ("''", '""'):
+    def run(self, parts: list[list[Token]], owner: str, last: str) -> None:
+        parts = [part[2:] if part[:1] == [("name", "args")] else part for part in parts]
+        words = self._words([part for part in parts if part[1:2] != [("other", ":")]])
+        if not words or owner in _NEVER_RUN:
+            return
+        plain = "".join(token for part in parts for _, token in part)
+        if _FETCHES.search(plain) or _DECODES.search(plain):
+            self._blame("remote-code.pipe")
+        first = words[0].text
+        if _STATEMENT.match(first):
+            sql.judge_statements(first, self.command, self.judge)
+        elif len(words) > 1 and " " not in first:
+            run_words(words, self.command, self.judge, scope=self.scope.copy())
+        elif first != HOLE or last not in ("exec", "run", "shell", "cmd"):
+            self._shell(first)
+
+    def write(self, parts: list[list[Token]], _owner: str, last: str) -> None:
+        for word in self._words(parts[:1]):
+            judge_write(word, self.command.text, self.scope, self.judge)
+        blank = len(parts) == 2 and parts[1] in ([("string", "''")], [("string", '""')])
+        opened = len(parts) == 1 and last in _OPENS and not _FILLS.search(self.text)
+        if blank or opened:
             self._blame("delete.emptied")
-        elif len(args) == 1 and opens:
-            self._opened(index)
-        elif len(args) > 1:
-            remember_text(args[0].text, args[1].text, self.command.scope, append=append)
 
-    def _write(self, args: list[str]) -> None:
-        for arg in args:
-            word = literal(expand_home(arg, self.command.scope), self.command)
-            judge_write(word, self.command.text, self.command.scope, self.judge)
+    def target(self, parts: list[list[Token]], _owner: str, _last: str) -> None:
+        self.write(parts[1:2], "", "")
 
-    def _read(self, args: list[str]) -> None:
-        scope = self.command.scope
-        for arg in args:
-            if arg in self.seen:
-                continue
-            self.seen.add(arg)
-            word = literal(expand_home(arg, scope), self.command)
-            if any(is_credential(path, scope) for path in targets(word, scope)):
+    def open(self, parts: list[list[Token]], _owner: str, _last: str) -> None:
+        """Perl's `open(F, ">file")` and `open(F, "cmd|")`, and the usual `open(path, mode)`."""
+        texts = [self._value(part).strip() for part in parts]
+        for index, text in enumerate(texts):
+            if text[:1] == ">" and text[:2] not in (">>", ">&") and not _FILLS.search(self.text):
+                self._blame("delete.emptied")
+            if text[:1] == ">" or text[:2] in ("+>", "+<"):
+                path = text.lstrip("+<> ") or "".join(texts[index + 1 : index + 2])
+                judge_write(literal(path, self.command), self.command.text, self.scope, self.judge)
+            elif text in ("-|", "|-"):
+                self._shell(" ".join(texts[index + 1 :]))
+            elif text[:1] == "|" or (text[-1:] == "|" and len(text) > 1):
+                self._shell(text.strip("|-"))
+        mode = "".join(token for part in parts[1:2] for _, token in part).strip("'\"")
+        if _WRITE_MODE.match(mode):
+            self.write(parts[:1], "", "create" if "w" in mode else "")
+        else:
+            self.read_file(parts[-1:] if self.language == "perl" else parts[:1], "", "")
+
+    def read_file(self, parts: list[list[Token]], _owner: str, last: str) -> None:
+        for word in self._words(parts[:1]):
+            if last in _INCLUDES and word.text.startswith(("http:", "https:")):
+                self._blame("remote-code.pipe")
+            if any(is_credential(path, self.scope) for path in targets(word, self.scope)):
                 self._blame("secrets.read")
 
-    def _opened(self, index: int, handle: str = "") -> None:
-        """Report what was opened to be written and has lost what it had before, for nothing."""
-        # A name is looked for in all of the source.
-        self.values.budget -= len(self.tokens)
-        if self.values.budget >= 0 and stays_empty(self.tokens, index, handle):
-            self._blame("delete.emptied")
+    def truncate(self, parts: list[list[Token]], owner: str, last: str) -> None:
+        if len(parts) > 1 or (owner and parts) or (last != "truncate" and parts):
+            self.write(parts[:1], "", "")
+            self._blame("delete.truncated")
 
-    def _open(self, index: int) -> None:
-        """Perl's `open(F, ">file")` and `open(F, "cmd|")`, and the usual `open(path, mode)`."""
-        given = self.values.arguments(index + 1)
-        args = [arg.text for arg in given]
-        for position, arg in enumerate(args):
-            if arg.startswith((">", "+>", "+<")):
-                path = arg.lstrip("+<> ") or (
-                    args[position + 1] if position + 1 < len(args) else ""
-                )
-                self._write([path])
-                if arg[0] == ">" and arg[:2] != ">>" and position:
-                    self._opened(index, given[0].tokens[-1][1])
-            elif arg.strip().startswith("|") or (
-                arg.strip().endswith("|") and len(arg.strip()) > 1
-            ):
-                self._shell(arg.strip().strip("|-"))
-            elif arg in ("-|", "|-"):
-                self._run(args[position + 1 :])
-        flags = "".join(token for arg in given[1:2] for _, token in arg.tokens)
-        if len(args) > 1 and (_MODE.match(args[1]) or _WRITES.search(flags)):
-            writes = bool(re.search(r"[wax+]", args[1])) or bool(_WRITES.search(flags))
-            (self._write if writes else self._read)(args[:1])
-            if args[1].startswith("w"):
-                self._opened(index)
-        elif len(args) == 1:
-            self._read(args)
-        elif self.language == "perl" and not args[-1].startswith((">", "+")):
-            self._read(args[-1:])
+    def chmod(self, parts: list[list[Token]], _owner: str, _last: str) -> None:
+        plain = ["".join(token for _, token in part).strip("'\"") for part in parts]
+        if any(_SET_ID.search(text) for text in plain):
+            self._blame("permissions.set-uid")
+        for part, text in zip(parts, plain, strict=True):
+            if not text[:1].isdigit():
+                self.write([part], "", "")
+
+    def named(self, parts: list[list[Token]], _owner: str, _last: str) -> None:
+        action = _ACTIONS.get(self._value(parts[0]) if parts else "")
+        if action == "one":
+            self._blame("delete.each")
+        elif action == "run":
+            self.run(parts[1:] or [[("name", "?")]], "", "system")
+
+    def sql(self, parts: list[list[Token]], _owner: str, _last: str) -> None:
+        for word in self._words(parts[:3]):
+            if _STATEMENT.match(word.text):
+                sql.judge_statements(word.text, self.command, self.judge)
+
+    def kill(self, parts: list[list[Token]], _owner: str, _last: str) -> None:
+        texts = [self._value(part) for part in parts]
+        if any(text.startswith("-1") for text in texts[:2]):
+            self._blame("process.kill-all")
+        elif "0" not in texts and LISTS_PROCESSES.search(self.text):
+            self._blame("process.kill-by-name")
 
 
-def _fits(owner: str, owners: tuple[str, ...] | None) -> bool:
-    return owners is None or not owners or owner in owners
-
-
-# What their sources end with, and the language that these are read as.
-FOLDER_RUNNERS = {
-    "go": (".go", "go"),
-    "cargo": (".rs", "rust"),
-    "dotnet": (".cs", "c"),
-    "swift": (".swift", "c"),
-    "zig": (".zig", "c"),
-    "dart": (".dart", "c"),
-    "mix": (".exs", "elixir"),
-    "gradle": (".java", "java"),
-    "gradlew": (".java", "java"),
-    "mvn": (".java", "java"),
-}
-_RUNS = frozenset(("run", "build-run", "exec:java", "bootRun", "spring-boot:run"))
-
-
-def run_folder(command: Command, judge: Judge) -> None:
-    """Judge the sources that this text wrote to the folder that a program runs."""
-    ending, language = FOLDER_RUNNERS[command.name]
-    operands, scope = command.operands, command.scope
-    if not any(word.text in _RUNS for word in operands[:2]):
-        return
-    named = [scope.absolute(word.text) for word in operands[1:] if word.text[:1] in (".", "/")]
-    folders = tuple(place.rstrip("/") + "/" for place in named) or (scope.cwd.rstrip("/") + "/",)
-    for place, text_file in list(scope.written.items()):
-        if place.endswith(ending) and place.startswith(folders) and text_file.text:
-            judge_script(text_file.text, command, judge, language)
+_EFFECTS = {name: getattr(_Script, "read_file" if name == "read" else name) for name in _FUNCTIONS}
+_INCLUDES = names("include require import load source")
+_FETCHES = re.compile(
+    r"file_get_contents\(\s*[\"']https?:|curl_exec|URI\.(?:open|parse)|URI\([^)]*\)\.(?:open|read)|"
+    r"open-uri|Net::HTTP|Faraday|HTTParty|RestClient|\bLWP\b|HTTP::Tiny|\bfetch\(|axios|\bgot\(|"
+    r"https?[\"']?\)?\.(?:get|request)\(|socket\.http|\bhttpc\b|HTTPoison|\bReq\.get|\bdownload\(|"
+    r"new URL\(|openStream|HttpClient|readLines\(\s*[\"']https?:|url\(\s*[\"']https?:|"
+    r"\b(?:curl|wget)\b[^\n]*https?://|\bopen\(\s*[\"']https?:|\bget\(?\s*[\"']https?:"
+)
+_DECODES = re.compile(
+    r"base64_?decode|decode_?base64|decode64|b64decode|urlsafe_decode64|\batob\(|"
+    r"[\"'](?:base64|hex)[\"']|gzinflate|gzuncompress|str_rot13|\bunpack1?\b|\bpack\s*\(|"
+    r"hex2bin|inflateSync|gunzipSync|fromCharCode|pack\([\"'](?:m|H)|Base64\.(?:url_)?decode|"
+    r"getDecoder|base64enc|convert_uudecode|from_?hex"
+)
+_PIPED = re.compile(r"[\"'](?:/bin/)?(?:ba|z)?sh[\"' ]|\|\s*(?:ba)?sh\b")
+_INCLUDED = re.compile(
+    r"\b(?:include|require|import|load)(?:_once)?[\s(]*(?:await\s+)?[\"'](?:https?:)?//|"
+    r"\b(?:include|require|import|load)(?:_once)?[\s(]+(?:io\.popen|download|URI|url)\b"
+)
+_WHOLE_ENVIRONMENT = re.compile(
+    r"(?<!keys\()(?<!env:)(?<!env: )(?<!env:\{\.\.\.)(?<!env: \{ \.\.\.)(?<!env: \{\.\.\.)"
+    r"(?:process|Bun|import\.meta)\.env(?![\w.\[])|\bENV\.(?:to_h|to_a|to_hash|inspect|map|each|"
+    r"collect|sort|entries|as_json|to_json)|(?<!keys )%ENV\b(?!\{)|\bgetenv\(\s*\)|"
+    r"\$_(?:ENV|SERVER)\b(?!\[)|Deno\.env\.toObject|os\.Environ\(\)|Sys\.getenv\(\s*\)|"
+    r"System\.get_?env\(\s*\)|env::vars"
+)
+_SENDS = re.compile(
+    r"\b(?:fetch|axios|got|request|https?|undici|superagent|ky|Net::HTTP|HTTParty|Faraday|"
+    r"RestClient|LWP|HTTP::\w+|curl_\w+|Guzzle\w*|file_get_contents|fsockopen|connect|"
+    r"createConnection|TCPSocket|XMLHttpRequest|sendBeacon|HttpClient|httpc|HTTPoison|Req|"
+    r"post_form|reqwest|httr|POST|WebSocket|dgram|curl|wget)\b"
+)
+_FORKS = re.compile(
+    r"\bfork\s+while\s+fork|while\s*\(?\s*(?:1|true)\s*\)?\s*(?:\{|do)?[^}]*\bfork\b|"
+    r"fork\s+while\s+1|\bloop\s*(?:\{|do)\s*fork|"
+    r"(?:while\s*\(\s*(?:1|true)\s*\)|for\s*\(\s*;\s*;\s*\))[^}]*\b(?:fork|spawn)\w*\("
+)
+_LOOPBACK = re.compile(r"[\"'](?:127\.\d+\.\d+\.\d+|localhost|\[?::1\]?)(?::\d+)?[\"']")
+_ALL_ADDRESSES = re.compile(r"[\"'](?:0\.0\.0\.0|\[?::\]?|\*)(?::\d+)?[\"']")
+_KILLS = re.compile(r"['\"`](?:/bin/)?kill(?: -(?!0)\w+)* ?(?:['\"$#]|\$\{|#\{)")
+# A source without any of these leaves each file empty that it opens for writing.
+_FILLS = re.compile(
+    r"\b(?:[fF]?[pP]rint\w*|write\w*|puts|say|syswrite|putc|fputs|fwrite|cat|sink|dump\w*|pipe|"
+    r"copy\w*)\b|<<|\.end\([\"']"
+)
+_OPENS = names("create Create createWriteStream FileWriter PrintWriter FileOutputStream")
+_PUTS = re.compile(
+    r"[wW]rite|[aA]ppend|\bsink\(|\bcat\([^)]*\bfile\s*=|\bdump|\bdput|put_contents|>>|<<\s*['\"]|"
+    r"[fF]printf|spurt|['\"](?:w|a|wb|ab|wt|at|w\+|a\+)['\"]"
+)

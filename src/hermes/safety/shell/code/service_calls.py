@@ -65,27 +65,11 @@ LISTS_PROCESSES = re.compile(
     r"(?<![\w$.-])ps(?:['\",\s]+-?[aAeuxfocwdl]+\b|['\",\s]+-C)|/proc/(?:\*|\[0-9\])|"
     r"['\"]/proc/?['\"]|Sys::ProcTable|Proc::ProcessTable|getProcessesByName|allProcesses"
 )
-# A call is one of these, by its first letters; everything else needs no closer look.
-STARTS = (
-    "delete",
-    "drop",
-    "flush",
-    "terminate",
-    "destroy",
-    "purge",
-    "deregister",
-    "batch_delete",
-    "truncate_all",
-    "Delete",
-    "Terminate",
-    "Destroy",
-    "Purge",
-    "Deregister",
-    "Flush",
-    "remove",
-    "prune",
-    "truncate",
-)
+# A call that destroys begins with one of these; all others need no closer look.
+SERVICE_VERBS = (
+    "delete", "drop", "flush", "terminate", "destroy", "purge", "deregister", "batch_delete",
+    "truncate", "Delete", "Terminate", "Destroy", "Purge", "Deregister", "Flush", "remove", "prune",
+)  # fmt: skip
 _MAP_LIKE = re.compile(r"\A[\s&|]*[:'\"]?[\w.-]*['\"]?\s*\Z")
 
 

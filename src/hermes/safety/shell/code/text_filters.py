@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.code.python_values import expand_home
 from hermes.safety.shell.file_flow import remember_text
 from hermes.safety.shell.file_operands import READERS
 from hermes.safety.shell.inner_command import literal
 from hermes.safety.shell.output_model import reads_nothing
 from hermes.safety.shell.path_classes import is_null
 from hermes.safety.shell.path_rules import judge_reads, judge_write
-from hermes.safety.shell.scope import HOLE, names
+from hermes.safety.shell.scope import HOLE, expand_home, names
 from hermes.safety.shell.stream import ANYTHING, Stream
 from hermes.safety.shell.word_builder import unescape
 
