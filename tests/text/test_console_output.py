@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.text.console_output import decode, live_decoder
+from hermes.text.encoding import decode_console as decode
+from hermes.text.encoding import live_decoder
 
 
 @pytest.mark.parametrize(

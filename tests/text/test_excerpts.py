@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.text.diff import common_start, excerpt, first_letters
+from hermes.text.diff import common_prefix, excerpt, first_shown
 
 texts = st.text("ab", max_size=30)
 
 
 @given(texts, texts)
-def test_the_common_start_is_the_longest(one: str, other: str) -> None:
-    count = common_start(one, other)
+def test_the_common_prefix_is_the_longest(one: str, other: str) -> None:
+    count = common_prefix(one, other)
 
     assert one[:count] == other[:count]
     assert one[count : count + 1] != other[count : count + 1] or count in (len(one), len(other))
@@ -29,9 +29,9 @@ def test_an_excerpt_is_a_piece_of_the_line(line: str, start: int, most: int) -> 
 
 @given(texts, texts, st.integers(1, 20))
 def test_the_first_letter_that_differs_is_shown(one: str, other: str, most: int) -> None:
-    (start,) = first_letters([one], [other], most=most, lead=most // 2)
+    (start,) = first_shown([one], [other], most=most, lead=most // 2)
 
-    at = common_start(one, other)
+    at = common_prefix(one, other)
     if max(len(one), len(other)) > most:
         assert start <= at < start + most
     else:

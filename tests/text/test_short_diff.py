@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.core.errors import EditError
-from hermes.text.patches import apply_hunks, parse_patch, short_diff
+from hermes.text.diff import short_diff
+from hermes.text.patches import apply_hunks, parse_patch
 
 
 def test_one_changed_word_is_one_changed_line() -> None:

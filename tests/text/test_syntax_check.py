@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hermes.text.patches import check_syntax, check_syntax_change
+from hermes.text.syntax_check import check_syntax, check_syntax_change
 
 GOOD = {
     "a.py": "x = 1\nprint('\\d')\n",

@@ -1,19 +1,26 @@
-"""The words everyone shares: what a tool is, who holds which name, what a call looks like.
+"""Core: tools, calls to them, and their results; the vocabulary of all other packages.
 
-    entry          ToolEntry, ToolCall, ToolOutcome
-    registry       ToolRegistry: names, versions, definitions
-    decorator      @tool;  base_tool  BaseTool
-    schema         a function's signature and docstring as JSON Schema
-    arguments      what a model sent, read, coerced and validated
-    context        ToolContext, Task;  cancellation  how a call is stopped;  approval  who is asked
-    toolsets       groups of tools that compose; toolset_table has those we ship
-    requirements   needs(): what a tool needs to work here; availability runs such checks
-    result         ToolResult, tool_result, tool_error;  jsontext  how they are written
-    replace        the fuzzy edit of a text
-    line_changes   what differs between two lists of lines;  excerpts  what is shown of long ones
-    errors         by who can act on them;  home, config  where settings live; config_edit
+    entry            ToolEntry, ToolCall, ToolOutcome
+    registry         ToolRegistry: tools by name, versions, owners
+    tool_definition  `@tool` and `BaseTool`
+    invoke           handler invocation by signature
+    schema           JSON Schema from signatures and docstrings
+    arguments        arguments from a model: repair, coercion, defaults, validation
+    context          ToolContext, Task
+    cancellation     cancellation token; deadline
+    approval         requests to a person
+    availability     needs(): requirements of a tool, checked and cached
+    toolsets         groups of tools, and the table of those that we ship
+    result           ToolResult, tool_result, tool_error
+    messages         conversation messages;  model_protocol  what a model provider implements
+    wire_names       tool names that any model API accepts
+    errors           HermesError and its subclasses, by who can act on them
+    config           settings;  yaml_edit  edits that keep comments
+    home             home directory, private files, atomic writes, file locks
+    paths, suggest   "is below" and "did you mean"
+    json_text        JSON encoder;  log  lazy loggers;  lazy  lazy package exports
 
-No input or output but the settings file, and nothing heavy is imported before it is used.
+The only input and output are the settings and files of the home directory.
 """
 
 from __future__ import annotations
@@ -30,6 +37,7 @@ from hermes.core.errors import (
     ToolError,
     UnavailableError,
 )
+from hermes.core.lazy import names_from
 from hermes.core.registry import ToolRegistry, registry
 from hermes.core.result import ToolResult, tool_error, tool_result
 from hermes.core.tool_definition import BaseTool, tool
@@ -72,18 +80,12 @@ __all__ = [
 ]
 
 
-# What start-up does not need, each with its module.
-_LATER = {
-    "coerce_tool_args": "arguments",
-    "create_custom_toolset": "toolsets",
-    "replace_text": "hermes.text.replace",
-    "resolve_toolset": "toolsets",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"hermes.core.{_LATER[name]}"), name)
+__getattr__ = names_from(
+    __name__,
+    {
+        "coerce_tool_args": "arguments",
+        "create_custom_toolset": "toolsets",
+        "replace_text": "hermes.text.replace",
+        "resolve_toolset": "toolsets",
+    },
+)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hermes.core.home import home_path, make_private
 from hermes.text.ansi import clean
-from hermes.text.console_output import decode, live_decoder
+from hermes.text.encoding import decode_console, live_decoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -250,7 +250,7 @@ class Collector:
             data = bytes(piece[-size:]) + data
             if len(data) >= size:
                 break
-        return clean(decode(data[-size:], cut=True))
+        return clean(decode_console(data[-size:], cut=True))
 
     def output(self, *, ansi: bool = False) -> Output:
         """What was printed so far."""
@@ -322,7 +322,7 @@ def _decoded(pieces: list[tuple[int, bytearray]]) -> list[str]:
                 if place + 1 < len(run):
                     whole = len(data) - _unfinished(data)
                     data, carried = data[:whole], data[whole:]
-                texts[at] = decode(data, cut=len(runs) > 1 or number > 0)
+                texts[at] = decode_console(data, cut=len(runs) > 1 or number > 0)
     return texts
 
 

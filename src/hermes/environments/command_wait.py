@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hermes.environments.command import CommandResult
 from hermes.environments.command_output import OUT, Collector
 from hermes.environments.input_wait import all_sleep, blocked_on_input, last_line, looks_like_prompt
-from hermes.text.console_output import live_decoder
+from hermes.text.encoding import live_decoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,9 +12,11 @@ from hermes.environments import disk_of
 from hermes.files.edit_transaction import Content, rewrite
 from hermes.files.repeated_patch import is_resent, removed_content
 from hermes.files.write import check_names_file
+from hermes.text.diff import short_diff
 from hermes.text.encoding import decode, encode
-from hermes.text.patches import apply_hunks, check_syntax_change, parse_patch, short_diff
+from hermes.text.patches import apply_hunks, parse_patch
 from hermes.text.replace import AlreadyAppliedError, replace_text
+from hermes.text.syntax_check import check_syntax_change
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from hermes.text.ansi import strip_ansi
 from hermes.text.encoding import decode
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 OUTPUT = 2_000  # characters of one output that are shown
-_COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _TAG = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^<>]*>", re.DOTALL | re.IGNORECASE)
 
 
@@ -151,7 +151,7 @@ def _without_overwritten(text: str) -> str:
 
 
 def _short(text: str, most: int) -> str:
-    text = _COLOUR.sub("", text).strip("\n")
+    text = strip_ansi(text).strip("\n")
     if len(text) <= most:
         return text
     head, tail = text[: most * 2 // 3], text[-(most // 3) :]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
 from hermes.files.seen_files import digest_of
+from hermes.text.diff import short_diff
 from hermes.text.encoding import decode, encode
-from hermes.text.patches import short_diff
 from hermes.text.replace.elision import elisions
 
 if TYPE_CHECKING:

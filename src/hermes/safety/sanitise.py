@@ -6,8 +6,8 @@ import re
 import sys
 from functools import cache
 
-from hermes.safety.redaction.invisible import ANSI, CONTROL, INVISIBLE
 from hermes.safety.redaction.redactor import redact
+from hermes.text.ansi import CONTROL, INVISIBLE, SEQUENCE
 
 # Names that frame a conversation or a call in one model's format or another's, and nothing else.
 _FRAMES = (
@@ -50,7 +50,7 @@ def _doubtful() -> re.Pattern[str]:
 
 @cache
 def _unseen() -> re.Pattern[str]:
-    return re.compile(f"{ANSI}|[{CONTROL}{INVISIBLE}]")
+    return re.compile(f"{SEQUENCE}|[{CONTROL}{INVISIBLE}]")
 
 
 @cache

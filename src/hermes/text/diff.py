@@ -1,4 +1,9 @@
-"""Line diff: changed line ranges, hunks with context, excerpts of long lines."""
+"""Line diff: changed line ranges, unified hunks, excerpts of long lines, a short diff for results.
+
+Lines that occur once on both sides are matched first (patience diff); between them the shortest
+edit script is computed (Myers) as long as that is cheap. Beyond, a stretch counts as replaced:
+correct, but not the shortest. Time stays in proportion to the number of lines.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
 
 
-# How many single lines may be added and removed in one stretch that is matched to the shortest
-# script: time and memory grow with the square. Second, the squares of all stretches together.
+# Edits up to which the shortest script of one stretch is computed: time and memory grow with the
+# square. Second, the limit on the sum of these squares.
 _MOST_EDITS = 400
 _MOST_STEPS = 1_000_000
+_CONTEXT = 3  # lines around a change, of `short_diff`
+_LONGEST = 500  # characters of a line, of `short_diff`
+_LEAD = 100
+_NO_NEWLINE = "\\ No newline at end of file"
 
 
 class Change(NamedTuple):
@@ -25,9 +34,9 @@ class Change(NamedTuple):
 
 
 def line_changes(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Change]:
-    """The changes that turn `old` into `new`, in order, apart from each other."""
+    """The changes that turn `old` into `new`, in order; adjacent ones are joined."""
     numbers: dict[Hashable, int] = {}
-    # Whole numbers compare faster than lines, which may be long and alike.
+    # Integers compare faster than long lines.
     left = [numbers.setdefault(line, len(numbers)) for line in old]
     right = [numbers.setdefault(line, len(numbers)) for line in new]
     changes: list[Change] = []
@@ -40,7 +49,7 @@ def line_changes(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Chang
 
 
 def groups(changes: Sequence[Change], context: int) -> Iterator[list[Change]]:
-    """Changes so near to each other that what is shown around them meets."""
+    """Changes grouped into hunks: those whose context lines meet."""
     group: list[Change] = []
     for change in changes:
         if group and change.old_start - group[-1].old_end > 2 * context:
@@ -52,7 +61,7 @@ def groups(changes: Sequence[Change], context: int) -> Iterator[list[Change]]:
 
 
 def span(group: Sequence[Change], context: int, old_size: int) -> Change:
-    """The lines of both sides that are shown for a group; `old_size` is how many there are."""
+    """The lines of both sides that a hunk shows; `old_size` is the length of the old side."""
     first, last = group[0], group[-1]
     before = min(context, first.old_start)
     after = min(context, old_size - last.old_end)
@@ -64,8 +73,44 @@ def span(group: Sequence[Change], context: int, old_size: int) -> Change:
     )
 
 
-def hunk_range(start: int, end: int, first: int = 1) -> str:
-    """Lines as the head of a hunk names them; `first` is the number of the first one."""
+def hunk_lines(
+    old: Sequence[str],
+    new: Sequence[str],
+    changes: Sequence[Change],
+    *,
+    context: int,
+    most: int,
+    lead: int,
+    firsts: tuple[int, int] = (1, 1),
+) -> Iterator[tuple[str, str, int]]:
+    """The lines of a unified diff: mark, text, and the character to show it from.
+
+    Args:
+        old: The lines of the old side.
+        new: The lines of the new side.
+        changes: Those of `line_changes`.
+        context: Unchanged lines around a change.
+        most: Characters of a line that are shown.
+        lead: Of them, those in front of the first difference within a line.
+        firsts: Numbers of the first line of either side.
+    """
+    for group in groups(changes, context):
+        start, end, begin, stop = span(group, context, len(old))
+        heading = f"-{_hunk_range(start, end, firsts[0])} +{_hunk_range(begin, stop, firsts[1])}"
+        yield "@", f"@ {heading} @@", 0
+        at = start
+        for change in group:
+            removed = old[change.old_start : change.old_end]
+            added = new[change.new_start : change.new_end]
+            starts = first_shown(removed, added, most=most, lead=lead)
+            yield from ((" ", line, 0) for line in old[at : change.old_start])
+            yield from (("-", line, shown) for line, shown in zip(removed, starts, strict=False))
+            yield from (("+", line, shown) for line, shown in zip(added, starts, strict=False))
+            at = change.old_end
+        yield from ((" ", line, 0) for line in old[at:end])
+
+
+def _hunk_range(start: int, end: int, first: int) -> str:
     size = end - start
     # An empty range is named by the line before it.
     at = start + first - (size == 0)
@@ -73,7 +118,7 @@ def hunk_range(start: int, end: int, first: int = 1) -> str:
 
 
 def _between(old: list[int], new: list[int]) -> Iterator[Change]:
-    """The changes of every stretch, outermost first cut down by what is equal around it."""
+    """The changes of every stretch, after equal lines at both its ends are cut off."""
     waiting = [Change(0, len(old), 0, len(new))]
     spare = _MOST_STEPS
     while waiting:
@@ -95,18 +140,18 @@ def _between(old: list[int], new: list[int]) -> Iterator[Change]:
             waiting.extend(reversed(parts))
             continue
         most = min(_MOST_EDITS, end - start + stop - begin, isqrt(spare))
-        found = _shortest(old, new, stretch, most)
-        spare -= min(most, len(found)) ** 2 if found else most**2
-        yield from found or [stretch]
+        script = _shortest(old, new, stretch, most)
+        spare -= min(most, len(script)) ** 2 if script else most**2
+        yield from script or [stretch]
 
 
 def _split(old: list[int], new: list[int], stretch: Change) -> list[Change]:
-    """The stretches between lines that both sides hold once, in the longest common order."""
+    """The stretches between lines that are unique on both sides, in their longest common order."""
     once_old = _once(old, stretch.old_start, stretch.old_end)
     once_new = _once(new, stretch.new_start, stretch.new_end)
-    # In the order of the new side, so that a rising row of old places is a common order.
+    # In the order of the new side: increasing positions in the old side are a common order.
     pairs = [(once_old[line], at) for line, at in once_new.items() if line in once_old]
-    chain = _rising(pairs)
+    chain = _increasing(pairs)
     if not chain:
         return []
     parts = []
@@ -121,15 +166,15 @@ def _split(old: list[int], new: list[int], stretch: Change) -> list[Change]:
 
 
 def _once(lines: list[int], start: int, end: int) -> dict[int, int]:
-    """Where each line that appears once is, in order."""
-    places: dict[int, int] = {}
+    """Positions of the lines that occur once, in order."""
+    positions: dict[int, int] = {}
     for at in range(start, end):
-        places[lines[at]] = -1 if lines[at] in places else at
-    return {line: at for line, at in places.items() if at >= 0}
+        positions[lines[at]] = -1 if lines[at] in positions else at
+    return {line: at for line, at in positions.items() if at >= 0}
 
 
-def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest row of pairs whose first numbers rise; their second ones rise already."""
+def _increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The longest subsequence with increasing first numbers; the second ones increase already."""
     from bisect import bisect_left
 
     ends: list[int] = []
@@ -154,7 +199,7 @@ def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _shortest(old: list[int], new: list[int], stretch: Change, most: int) -> list[Change]:
-    """The shortest script by Myers' greedy method; none when it takes more than `most` edits."""
+    """The shortest edit script by Myers' algorithm; empty when it needs more than `most` edits."""
     start, end, begin, stop = stretch
     rows, columns = end - start, stop - begin
     furthest = {1: 0}
@@ -177,7 +222,7 @@ def _shortest(old: list[int], new: list[int], stretch: Change, most: int) -> lis
 
 
 def _walked_back(trace: list[dict[int, int]], stretch: Change) -> list[Change]:
-    """The single edits along the way that was found, from its start."""
+    """The single edits along the path that was found."""
     start, end, begin, stop = stretch
     row, column = end - start, stop - begin
     changes: list[Change] = []
@@ -195,14 +240,40 @@ def _walked_back(trace: list[dict[int, int]], stretch: Change) -> list[Change]:
 
 
 def _goes_down(furthest: dict[int, int], diagonal: int, edits: int) -> bool:
-    """Whether a diagonal is reached best by adding a line, and not by removing one."""
+    """Whether a diagonal is reached further by an insertion than by a removal."""
     if diagonal in (-edits, edits):
         return diagonal == -edits
     return furthest.get(diagonal - 1, -1) < furthest.get(diagonal + 1, -1)
 
 
-def common_start(one: str, other: str) -> int:
-    """How many letters two texts begin with alike."""
+# -- excerpts of long lines ---------------------------------------------------------------------
+
+
+def first_shown(old: Sequence[str], new: Sequence[str], *, most: int, lead: int) -> list[int]:
+    """From which character each line of a change is shown, the same for both sides.
+
+    Lines of up to `most` characters are shown from their start; longer ones from `lead` characters
+    before the first difference.
+    """
+    starts = [0] * max(len(old), len(new))
+    if len(old) == len(new):
+        for number, (one, other) in enumerate(zip(old, new, strict=True)):
+            if max(len(one), len(other)) > most:
+                starts[number] = max(0, common_prefix(one, other) - lead)
+    return starts
+
+
+def excerpt(line: str, start: int, most: int) -> str:
+    """At most `most` characters of a line, with `…` where it is cut."""
+    if len(line) <= most:
+        return line
+    # A line that ends before `start` is shown by its end.
+    start = min(start, len(line) - most)
+    ended = start + most >= len(line)
+    return f"{'…' if start else ''}{line[start : start + most]}{'' if ended else '…'}"
+
+
+def common_prefix(one: str, other: str) -> int:
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -213,28 +284,97 @@ def common_start(one: str, other: str) -> int:
     return low
 
 
-def first_letters(old: Sequence[str], new: Sequence[str], *, most: int, lead: int) -> list[int]:
-    """From which letter each line of a changed stretch is shown, the same for both sides.
+def _common_suffix(one: str, other: str, most: int) -> int:
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if other.endswith(one[len(one) - middle : len(one) - low], 0, len(other) - low):
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
-    Args:
-        old: The lines as they were.
-        new: The lines in their place; those of the same number belong together.
-        most: Letters of a line that are shown; shorter ones are shown from their start.
-        lead: Letters in front of the first that differs.
+
+# -- a diff that fits into a tool result --------------------------------------------------------
+
+
+def short_diff(before: str, after: str, path: str, *, limit: int) -> str:
+    """A unified diff of at most about `limit` characters, below a line with its size.
+
+    The first line is "+2 -1 lines"; the result is "" when nothing changed. Lines that do not fit
+    are counted.
     """
-    starts = [0] * max(len(old), len(new))
-    if len(old) == len(new):
-        for number, (one, other) in enumerate(zip(old, new, strict=True)):
-            if max(len(one), len(other)) > most:
-                starts[number] = max(0, common_start(one, other) - lead)
-    return starts
+    if before == after:
+        return ""
+    if "\n" not in before and "\n" not in after:
+        # Without any line feed, lines end at carriage returns.
+        before, after = before.replace("\r", "\n"), after.replace("\r", "\n")
+    first, old, new = _changed_part(before, after)
+    changes = line_changes(old, new)
+    added = sum(change.new_end - change.new_start for change in changes)
+    removed = sum(change.old_end - change.old_start for change in changes)
+    _show_returns(old, new, changes)
+    lines = [f"+{added} -{removed} lines", f"--- a/{path}", f"+++ b/{path}"]
+    size = sum(map(len, lines))
+    left = 0
+    for mark, line, start in hunk_lines(
+        old, new, changes, context=_CONTEXT, most=_LONGEST, lead=_LEAD, firsts=(first, first)
+    ):
+        shown = mark + _shown(line, start)
+        size += len(shown) + 1
+        if size > limit:
+            left += 1
+        else:
+            lines.append(shown)
+    if left:
+        lines.append(f"… {left} more lines of this difference")
+    return "\n".join(lines)
 
 
-def excerpt(line: str, start: int, most: int) -> str:
-    """A piece of a line, with signs where something is left out."""
-    if len(line) <= most:
-        return line
-    # A line that ends before is shown by its end.
-    start = min(start, len(line) - most)
-    ended = start + most >= len(line)
-    return f"{'…' if start else ''}{line[start : start + most]}{'' if ended else '…'}"
+def _changed_part(before: str, after: str) -> tuple[int, list[str], list[str]]:
+    """The lines that differ with context around them, and the number of the first of them.
+
+    Only these are split into lines: files may be long.
+    """
+    start = before.rfind("\n", 0, common_prefix(before, after)) + 1
+    tail = _common_suffix(before, after, min(len(before), len(after)) - start)
+    for _ in range(_CONTEXT):
+        start = before.rfind("\n", 0, max(start - 1, 0)) + 1
+    ends = [len(before) - tail, len(after) - tail]
+    for _ in range(_CONTEXT + 1):
+        feed = before.find("\n", ends[0])
+        step = feed + 1 - ends[0] if feed >= 0 else len(before) - ends[0]
+        ends = [ends[0] + step, ends[1] + step]
+    first = before.count("\n", 0, start) + 1
+    return first, _split_lines(before[start : ends[0]]), _split_lines(after[start : ends[1]])
+
+
+def _split_lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    if lines[-1]:
+        lines[-1] += "\n" + _NO_NEWLINE  # a line without an end is another line
+    else:
+        lines.pop()
+    return lines
+
+
+def _show_returns(old: list[str], new: list[str], changes: Sequence[Change]) -> None:
+    """Make carriage returns visible in changes that consist of nothing else."""
+    for change in changes:
+        removed = {line.removesuffix("\r") for line in old[change.old_start : change.old_end]}
+        added = {line.removesuffix("\r") for line in new[change.new_start : change.new_end]}
+        if removed.isdisjoint(added):
+            continue
+        for side, start, end in ((old, *change[:2]), (new, *change[2:])):
+            for at in range(start, end):
+                text, feed, note = side[at].partition("\n")
+                if text.endswith("\r"):
+                    side[at] = f"{text[:-1]}␍{feed}{note}"
+
+
+def _shown(line: str, start: int) -> str:
+    text, feed, note = line.partition("\n")
+    content = text.removesuffix("\r")
+    if len(content) > _LONGEST:
+        content = f"{excerpt(content, start, _LONGEST)} ({len(content)} letters)"
+    return content + feed + note

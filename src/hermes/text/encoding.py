@@ -27,6 +27,7 @@ _SPACES = str.maketrans(
     "", "", "\t\n\r\f\v\x1b\b\x85\xa0\u2028\u2029\u3000\ufeff\u200b\u200e\u200f"
 )
 _SAMPLE = 1 << 16
+_ESCAPED = "backslashreplace"
 
 
 class Text:
@@ -218,3 +219,89 @@ def _unwritable(text: str, position: int, encoding: str) -> ToolError:
 
 def _half(character: str) -> bool:
     return "\ud800" <= character <= "\udfff"
+
+
+# -- console output -----------------------------------------------------------------------------
+
+
+def decode_console(data: bytes, *, cut: bool = False) -> str:
+    """Output of a command as text: UTF-8, else by a guess; undecodable bytes become `\\xNN`.
+
+    With `cut`, the data may begin or end in the middle of a character.
+    """
+    if data.isascii() and b"\0" not in data:
+        return data.decode("ascii")
+    encoding, bom = unicode_of(data, whole=not cut)
+    # Text of two or four bytes a character has a zero byte somewhere; other data hardly.
+    if encoding and (encoding not in _WIDTHS or b"\0" in data):
+        body = data[len(bom) :]
+        if encoding in _WIDTHS:
+            body = body[: len(body) - len(body) % width_of(encoding)]
+        elif cut:
+            body = _trimmed(body)
+        return body.decode(codec_of(encoding), _ESCAPED)
+    return _decode_lines(_trimmed(data) if cut else data)
+
+
+def live_decoder() -> codecs.IncrementalDecoder:
+    """UTF-8 decoder for output as it arrives: a character split between two reads survives."""
+    return codecs.getincrementaldecoder("utf-8")(_ESCAPED)
+
+
+def _decode_lines(data: bytes) -> str:
+    """Each line by itself: the programs of one pipeline may write different encodings."""
+    lines: list[bytes | str] = []
+    foreign: list[bytes] = []
+    for line in data.splitlines(keepends=True):
+        try:
+            lines.append(line.decode())
+        except UnicodeDecodeError:
+            lines.append(line)
+            foreign.append(line)
+    encoding = _console_encoding(b"".join(foreign)) if foreign else ""
+    return "".join(
+        line if isinstance(line, str) else _decode_line(line, encoding) for line in lines
+    )
+
+
+def _decode_line(line: bytes, encoding: str) -> str:
+    try:
+        return line.decode(encoding or "ascii")
+    except UnicodeDecodeError:
+        return line.decode("utf-8", _ESCAPED)
+
+
+def _console_encoding(data: bytes) -> str:
+    """The charset of lines that are not UTF-8: this machine's own, or a certain guess."""
+    import locale
+
+    from hermes.text.charset import guess
+
+    try:
+        name = codecs.lookup(locale.getencoding()).name
+        if name not in ("utf-8", "ascii"):
+            data.decode(name)
+            return name
+    except (LookupError, UnicodeDecodeError):
+        pass  # unknown, or not that one
+    best = guess(data)
+    return best.encoding if best.certain else ""
+
+
+def _trimmed(data: bytes) -> bytes:
+    """UTF-8 without the incomplete characters at both ends."""
+    start = 0
+    while start < 3 and start < len(data) and 0x80 <= data[start] < 0xC0:
+        start += 1
+    end = len(data)
+    for back in range(1, 4):
+        if back > len(data) - start:
+            break
+        byte = data[-back]
+        if byte >= 0xC0:
+            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            end = end - back if length > back else end
+            break
+        if byte < 0x80:
+            break
+    return data[start:end]

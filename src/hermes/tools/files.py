@@ -79,8 +79,8 @@ def write_file(
     from hermes.files.edit_transaction import rewrite
     from hermes.files.seen_files import versions_of
     from hermes.files.write import check_names_file, check_unchanged, check_whole, spelled_like
+    from hermes.text.diff import short_diff
     from hermes.text.encoding import decode
-    from hermes.text.patches import short_diff
 
     check_names_file(path)
     place = ctx.resolve_path(path, "write")

@@ -13,7 +13,7 @@ from hermes.core.errors import ToolError
 from hermes.environments.cloud.provider import ProviderError
 from hermes.environments.remote_shell.scripts import LIST_SOCKETS, exports, parse_listeners, quote
 from hermes.text.ansi import clean
-from hermes.text.console_output import decode
+from hermes.text.encoding import decode_console
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -180,7 +180,7 @@ class CloudBackground:
             self.look()
             offset = max(0, self._total - limit)
         data, total = self.look(offset, limit)
-        return clean(decode(data, cut=True)), min(offset, total), total
+        return clean(decode_console(data, cut=True)), min(offset, total), total
 
     def recent(self, size: int = 2000) -> str:
         """The end of the log, as it would be seen."""

@@ -22,7 +22,7 @@ from hermes.environments.disk.shell_disk import ShellDisk
 from hermes.environments.env_vars import MARK, UNATTENDED, apply_changes
 from hermes.environments.environment import Environment
 from hermes.environments.remote_shell.scripts import quote
-from hermes.text.console_output import live_decoder
+from hermes.text.encoding import live_decoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -14,7 +14,7 @@ from hermes.environments.background import OUTSIDE
 from hermes.environments.command_output import RollingLog
 from hermes.environments.input_wait import blocked_on_input, echo_is_off
 from hermes.text.ansi import clean
-from hermes.text.console_output import decode
+from hermes.text.encoding import decode_console
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -211,12 +211,12 @@ class HostBackground:
         with self._changed:
             wanted = max(0, self._log.total - limit) if offset is None else offset
             data, start = self._log.read(wanted, limit)
-            return clean(decode(data, cut=True), ansi=self._ansi), start, self._log.total
+            return clean(decode_console(data, cut=True), ansi=self._ansi), start, self._log.total
 
     def recent(self, size: int = 2000) -> str:
         """The end of its output, without escape sequences."""
         with self._changed:
-            return clean(decode(self._log.tail(size), cut=True))
+            return clean(decode_console(self._log.tail(size), cut=True))
 
     def wait(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.text.diff import excerpt, first_letters, groups, hunk_range, span
+from hermes.text.diff import excerpt, first_shown, groups, hunk_lines, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,20 +31,14 @@ class Pair(NamedTuple):
 def unified(pair: Pair, old_label: str, new_label: str, context: int) -> str:
     """The changes as a unified diff."""
     shown = [f"--- {old_label}", f"+++ {new_label}"]
-    for group in groups(pair.changes, context):
-        start, end, begin, stop = span(group, context, len(pair.old))
-        old_range = hunk_range(start, end, pair.old_first)
-        new_range = hunk_range(begin, stop, pair.new_first)
-        shown.append(f"@@ -{old_range} +{new_range} @@")
-        at = start
-        for change in group:
-            shown.extend(_marked(" ", pair.old[at : change.old_start]))
-            old, new = _sides(pair, change)
-            starts = first_letters(old, new, most=LONGEST_LINE, lead=_LEAD)
-            shown.extend(_marked("-", old, starts))
-            shown.extend(_marked("+", new, starts))
-            at = change.old_end
-        shown.extend(_marked(" ", pair.old[at:end]))
+    firsts = (pair.old_first, pair.new_first)
+    for mark, line, start in hunk_lines(
+        pair.old, pair.new, pair.changes, context=context, most=LONGEST_LINE, lead=_LEAD,
+        firsts=firsts,
+    ):  # fmt: skip
+        shown.append(mark + cut(line.removesuffix("\n"), start))
+        if mark != "@" and not line.endswith("\n"):
+            shown.append(_NO_NEWLINE)
     return "\n".join(shown) + "\n"
 
 
@@ -86,13 +80,6 @@ def _sides(pair: Pair, change: Change) -> tuple[Sequence[str], Sequence[str]]:
     return old, pair.new[change.new_start : change.new_end]
 
 
-def _marked(mark: str, lines: Sequence[str], starts: Sequence[int] = ()) -> Iterator[str]:
-    for number, line in enumerate(lines):
-        yield mark + cut(line.removesuffix("\n"), starts[number] if starts else 0)
-        if not line.endswith("\n"):
-            yield _NO_NEWLINE
-
-
 def cut(line: str, start: int = 0) -> str:
     """A line as far as it is shown, from about a letter on."""
     if len(line) <= LONGEST_LINE:
@@ -104,7 +91,7 @@ def _changed_rows(pair: Pair, change: Change) -> Iterator[tuple[str, str, str]]:
     from itertools import zip_longest
 
     old, new = ([_plain(line) for line in side] for side in _sides(pair, change))
-    starts = first_letters(old, new, most=_COLUMN - 2, lead=_COLUMN_LEAD)
+    starts = first_shown(old, new, most=_COLUMN - 2, lead=_COLUMN_LEAD)
     for left, right, start in zip_longest(old, new, starts):
         mark = ">" if left is None else "<" if right is None else "|"
         yield _cell(left or "", start), mark, _cell(right or "", start)

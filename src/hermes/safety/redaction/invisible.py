@@ -7,20 +7,11 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from hermes.text.ansi import CONTROL, INVISIBLE, SEQUENCE
+
 Span = tuple[int, int, str]
 
-# Format characters that show nothing: soft hyphen, zero-width, bidi, tags, variation selectors.
-INVISIBLE = (
-    "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-)
-CONTROL = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
-# Sequences that a terminal carries out: colours, cursor, titles, links.
-ANSI = (
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x9b[0-?]*[ -/]*[@-~]"
-    r"|\x1b[\]PX^_][^\x07\x1b\x9c\n]{0,2000}(?:\x07|\x1b\\|\x9c)|\x1b[ -/]*[0-~]"
-)
-# The same as JSON or a programming language writes them.
+# Control and invisible characters as JSON or a programming language writes them.
 _ESCAPED = (
     r"\\(?:(?:u001[bB]|x1[bB]|033|e)\[[0-9;?]*[A-Za-z]"
     r"|u(?:00(?:0[0-8bBcCeEfF]|1[0-9a-fA-F]|7[fF]|[aA][dD])|200[b-fB-F]|202[a-eA-E]"
@@ -30,7 +21,7 @@ _ESCAPED = (
 
 @cache
 def _seen() -> re.Pattern[str]:
-    return re.compile(f"(?:{ANSI}|{_ESCAPED}|[{CONTROL}{INVISIBLE}])+")
+    return re.compile(f"(?:{SEQUENCE}|{_ESCAPED}|[{CONTROL}{INVISIBLE}])+")
 
 
 @cache
@@ -47,7 +38,7 @@ def _escaped_sign() -> re.Pattern[str]:
 @cache
 def _joined() -> re.Pattern[str]:
     # Line ends too, also escaped ones: a known value may be wrapped over lines.
-    return re.compile(rf"(?:{ANSI}|{_ESCAPED}|\\[nrt]|[{CONTROL}{INVISIBLE}\s])+")
+    return re.compile(rf"(?:{SEQUENCE}|{_ESCAPED}|\\[nrt]|[{CONTROL}{INVISIBLE}\s])+")
 
 
 class Squeezed:

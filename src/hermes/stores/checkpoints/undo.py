@@ -106,21 +106,12 @@ def _lines(text: str) -> list[str]:
 
 def _unified(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
     """What differs, with some lines around it."""
-    from hermes.text.diff import excerpt, first_letters, groups, hunk_range, line_changes, span
+    from hermes.text.diff import excerpt, hunk_lines, line_changes
 
-    for group in groups(line_changes(old, new), _CONTEXT):
-        start, end, begin, stop = span(group, _CONTEXT, len(old))
-        yield f"@@ -{hunk_range(start, end)} +{hunk_range(begin, stop)} @@"
-        at = start
-        for one in group:
-            yield from (f" {excerpt(line, 0, _LETTERS)}" for line in old[at : one.old_start])
-            gone, come = old[one.old_start : one.old_end], new[one.new_start : one.new_end]
-            firsts = first_letters(gone, come, most=_LETTERS, lead=_LEAD)
-            for mark, lines in (("-", gone), ("+", come)):
-                for line, first in zip(lines, firsts, strict=False):
-                    yield f"{mark}{excerpt(line, first, _LETTERS)}"
-            at = one.old_end
-        yield from (f" {excerpt(line, 0, _LETTERS)}" for line in old[at:end])
+    for mark, line, start in hunk_lines(
+        old, new, line_changes(old, new), context=_CONTEXT, most=_LETTERS, lead=_LEAD
+    ):
+        yield mark + excerpt(line, start, _LETTERS)
 
 
 class Undoing:
