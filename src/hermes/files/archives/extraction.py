@@ -44,7 +44,7 @@ def members(file: BinaryIO, meter: Meter) -> Iterator[tuple[Member, Iterator[byt
     from zipfile import is_zipfile
 
     from hermes.files.archives.compression import Plain, unpacking
-    from hermes.files.archives.seven_zip_reader import MAGIC, seven_zip_members
+    from hermes.files.archives.seven_zip import MAGIC, seven_zip_members
     from hermes.files.archives.tar import looks_like_tar, tar_members
     from hermes.files.archives.zip import zip_members
 

@@ -1,141 +1,240 @@
-"""7z files: all content in one LZMA2 stream, then the header."""
+"""7z files by py7zr, both ways; reading happens in a worker process of bounded memory."""
 
 from __future__ import annotations
 
+import io
+import json
+import os
+import select
 import stat
-import struct
-import zlib
+import subprocess
+import sys
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
+from hermes.files.archives.limits import ArchiveError, Member
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import BinaryIO
+    from collections.abc import Iterable, Iterator
+    from typing import Any, BinaryIO
 
+    from hermes.files.archives.limits import Kind, Meter
     from hermes.files.archives.pack_source import Content, Item
 
-_MAGIC = b"7z\xbc\xaf\x27\x1c\x00\x04"
-_START = 32
-_END, _HEADER, _STREAMS, _FILES = b"\x00", b"\x01", b"\x04", b"\x05"
-_ALL = b"\x01"
-_INSIDE = b"\x00"
-# How much of what came before is looked at, as a power of two, for each level.
-_WINDOWS = (18, 20, 21, 22, 22, 23, 23, 24, 25, 26)
-_FOLDER_BIT, _HAS_MODE = 0x10, 0x8000
+MAGIC = b"7z\xbc\xaf\x27\x1c"
+_WORKER = os.path.join(os.path.dirname(__file__), "seven_zip_worker.py")
+_WORKER_MEMORY = 1024 * 1024 * 1024
+# Between two checks for cancellation while the worker computes.
+_POLL_SECONDS = 0.25
+# The members frame: an average member needs less than this, its name included.
+_MEMBER_BYTES = 1024
+_READ = 1024 * 1024
+_SLACK = 1024 * 1024
+_LONGEST_LINK = 4096
+_FOLDER, _REPARSE, _HAS_MODE = 0x10, 0x400, 0x8000
+# Times are in units of 100 ns since 1601.
 _EPOCH, _TICKS = 11_644_473_600, 10_000_000
+# log2 of the LZMA2 dictionary size by level.
+_WINDOWS = (18, 20, 21, 22, 22, 23, 23, 24, 25, 26)
+
+
+def seven_zip_members(file: BinaryIO, meter: Meter) -> Iterator[tuple[Member, Iterator[bytes]]]:
+    """Each member and its bytes; declared sizes are checked against the limits before the first."""
+    _check_installed()
+    with _started(file, meter) as worker:
+        entries = [_member(*entry) for entry in worker.members()]
+        for member, _ in entries:
+            meter.member(member)
+        for index, (member, has_data) in enumerate(entries):
+            chunks = worker.chunks(index, member) if has_data else iter(())
+            if member.kind == "symlink":
+                if member.size > _LONGEST_LINK:
+                    raise _damaged(f"the link {member.path!r} is too long")
+                member.link = b"".join(chunks).decode("utf-8", "surrogateescape")
+                member.size = 0
+            yield member, chunks
 
 
 def write_seven_zip(draft: BinaryIO, items: Iterable[Item], content: Content, level: int) -> None:
-    """Write the archive; its beginning, which says where its end is, last."""
-    ordered = list(items)
-    parts: list[tuple[int, int]] = []
-    draft.write(bytes(_START))
-    packed = _compress(ordered, content, level, draft, parts)
-    header = _header(ordered, parts, packed, level)
-    draft.write(header)
-    start = struct.pack("<QQL", packed, len(header), zlib.crc32(header))
-    draft.seek(0)
-    draft.write(_MAGIC + struct.pack("<L", zlib.crc32(start)) + start)
+    """Write the archive: one LZMA2 stream for all content, then the header."""
+    _check_installed()
+    import py7zr
+
+    way = {"id": py7zr.FILTER_LZMA2, "preset": level, "dict_size": 1 << _WINDOWS[level]}
+    with py7zr.SevenZipFile(draft, "w", filters=[way]) as archive:
+        for item in items:
+            _add(archive, item, content)
 
 
-def _compress(
-    items: list[Item],
-    content: Content,
-    level: int,
-    draft: BinaryIO,
-    parts: list[tuple[int, int]],
-) -> int:
-    """Write the content of all that has some; `parts` gets each one's size and check sum."""
-    import lzma
-
-    way = {"id": lzma.FILTER_LZMA2, "preset": level, "dict_size": 1 << _WINDOWS[level]}
-    compressor = lzma.LZMACompressor(lzma.FORMAT_RAW, filters=[way])
-    for item in items:
-        if not _has_content(item):
-            continue
-        size = check = 0
-        for piece in [item.target.encode()] if item.kind == "link" else content.of(item):
-            size += len(piece)
-            check = zlib.crc32(piece, check)
-            draft.write(compressor.compress(piece))
-        parts.append((size, check))
-    if parts:
-        draft.write(compressor.flush())
-    return draft.tell() - _START
-
-
-def _header(items: list[Item], parts: list[tuple[int, int]], packed: int, level: int) -> bytes:
-    streams = b""
-    if parts:
-        window = 2 * (_WINDOWS[level] - 12)
-        whole = sum(size for size, _ in parts)
-        folder = b"\x01\x21\x21\x01" + bytes([window])
-        inner = b"".join(_number(size) for size, _ in parts[:-1])
-        sums = b"".join(struct.pack("<L", check) for _, check in parts)
-        streams = b"".join(
-            (
-                *(_STREAMS, b"\x06", _number(0), _number(1), b"\x09", _number(packed), _END),
-                *(b"\x07\x0b", _number(1), _INSIDE, folder, b"\x0c", _number(whole), _END),
-                *(b"\x08\x0d", _number(len(parts)), b"\x09", inner, b"\x0a", _ALL, sums, _END),
-                _END,
-            )
-        )
-    return b"".join((_HEADER, streams, _FILES, _files(items), _END))
-
-
-def _files(items: list[Item]) -> bytes:
-    empty = [item for item in items if not _has_content(item)]
-    times = [item.status.mtime_ns // 100 + _EPOCH * _TICKS for item in items]
-    found = [_number(len(items))]
-    if empty:
-        found.append(_property(0x0E, _bits([not _has_content(item) for item in items])))
-        found.append(_property(0x0F, _bits([item.kind == "file" for item in empty])))
-    found.append(_property(0x11, _INSIDE + b"".join(map(_name, items))))
-    found.append(_property(0x14, _ALL + _INSIDE + b"".join(struct.pack("<Q", t) for t in times)))
-    modes = b"".join(struct.pack("<L", _attributes(item)) for item in items)
-    found.append(_property(0x15, _ALL + _INSIDE + modes))
-    found.append(_END)
-    return b"".join(found)
-
-
-def _has_content(item: Item) -> bool:
-    return item.kind == "link" or (item.kind == "file" and item.status.size > 0)
-
-
-def _name(item: Item) -> bytes:
+def _add(archive: Any, item: Item, content: Content) -> None:
+    """Append one member: what `SevenZipFile.writef` does, with mode and time of the source."""
     try:
-        item.target.encode()
-        return item.name.encode("utf-16-le") + b"\0\0"
+        target = item.target.encode()
+        item.name.encode("utf-16-le")
     except UnicodeEncodeError:
         raise ToolError(
             f"the name {item.name!a} is not valid Unicode, which 7z needs",
             hint="Leave it out with exclude, or make a tar.",
         ) from None
+    from py7zr.helpers import ArchiveTimestamp
 
-
-def _attributes(item: Item) -> int:
     kinds = {"file": stat.S_IFREG, "folder": stat.S_IFDIR, "link": stat.S_IFLNK}
     mode = kinds[item.kind] | item.status.mode & 0o777
-    return mode << 16 | _HAS_MODE | (_FOLDER_BIT if item.kind == "folder" else 0)
+    size = item.status.size if item.kind == "file" else len(target)
+    info: dict[str, Any] = {
+        "filename": item.name,
+        "emptystream": not size,
+        "attributes": mode << 16 | _HAS_MODE | (_FOLDER if item.kind == "folder" else 0),
+        "lastwritetime": ArchiveTimestamp(item.status.mtime_ns // 100 + _EPOCH * _TICKS),
+    }
+    if size:
+        info["uncompressed"] = size
+        info["data"] = io.BytesIO(target) if item.kind == "link" else _Pieces(content.of(item))
+    folder = archive.header.initialize()
+    archive.header.files_info.files.append(info)
+    archive.header.files_info.emptyfiles.append(not size)
+    archive.files.append(info)
+    archive.worker.archive(archive.fp, archive.files, folder)
 
 
-def _property(kind: int, data: bytes) -> bytes:
-    return bytes([kind]) + _number(len(data)) + data
+class _Pieces:
+    """Pieces of bytes as a file to read; at most one of them is in memory."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = b""
+
+    def read(self, size: int) -> bytes:
+        if not self._rest:
+            self._rest = next(self._pieces, b"")
+        data, self._rest = self._rest[:size], self._rest[size:]
+        return data
 
 
-def _bits(flags: list[bool]) -> bytes:
-    found = bytearray((len(flags) + 7) // 8)
-    for index, flag in enumerate(flags):
-        if flag:
-            found[index // 8] |= 0x80 >> index % 8
-    return bytes(found)
+def _check_installed() -> None:
+    if find_spec("py7zr") is None:
+        raise ArchiveError("7z files need py7zr", hint="Install the extra `archives`.")
 
 
-def _number(value: int) -> bytes:
-    """A number in as few bytes as it needs; the first says how many follow."""
-    for more in range(8):
-        if value < 1 << (7 * (more + 1)):
-            first = (0xFF00 >> more) & 0xFF | value >> (8 * more)
-            return bytes([first]) + (value & (1 << 8 * more) - 1).to_bytes(more, "little")
-    return b"\xff" + value.to_bytes(8, "little")
+def _member(
+    name: str, size: int, has_data: bool, attributes: int, time: int | None
+) -> tuple[Member, bool]:
+    mode = attributes >> 16 if attributes & _HAS_MODE else 0
+    kind: Kind = "file"
+    if attributes & _FOLDER or stat.S_ISDIR(mode):
+        kind = "folder"
+    elif stat.S_ISLNK(mode) or (not mode and attributes & _REPARSE):
+        kind = "symlink"
+    elif stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+        kind = "other"
+    if kind == "folder" and size:
+        raise _damaged(f"the folder {name!r} has content")
+    usual = 0o755 if kind == "folder" else 0o644
+    mtime = None if time is None else time / _TICKS - _EPOCH
+    permissions = stat.S_IMODE(mode) if attributes & _HAS_MODE else usual
+    return Member(name, kind, size=size, mode=permissions, mtime=mtime), has_data
+
+
+@contextmanager
+def _started(file: BinaryIO, meter: Meter) -> Iterator[_Worker]:
+    # The worker shares the position of the descriptor, not that of the buffer.
+    os.lseek(file.fileno(), 0, os.SEEK_SET)
+    limits = [str(_WORKER_MEMORY), str(meter.limits.max_members)]
+    process = subprocess.Popen(
+        [sys.executable, "-I", _WORKER, *limits],
+        stdin=file,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        bufsize=0,
+    )
+    try:
+        yield _Worker(process, meter)
+    finally:
+        process.kill()
+        process.wait()
+        if process.stdout is not None:
+            with suppress(OSError):
+                process.stdout.close()
+
+
+class _Worker:
+    """The frames of a worker process, metered; see `seven_zip_worker`."""
+
+    def __init__(self, process: subprocess.Popen[bytes], meter: Meter) -> None:
+        assert process.stdout is not None
+        self._process = process
+        self._output = process.stdout.fileno()
+        self._meter = meter
+        self._buffer = bytearray()
+        self._frame: dict[str, Any] | None = None
+        self._position = 0
+
+    def members(self) -> list[list[Any]]:
+        """The fields of all members: the first frame."""
+        members: list[list[Any]] = self._next_frame()["members"]
+        self._frame = None
+        return members
+
+    def chunks(self, index: int, member: Member) -> Iterator[bytes]:
+        """The bytes of a member; those of members before it are skipped."""
+        left = member.size
+        while left > 0:
+            frame = self._next_frame()
+            if frame.get("member", sys.maxsize) > index:
+                raise _damaged(f"{member.path!r} has no content")
+            data = self._take(frame["data"])
+            self._frame = None
+            self._meter.packed(max(0, frame["at"] - self._position))
+            self._position = max(self._position, frame["at"])
+            self._meter.unpacked(len(data))
+            if frame["member"] == index:
+                left -= len(data)
+                yield data
+        # A wrong check sum is reported after the bytes.
+        self._next_frame()
+
+    def _next_frame(self) -> dict[str, Any]:
+        if self._frame is None:
+            longest = self._meter.limits.max_members * _MEMBER_BYTES + _SLACK
+            while (end := self._buffer.find(b"\n")) < 0:
+                if len(self._buffer) > longest:
+                    raise ArchiveError("the archive holds too large a directory")
+                self._fill()
+            self._frame = json.loads(self._buffer[:end])
+            del self._buffer[: end + 1]
+        if "error" in self._frame:
+            raise _error(self._frame["error"], self._frame["text"])
+        return self._frame
+
+    def _take(self, size: int) -> bytes:
+        while len(self._buffer) < size:
+            self._fill()
+        data = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        return data
+
+    def _fill(self) -> None:
+        if os.name == "posix":
+            while not select.select([self._output], [], [], _POLL_SECONDS)[0]:
+                # Lets the caller cancel.
+                self._meter.packed(0)
+        data = os.read(self._output, _READ)
+        if not data:
+            raise _damaged(f"its reader ended with status {self._process.wait()}")
+        self._buffer += data
+
+
+def _error(kind: str, text: str) -> ArchiveError:
+    if kind == "encrypted":
+        return ArchiveError("the archive is encrypted", hint="Ask for one without a password.")
+    if kind == "memory":
+        return ArchiveError(f"the archive takes more than {_WORKER_MEMORY} bytes of memory to unpack")
+    if kind == "UnsupportedCompressionMethodError":
+        return ArchiveError("the archive is packed by a method that py7zr does not know")
+    return _damaged(text or kind)
+
+
+def _damaged(reason: str) -> ArchiveError:
+    return ArchiveError(f"the archive is damaged: {reason}")
