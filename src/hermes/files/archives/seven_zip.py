@@ -230,7 +230,9 @@ def _error(kind: str, text: str) -> ArchiveError:
     if kind == "encrypted":
         return ArchiveError("the archive is encrypted", hint="Ask for one without a password.")
     if kind == "memory":
-        return ArchiveError(f"the archive takes more than {_WORKER_MEMORY} bytes of memory to unpack")
+        return ArchiveError(
+            f"the archive takes more than {_WORKER_MEMORY} bytes of memory to unpack"
+        )
     if kind == "UnsupportedCompressionMethodError":
         return ArchiveError("the archive is packed by a method that py7zr does not know")
     return _damaged(text or kind)

@@ -67,9 +67,7 @@ def _run(output: BinaryIO, max_members: int) -> None:
         _send_folder(output, file, by_folder.get(id(folder), []), decompressor)
 
 
-def _send_folder(
-    output: BinaryIO, file: BinaryIO, members: list[Any], decompressor: Any
-) -> None:
+def _send_folder(output: BinaryIO, file: BinaryIO, members: list[Any], decompressor: Any) -> None:
     """Send the members of a folder, which share one compressed stream."""
     pieces = _decompressed(decompressor, file, sum(entry.uncompressed for entry in members))
     rest = b""
@@ -109,7 +107,7 @@ def _described(entry: Any) -> list[Any]:
         entry.filename,
         entry.uncompressed or 0,
         not entry.emptystream,
-        entry._file_info.get("attributes") or 0,
+        entry.file_properties().get("attributes") or 0,
         None if time is None else int(time),
     ]
 
