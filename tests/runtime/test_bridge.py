@@ -222,7 +222,7 @@ def test_the_program_ends_cleanly_even_with_tasks_left_in_the_loop() -> None:
     code = """
 import asyncio, threading
 from hermes.runtime import bridge
-bridge.CLOSE_SECONDS = 0.1
+from hermes.runtime import loop_thread; loop_thread.CANCEL_SECONDS = 0.1
 kept = []
 async def leave(stubborn):
     async def forever():

@@ -14,6 +14,7 @@ import contextvars
 import threading
 from typing import TYPE_CHECKING
 
+from hermes.runtime.loop_thread import LoopThread, close_loop
 from hermes.runtime.workers import StoppedLateError
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 HELPER_LIMIT_SECONDS = 300.0
-# How long a loop that is closed waits for tasks that somebody left in it.
-CLOSE_SECONDS = 2.0
 
 
 class _ThreadLoop(threading.local):
@@ -37,7 +36,7 @@ class _ThreadLoop(threading.local):
 
             self.runner = asyncio.Runner()
             if threading.current_thread() is threading.main_thread():
-                atexit.register(_close, self.runner)
+                atexit.register(close_loop, self.runner.get_loop())
             else:
                 self.guard = _Closer(self.runner)
         return self.runner
@@ -50,13 +49,13 @@ class _Closer:
         self._runner = runner
 
     def __del__(self) -> None:
-        _close(self._runner)
+        close_loop(self._runner.get_loop())
 
 
 _local = _ThreadLoop()
 _helper_lock = threading.Lock()
 # The first serves loops of other people; each further one serves the loop of the one before.
-_helpers: list[asyncio.AbstractEventLoop] = []
+_helpers: list[LoopThread] = []
 
 
 def run(coroutine: Coroutine[Any, Any, Any], *, limit: float | None = None) -> Any:
@@ -73,9 +72,7 @@ def run(coroutine: Coroutine[Any, Any, Any], *, limit: float | None = None) -> A
 def _run_in_helper(
     coroutine: Coroutine[Any, Any, Any], here: asyncio.AbstractEventLoop, limit: float
 ) -> Any:
-    import asyncio
-
-    future = asyncio.run_coroutine_threadsafe(coroutine, _helper(here))
+    future = _helper(here).submit(coroutine)
     try:
         return future.result(limit)
     except BaseException as error:
@@ -87,30 +84,11 @@ def _run_in_helper(
         ) from None
 
 
-def _helper(here: asyncio.AbstractEventLoop) -> asyncio.AbstractEventLoop:
+def _helper(here: asyncio.AbstractEventLoop) -> LoopThread:
     with _helper_lock:
         # A helper that waits for itself would wait for ever.
-        level = _helpers.index(here) + 1 if here in _helpers else 0
+        loops = [helper.loop for helper in _helpers]
+        level = loops.index(here) + 1 if here in loops else 0
         if level == len(_helpers):
-            import asyncio
-
-            loop = asyncio.new_event_loop()
-            threading.Thread(target=loop.run_forever, name="hermes-bridge", daemon=True).start()
-            _helpers.append(loop)
+            _helpers.append(LoopThread("hermes-bridge"))
         return _helpers[level]
-
-
-def _close(runner: asyncio.Runner) -> None:
-    """Close a loop; a task in it that ignores its end is not waited for without limit."""
-    import asyncio
-
-    loop = runner.get_loop()
-    tasks = asyncio.all_tasks(loop)
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        loop.run_until_complete(asyncio.wait(tasks, timeout=CLOSE_SECONDS))
-    if all(task.done() for task in tasks):
-        runner.close()
-    else:
-        loop.close()

@@ -15,11 +15,12 @@ from hermes.interfaces.chat.slash_commands import (
 )
 from hermes.interfaces.chat.turns import Talk
 from hermes.interfaces.chat.view import View
-from hermes.interfaces.chat.worker import Worker
 from hermes.interfaces.cli.approval_prompt import Questions, usual_values
+from hermes.runtime.loop_thread import LoopThread
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
+    from concurrent.futures import Future
     from typing import Any, Protocol
 
     from hermes.interfaces.chat.view import Face as Shown
@@ -46,6 +47,10 @@ if TYPE_CHECKING:
             ...
 
 
+# How long the end waits for a running turn.
+_CLOSE_SECONDS = 10.0
+
+
 class Chat:
     """One chat: lines of the person in, everything else through the face."""
 
@@ -53,7 +58,7 @@ class Chat:
         self.app = app
         self.face = face
         self.view = View(face)
-        self.worker = Worker(self.view.bug)
+        self._agent_loop = LoopThread("hermes-agent")
         self.questions = Questions(self._asked, lambda tool: usual_values(app.registry, tool))
         self.talk = Talk(app, self.view, self.questions, settings or Settings())
         self.arguments = arguments_of(self)
@@ -75,7 +80,7 @@ class Chat:
         """Somebody began to type: load in the meantime what a message will need."""
         if not self._warmed:
             self._warmed = True
-            self.worker.begin(self._warm())
+            self._submit(self._warm())
 
     async def _warm(self) -> None:
         from hermes.core.errors import HermesError
@@ -98,7 +103,16 @@ class Chat:
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         self._working += 1
-        self.worker.begin(self._counted(work))
+        self._submit(self._counted(work))
+
+    def _submit(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine in the agent's thread; its error is shown."""
+
+        def done(future: Future[None]) -> None:
+            if not future.cancelled() and (error := future.exception()) is not None:
+                self.view.bug(error)
+
+        self._agent_loop.submit(work).add_done_callback(done)
 
     async def _counted(self, work: Coroutine[Any, Any, None]) -> None:
         try:
@@ -156,7 +170,7 @@ class Chat:
         """End everything that was begun; how to go on with it later, if there is anything."""
         agent = self.talk.agent
         self.questions.close()
-        self.worker.close(self.talk.leave())
+        self._agent_loop.close(self.talk.leave(), seconds=_CLOSE_SECONDS)
         return f"hermes resume {agent.id}" if agent is not None else ""
 
     def _asked(self, question: Question | None) -> None:

@@ -20,6 +20,7 @@ from hermes.mcp.client.registration import CheckedTools, check_listing, register
 from hermes.mcp.client.resource_tools import add_resource_tools
 from hermes.mcp.client.server_log import ServerLog
 from hermes.mcp.client.settings import Settings, servers
+from hermes.runtime.loop_thread import LoopThread
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Servers:
         self._start_now = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake: asyncio.Event | None = None
-        self._thread: threading.Thread | None = None
+        self._thread = LoopThread("hermes-mcp", main=self._run, before=self._quiet)
         self._started = threading.Event()
         self._error: HermesError | None = None
         self._closed = False
@@ -163,10 +164,9 @@ class Servers:
         with self._lock:
             if self._closed:
                 raise UnavailableError("the connections to servers are closed")
-            if self._thread is None:
+            if not self._thread.started:
                 import atexit
 
-                self._thread = threading.Thread(target=self._run, name="hermes-mcp", daemon=True)
                 self._thread.start()
                 atexit.register(self.close)
         if now:
@@ -215,14 +215,11 @@ class Servers:
             self._closed = True
         self._start_now.set()
         self._wake_loop()
-        thread = self._thread
-        if thread is None:
-            return
-        import atexit
+        if self._thread.started:
+            import atexit
 
-        atexit.unregister(self.close)
-        if thread is not threading.current_thread():
-            thread.join(CLOSE_SECONDS)
+            atexit.unregister(self.close)
+            self._thread.join(CLOSE_SECONDS)
 
     def _want(self, state: ServerState) -> None:
         if state.server.problem or not state.server.enabled:
@@ -296,15 +293,16 @@ class Servers:
 
     # -- thread -------------------------------------------------------------------------------
 
-    def _run(self) -> None:
+    def _quiet(self) -> bool:
+        """Wait until the program is past its start; whether connections are still wanted."""
         self._start_now.wait(START_DELAY_SECONDS)
         if self._closed:
             self._started.set()
-            return
-        import asyncio
+        return not self._closed
 
+    async def _run(self) -> None:
         try:
-            asyncio.run(self._serve())
+            await self._serve()
         except HermesError as error:
             self._error = error
         finally:
