@@ -1,26 +1,29 @@
 """Audit log: one JSON line per call, hash-chained.
 
 Lines are buffered for at most one second; refused and approved calls are written at once. Each
-line's hash covers
-the previous one, so `verify` reports the first line that was changed, removed or moved.
+line's hash covers the previous one, so `verify` reports the first line that was changed, removed
+or moved.
 """
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import json
 import os
-import threading
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes.core.home import flock, home_path, make_private
+from hermes.core.home import home_path
 from hermes.core.json_text import to_json
-from hermes.core.log import Log
+from hermes.runtime.json_lines import (
+    FULL,
+    LineBuffer,
+    append_lines,
+    read_at,
+    read_json_lines,
+)
 from hermes.safety.redaction import redact
 
 if TYPE_CHECKING:
@@ -123,102 +126,53 @@ def _cut(value: Any) -> Any:
     return value
 
 
-log = Log("hermes.audit")
-
-_GATHER = 1024
-# How many lines are kept while the disk does not take them.
-_KEPT = 10_000
-_FLUSH_SECONDS = 1.0
-
-
 class AuditLog:
     """Appends to one file; several processes may share it."""
 
     def __init__(self, path: str | None = None) -> None:
         self.path = path or home_path("audit", "audit.jsonl")
-        self._lock = threading.Lock()
-        self._waiting: list[AuditLine] = []
+        # Masks secrets in arguments; a runtime sets its own, which knows more of them.
+        self.redact: Callable[[str], str] = redact
+        self._buffer = LineBuffer("audit", self.flush)
+        self._waiting: list[AuditLine] = self._buffer.waiting
         self._last = START
         self._size = -1
-        self._failing = False
-        # How arguments are masked; a runtime puts its own here, which knows more secrets.
-        self.redact: Callable[[str], str] = redact
-        self._wake = threading.Event()
-        self._writer: threading.Thread | None = None
 
     def record(self, line: AuditLine, *, now: bool = False) -> None:
-        """Note one call; `now` puts it on disk before returning."""
-        self._waiting.append(line)
-        waiting = len(self._waiting)
-        if now or waiting >= _GATHER:
+        """Record one call; `now` puts it on disk before returning."""
+        waiting = self._waiting
+        waiting.append(line)
+        if now:
             self.flush()
-        elif waiting == 1:
-            if self._writer is None:
-                self._start()
-            self._wake.set()
+        elif len(waiting) == 1:
+            self._buffer.wake()
+        elif len(waiting) == FULL:
+            self._buffer.full()
 
     def flush(self) -> None:
-        """Write what is gathered. What can't be written is kept, and tried again next time."""
-        with self._lock:
-            # Taken from the front, so that what is appended meanwhile is kept for the next time.
-            count = len(self._waiting)
-            lines = self._waiting[:count]
-            if not lines:
-                return
-            try:
-                self._append(lines)
-            except OSError as error:
-                if not self._failing:
-                    log.warning("%s can't be written: %s", self.path, error)
-                self._failing = True
-                del self._waiting[:-_KEPT]
-                return
-            self._failing = False
-            del self._waiting[:count]
-
-    def _start(self) -> None:
-        with self._lock:
-            if self._writer is not None:
-                return
-            self._writer = threading.Thread(target=self._tick, name="hermes-audit", daemon=True)
-        self._writer.start()
-        atexit.register(self.flush)
-
-    def _tick(self) -> None:
-        while True:
-            self._wake.wait()
-            self._wake.clear()
-            time.sleep(_FLUSH_SECONDS)
-            self.flush()
+        """Write the buffered lines; those that can't be written are tried again next time."""
+        self._buffer.drain(self._append)
 
     def _append(self, lines: list[AuditLine]) -> None:
-        handle = self._open()
-        with os.fdopen(handle, "r+b", buffering=0) as file:
-            flock(file.fileno())  # released when the file is closed
-            size = os.fstat(file.fileno()).st_size
-            if size != self._size:
-                # Another process has written since, or this is our first line.
-                self._last = _last_hash(file.fileno(), size)
-            data, last = chain(lines, self._last, self.redact)
-            if size and _read_at(file.fileno(), 1, size - 1) != b"\n":
-                # A crash cut the last line short; ours must not become part of it.
-                data = b"\n" + data
-            _write(file.fileno(), data, size)
-            self._last, self._size = last, size + len(data)
-            # The lines are there: an older hash beside them is no reason to write them twice.
-            with suppress(OSError):
-                self._note_head()
+        if not lines:
+            return
+        last = START
 
-    def _open(self) -> int:
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
-        try:
-            return os.open(self.path, flags, 0o600)
-        except FileNotFoundError:
-            make_private(os.path.dirname(self.path))
-            return os.open(self.path, flags, 0o600)
+        def chained(handle: int, size: int) -> bytes:
+            nonlocal last
+            # Another process may have written since.
+            before = self._last if size == self._size else _last_hash(handle, size)
+            data, last = chain(lines, before, self.redact)
+            return data
 
-    def _note_head(self) -> None:
-        """Keep the newest hash beside the log, in place: a rename each time would cost as much."""
+        self._size = append_lines(self.path, chained)
+        self._last = last
+        # The lines are there: an older hash beside them is no reason to write them twice.
+        with suppress(OSError):
+            self._write_head()
+
+    def _write_head(self) -> None:
+        """Write the newest hash beside the log, in place: a rename would double the cost."""
         handle = os.open(f"{self.path}.head", os.O_WRONLY | os.O_CREAT, 0o600)
         try:
             os.write(handle, self._last.encode())
@@ -227,13 +181,12 @@ class AuditLog:
 
 
 def lines(path: str) -> Iterator[dict[str, Any]]:
-    """The lines of a log, oldest first; one that is no JSON is shown as what it is."""
-    with open(path, "rb") as file:
-        for line in file:
-            try:
-                yield json.loads(line)
-            except ValueError:
-                yield {"status": "unreadable", "tool": line[:80].decode("utf-8", "replace")}
+    """The lines of a log, oldest first; one that is no JSON is marked `unreadable`."""
+    for line, value in read_json_lines(path):
+        if isinstance(value, dict):
+            yield value
+        else:
+            yield {"status": "unreadable", "tool": line[:80].decode("utf-8", "replace")}
 
 
 def verify(path: str) -> tuple[int, str | None]:
@@ -264,26 +217,9 @@ def _last_hash(handle: int, size: int) -> str:
     back = 4096
     while size:
         start = max(0, size - back)
-        tail = _read_at(handle, size - start, start)
+        tail = read_at(handle, size - start, start)
         lines = tail.rstrip(b"\n").split(b"\n")
         if len(lines) > 1 or start == 0:
             return split_line(lines[-1])[0] or START
         back *= 8
     return START
-
-
-def _write(handle: int, data: bytes, size: int) -> None:
-    """All of `data` at the end of a file of that size, or nothing of it."""
-    rest = memoryview(data)
-    try:
-        while rest:
-            rest = rest[os.write(handle, rest) :]
-    except OSError:
-        os.ftruncate(handle, size)
-        raise
-
-
-def _read_at(handle: int, count: int, offset: int) -> bytes:
-    """`os.pread`, which Windows has not; writes go to the end whatever was read."""
-    os.lseek(handle, offset, os.SEEK_SET)
-    return os.read(handle, count)

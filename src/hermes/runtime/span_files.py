@@ -6,10 +6,9 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from hermes.core.errors import HermesError
-from hermes.core.home import flock, home_path, is_current, make_private
+from hermes.core.home import home_path
+from hermes.runtime.json_lines import append_lines, json_line, read_json_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -20,8 +19,6 @@ _NEWEST = "spans.jsonl"
 # How many files the room is made of.
 _PARTS = 4
 _DAY = 86_400.0
-_encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder().decode
 
 
 class SpanFiles:
@@ -42,43 +39,25 @@ class SpanFiles:
         self._written = False
 
     def append(self, lines: Sequence[dict[str, Any]]) -> None:
-        """Write lines behind those that are there."""
+        """Append lines; a full file is renamed, and files beyond the limits are removed."""
         if self._written and not os.path.isdir(os.path.dirname(self.folder)):
             # The home was removed meanwhile: it is not ours to make again.
             return
-        data = b"".join(_encoded(line) + b"\n" for line in lines)
-        handle = self._locked()
-        try:
-            size = os.fstat(handle).st_size
-            if size and not _ends_a_line(handle, size):
-                # A crash cut the last line short; ours must not become part of it.
-                data = b"\n" + data
-            with memoryview(data) as rest:
-                done = 0
-                while done < len(rest):
-                    done += os.write(handle, rest[done:])
-            self._written = True
-            if size + len(data) >= max(self._max_bytes // _PARTS, 1):
-                aside = f"spans-{time.time_ns()}.jsonl"
-                os.rename(self.path, os.path.join(self.folder, aside))
-                self._tidied = 0.0
-        finally:
-            os.close(handle)
-        if time.time() - self._tidied > 3600:
+        limit = max(self._max_bytes // _PARTS, 1)
+        rotated = os.path.join(self.folder, f"spans-{time.time_ns()}.jsonl")
+        data = b"".join(map(json_line, lines))
+        size = append_lines(self.path, data, max_bytes=limit, rotated=rotated)
+        self._written = True
+        if size >= limit or time.time() - self._tidied > 3600:
             self._tidy()
 
     def read(self) -> Iterator[dict[str, Any]]:
-        """Every line that can be read, oldest first; half of one at the end is left out."""
+        """Every readable line, oldest first."""
         for path in self.paths():
             try:
-                with open(path, "rb") as file:
-                    for line in file:
-                        try:
-                            found = _decode(line)
-                        except (msgspec.DecodeError, UnicodeDecodeError):
-                            continue
-                        if isinstance(found, dict) and found.get("span_id"):
-                            yield found
+                for _, line in read_json_lines(path):
+                    if isinstance(line, dict) and line.get("span_id"):
+                        yield line
             except FileNotFoundError:
                 # Another process has removed it.
                 continue
@@ -92,21 +71,6 @@ class SpanFiles:
         ours = [n for n in names if n.startswith("spans") and n.endswith(".jsonl")]
         # "-" sorts before ".": the newest, which has no time, comes last.
         return [os.path.join(self.folder, name) for name in sorted(ours)]
-
-    def _locked(self) -> int:
-        """The newest file, open and ours alone until it is closed."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
-        while True:
-            try:
-                handle = os.open(self.path, flags, 0o600)
-            except FileNotFoundError:
-                make_private(self.folder)
-                continue
-            flock(handle)
-            if is_current(handle, self.path):
-                return handle
-            # While we waited another process has put it aside.
-            os.close(handle)
 
     def _tidy(self) -> None:
         """Remove what is too old, then the oldest of what is too much."""
@@ -124,27 +88,6 @@ class SpanFiles:
             if path != self.path and (old or total > self._max_bytes):
                 total -= size
                 _remove(path)
-
-
-def _encoded(line: dict[str, Any]) -> bytes:
-    try:
-        return _encode(line)
-    except UnicodeEncodeError:
-        # A model may send lone surrogates even as a name.
-        return _encode(_spelled(line))
-
-
-def _spelled(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
-    if isinstance(value, dict):
-        return {_spelled(key): _spelled(inner) for key, inner in value.items()}
-    return [_spelled(inner) for inner in value] if isinstance(value, list) else value
-
-
-def _ends_a_line(handle: int, size: int) -> bool:
-    os.lseek(handle, size - 1, os.SEEK_SET)
-    return os.read(handle, 1) == b"\n"
 
 
 def _remove(path: str) -> None:

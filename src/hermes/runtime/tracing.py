@@ -4,14 +4,13 @@ names.
 
 from __future__ import annotations
 
-import atexit
 import os
-import threading
 import time
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from hermes.core.log import Log
+from hermes.runtime.json_lines import FULL, LineBuffer
 from hermes.safety.redaction import redact
 
 if TYPE_CHECKING:
@@ -28,10 +27,6 @@ if TYPE_CHECKING:
 
 log = Log("hermes.tracing")
 
-_FLUSH_SECONDS = 1.0
-_GATHER = 512
-# How many spans are kept while the disk does not take them.
-_KEPT = 10_000
 _CUT = 1_000
 # As much of a text as is looked at for secrets: none begins in what is shown and ends behind this.
 _LOOKED_AT = 20_000
@@ -100,12 +95,8 @@ class Tracer:
         # The span of each session under way: what begins outside of any other belongs to it.
         self._sessions: dict[str, Span] = {}
         self._open: dict[str, Span] = {}
-        self._waiting: list[Span] = []
-        self._lock = threading.Lock()
-        self._wake = threading.Event()
-        self._full = threading.Event()
-        self._writer: threading.Thread | None = None
-        self._failing = False
+        self._buffer = LineBuffer("traces", self.flush)
+        self._waiting: list[Span] = self._buffer.waiting
 
     # -- spans ----------------------------------------------------------------------------------
 
@@ -115,10 +106,7 @@ class Tracer:
         """A span from now on; inside of the current one where no parent is given."""
         span = Span(kind, name, attributes, parent if parent is not None else current.get())
         self._open[span.id] = span
-        if not self._wake.is_set():
-            if self._writer is None:
-                self._start()
-            self._wake.set()
+        self._buffer.wake()
         return span
 
     def end(self, span: Span, status: Status = "ok", error: str = "") -> None:
@@ -128,8 +116,8 @@ class Tracer:
         span.ended = span.started + time.perf_counter_ns() - span.ticks
         span.status, span.error = status, error
         self._waiting.append(span)
-        if len(self._waiting) >= _GATHER:
-            self._full.set()
+        if len(self._waiting) >= FULL:
+            self._buffer.full()
 
     def inside(
         self, kind: Kind, name: str, attributes: dict[str, Any], parent: Span | None = None
@@ -191,28 +179,20 @@ class Tracer:
     # -- writing --------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Write the spans that have ended. What can't be written is tried again next time."""
-        with self._lock:
-            count = len(self._waiting)
-            # One that is open for so long that we get here may never end.
-            begun = [span for span in list(self._open.values()) if not span.noted]
-            if not count and not begun:
-                return
-            lines = self._lines(self._waiting[:count])
-            try:
-                self.files.append([*lines, *self._lines(begun)])
-            except OSError as error:
-                if not self._failing:
-                    log.warning("%s can't be written: %s", self.files.path, error)
-                self._failing = True
-                del self._waiting[:-_KEPT]
-                return
-            self._failing = False
-            for span in begun:
-                span.noted = True
-            del self._waiting[:count]
+        """Write the spans that have ended; those that can't be written are tried again later."""
+        lines = self._buffer.drain(self._write)
         if lines and self.export is not None:
             self.export(lines)
+
+    def _write(self, ended: list[Span]) -> list[dict[str, Any]]:
+        # A span that is open for this long may never end.
+        begun = [span for span in list(self._open.values()) if not span.noted]
+        lines = self._lines(ended)
+        if ended or begun:
+            self.files.append([*lines, *self._lines(begun)])
+        for span in begun:
+            span.noted = True
+        return lines
 
     def _lines(self, spans: Sequence[Span]) -> list[dict[str, Any]]:
         found = []
@@ -248,22 +228,6 @@ class Tracer:
         # Masked before it is cut: half of a secret is not known for one.
         masked = self.redact(text[:_LOOKED_AT])
         return masked if len(masked) <= _CUT else f"{masked[:_CUT]}… ({len(text)} characters)"
-
-    def _start(self) -> None:
-        with self._lock:
-            if self._writer is not None:
-                return
-            self._writer = threading.Thread(target=self._tick, name="hermes-traces", daemon=True)
-        self._writer.start()
-        atexit.register(self.flush)
-
-    def _tick(self) -> None:
-        while True:
-            self._wake.wait()
-            self._full.wait(_FLUSH_SECONDS)
-            self._wake.clear()
-            self._full.clear()
-            self.flush()
 
 
 class Inside:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
 
-from hermes.core.home import home_path, make_private
+from hermes.core.home import home_path
+from hermes.runtime.json_lines import append_lines
 
 MAX_LINES = 40  # in memory, and of one write
 LINE_CHARS = 400
@@ -53,14 +53,12 @@ class ServerLog:
         stamp = time.strftime("%Y-%m-%d %H:%M:%S")
         text = "".join(f"{stamp} {line}\n" for line in lines)
         try:
-            make_private(os.path.dirname(self.path))
-            if os.path.exists(self.path) and os.path.getsize(self.path) > MAX_BYTES:
-                os.replace(self.path, f"{self.path}.1")
-            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            try:
-                os.write(handle, text.encode("utf-8", "replace"))
-            finally:
-                os.close(handle)
+            append_lines(
+                self.path,
+                text.encode("utf-8", "replace"),
+                max_bytes=MAX_BYTES,
+                rotated=f"{self.path}.1",
+            )
         except OSError:
             # A full disk must not end a connection; the last lines are in memory.
             return
