@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 # As root the files of every user can be worked on, as outside; nothing else of root's rights stays.
 _ROOT_KEEPS = ("CAP_DAC_OVERRIDE", "CAP_CHOWN", "CAP_FOWNER", "CAP_FSETID", "CAP_SETUID",
                "CAP_SETGID", "CAP_KILL", "CAP_NET_BIND_SERVICE")  # fmt: skip
+# Switches of the kernel, which belong to root.
+_KERNEL = ("sys", "sysrq-trigger", "irq", "bus", "fs")
 # Folders where programs leave sockets; only those of the plan are put back.
 _SOCKET_FOLDERS = ("/run", "/var/run")
 
 
 def arguments(plan: Plan) -> list[str]:
     """Arguments of bubblewrap up to the program."""
-    argv = ["--unshare-pid", "--unshare-ipc", "--die-with-parent", "--cap-drop", "ALL"]
+    argv = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent"]
+    argv += ["--cap-drop", "ALL"]
     if os.getuid():
         argv += ["--unshare-user", "--uid", str(os.getuid()), "--gid", str(os.getgid())]
     else:
@@ -30,6 +33,8 @@ def arguments(plan: Plan) -> list[str]:
     if plan.network != "open":
         argv.append("--unshare-net")
     argv += ["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
+    for name in _KERNEL:
+        argv += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
     for path in _devices():
         argv += ["--dev-bind-try", path, path]
     for folder in _SOCKET_FOLDERS:

@@ -144,7 +144,8 @@ def _without(folder: str, closed: set[str]) -> list[str]:
         return []
     for name in names:
         path = os.path.join(folder, name)
-        if path in closed:
+        # A rule on a link would open its target; what it leads to has an entry of its own.
+        if path in closed or os.path.islink(path):
             continue
         found += _without(path, set(inner)) if _holds(path, inner) else [path]
     return found

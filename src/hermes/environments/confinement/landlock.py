@@ -30,6 +30,11 @@ _FILE = EXECUTE | WRITE_FILE | READ_FILE | _TRUNCATE
 _CONNECT = 1 << 1
 _ABSTRACT, _SIGNAL = 1 << 0, 1 << 1
 
+_CAPBSET_DROP = 24
+_CAPABILITY_VERSION = 0x20080522
+# chown, dac_override, fowner, fsetid, kill, setgid, setuid, net_bind_service
+_KEPT = (0, 1, 3, 4, 5, 6, 7, 10)
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -74,8 +79,23 @@ def restrict(rules: dict[str, object]) -> None:
             data = struct.pack("QQ", _CONNECT, port)
             _checked(_libc.syscall(ADD_RULE, ruleset, _NET_PORT, ctypes.c_char_p(data), 0))
     _checked(_libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0))
+    drop_capabilities()
     _checked(_libc.syscall(RESTRICT_SELF, ruleset, ctypes.c_uint32(0)))
     os.close(ruleset)
+
+
+def drop_capabilities() -> None:
+    """As root: keep what working on the files of all users needs, and nothing else."""
+    if os.geteuid() != 0:
+        return
+    for number in range(64):
+        if number not in _KEPT:
+            # Numbers that this kernel does not have are errors, and nothing to drop.
+            _libc.prctl(_CAPBSET_DROP, number, 0, 0, 0)
+    kept = sum(1 << number for number in _KEPT)
+    header = struct.pack("Ii", _CAPABILITY_VERSION, 0)
+    data = struct.pack("IIIIII", kept, kept, 0, 0, 0, 0)
+    _checked(_libc.capset(ctypes.c_char_p(header), ctypes.c_char_p(data)))
 
 
 def _add_path(ruleset: int, path: str, rights: int) -> None:

@@ -104,7 +104,8 @@ def plan(workspace: str, temporary: str, settings: Settings) -> Plan:
                 visible.append(path)
     extra = [os.path.realpath(os.path.expanduser(path)) for path in settings.write]
     write = _outermost([workspace, *repositories, *_caches(home), *filter(os.path.exists, extra)])
-    hidden = [path for path in _secrets(home) if path not in visible]
+    closed_sockets = [path for path in _open_sockets() if not _is_below(path, [*write, *sockets])]
+    hidden = [path for path in [*_secrets(home), *closed_sockets] if path not in visible]
     hidden = [path for path in hidden if not _is_above(path, workspace)]
     masked = _masked(home, temporary, visible)
     copies = {path for path, _ in masked}
@@ -219,6 +220,17 @@ def _secrets(home: str) -> list[str]:
     return [os.path.realpath(path) for path in dict.fromkeys(found) if os.path.lexists(path)]
 
 
+def _open_sockets() -> list[str]:
+    """Local sockets with a path that programs of this machine listen on now."""
+    try:
+        with open("/proc/net/unix", encoding="utf-8", errors="replace") as file:
+            rows = [line.split(maxsplit=7) for line in file]
+    except OSError:
+        return []
+    paths = {row[7].strip() for row in rows if len(row) == 8 and row[7].startswith("/")}
+    return [os.path.realpath(path) for path in sorted(paths) if os.path.exists(path)]
+
+
 def _folders(root: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(root) as entries:
@@ -262,6 +274,10 @@ def _below(home: str, names: Sequence[str]) -> list[str]:
 
 def _is_above(folder: str, path: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _is_below(path: str, folders: Iterable[str]) -> bool:
+    return any(_is_above(folder, path) for folder in folders)
 
 
 def _outermost(paths: Iterable[str]) -> list[str]:
