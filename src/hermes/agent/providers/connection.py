@@ -1,8 +1,14 @@
-"""HTTP connection to a model server: one pool, a timeout for each wait."""
+"""Connection to a model server: POST requests, with a timeout for each wait.
+
+Connections are kept open between requests, per event loop. Requests go through `Http1Client`, or
+through httpx2 where a proxy is configured.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -11,36 +17,49 @@ from hermes.agent.providers.errors import BrokenStream, RetryLater
 from hermes.core.model_protocol import ModelError
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+    from typing import Protocol
 
-    import httpx2
+    class Response(Protocol):
+        """A response whose body is still to be read."""
 
-    Kept = tuple[httpx2.AsyncClient, AsyncGenerator[None, None]]
+        @property
+        def status_code(self) -> int: ...
+        @property
+        def headers(self) -> Mapping[str, str]: ...
+        def chunks(self) -> AsyncGenerator[bytes, None]: ...
+        async def aclose(self) -> None: ...
 
-CONNECT_SECONDS = 20.0
+    class Client(Protocol):
+        """Connections of one event loop."""
+
+        async def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> Response: ...
+        async def aclose(self) -> None: ...
+
+
 _ERROR_BYTES = 64 * 1024
+_PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy")
 
 
 class Reply:
-    """The beginning of an answer; the rest is read from it."""
+    """A response; the methods read its body, with the idle timeout."""
 
-    def __init__(self, response: httpx2.Response, idle: float) -> None:
-        self.status: int = response.status_code
-        self.headers: Mapping[str, str] = response.headers
+    def __init__(self, response: Response, idle: float) -> None:
+        self.status = response.status_code
+        self.headers = response.headers
         self._response = response
         self._idle = idle
 
     @property
     def streamed(self) -> bool:
-        """Whether events follow, and not one whole answer."""
+        """Whether it is a stream of events, not one JSON document."""
         return "json" not in self.headers.get("content-type", "")
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """The bytes as they come; raises `BrokenStream` when they stop before the end."""
-        import httpx2
+        """The body as it arrives; raises `BrokenStream` if it stalls or breaks off."""
+        from hermes.agent.providers.http1_client import ClosedError
 
-        chunks = self._response.aiter_bytes()
+        chunks = self._response.chunks()
         while True:
             try:
                 async with asyncio.timeout(self._idle):
@@ -49,21 +68,19 @@ class Reply:
                 return
             except TimeoutError:
                 raise BrokenStream(f"nothing came for {self._idle:g} s") from None
-            except (httpx2.TransportError, httpx2.DecodingError) as error:
+            except ClosedError as error:
                 raise BrokenStream(f"the connection broke ({_reason(error)})") from None
             yield chunk
 
     async def error_text(self) -> bytes:
-        """As much of an error's body as is worth reading."""
-        found = b""
-        try:
+        """The first part of an error body."""
+        body = b""
+        with suppress(BrokenStream):
             async for chunk in self.chunks():
-                found += chunk
-                if len(found) > _ERROR_BYTES:
+                body += chunk
+                if len(body) > _ERROR_BYTES:
                     break
-        except BrokenStream:
-            pass
-        return found[:_ERROR_BYTES]
+        return body[:_ERROR_BYTES]
 
     async def whole(self, limit: int = 64 * 1024 * 1024) -> bytes:
         """The whole body."""
@@ -77,52 +94,47 @@ class Reply:
 
 
 class Connection:
-    """Posts to one server. Connections are kept open between requests, per event loop.
+    """Sends POST requests to one server, from any event loop.
 
-    A loop that ends, such as that of `asyncio.run`, closes its own.
+    An event loop that ends, such as that of `asyncio.run`, closes its connections.
     """
 
     def __init__(self, base_url: str, *, name: str, idle: float, first: float) -> None:
         """Nothing is opened yet.
 
         Args:
-            base_url: Where the API is.
-            name: What errors call it.
-            idle: How many seconds may pass without a byte in the middle of an answer.
-            first: How many seconds it may take until an answer begins.
+            base_url: The base address of the API.
+            name: The name of the service in errors.
+            idle: Seconds without a byte until a response counts as stalled.
+            first: Seconds until a response must begin.
         """
         self.base_url = base_url.rstrip("/")
         self.name = name
         self.idle = idle
         self.first = first
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Kept] = WeakKeyDictionary()
+        self._clients: WeakKeyDictionary[
+            asyncio.AbstractEventLoop, tuple[Client, AsyncGenerator[None, None]]
+        ] = WeakKeyDictionary()
 
     @asynccontextmanager
     async def post(
         self, path: str, body: bytes, headers: Mapping[str, str]
     ) -> AsyncIterator[Reply]:
-        """Send; the answer's beginning. Leaving the block, for whatever reason, closes it."""
-        import httpx2
+        """Send a request; the reply. Leaving the block closes it."""
+        from hermes.agent.providers.http1_client import AddressError, ClosedError, ConnectError
 
-        client = await self._client()
         try:
-            request = client.build_request(
-                "POST", f"{self.base_url}{path}", content=body, headers=dict(headers)
-            )
-        except (httpx2.InvalidURL, ValueError) as error:
-            raise self._unusable(str(error)) from None
-        try:
+            client = await self._client()
             async with asyncio.timeout(self.first):
-                response = await client.send(request, stream=True)
+                response = await client.post(path, body, headers)
         except TimeoutError:
-            raise BrokenStream(
-                f"{self.name} did not begin to answer within {self.first:g} s"
-            ) from None
-        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
-            raise RetryLater(self._unreachable(error), tries=2) from None
-        except httpx2.UnsupportedProtocol as error:
+            message = f"{self.name} did not begin to answer within {self.first:g} s"
+            raise BrokenStream(message) from None
+        except AddressError as error:
             raise self._unusable(str(error)) from None
-        except httpx2.TransportError as error:
+        except ConnectError as error:
+            raise RetryLater(self._unreachable(error), tries=2) from None
+        except ClosedError as error:
             message = f"{self.name} closed the connection ({_reason(error)})"
             raise RetryLater(ModelError(message, hint="Try again later.", retryable=True)) from None
         try:
@@ -131,39 +143,37 @@ class Connection:
             await response.aclose()
 
     async def close(self) -> None:
-        """Close what is open, in whichever event loop it was opened."""
+        """Close the connections of all event loops."""
         here = asyncio.get_running_loop()
-        for loop, (_, keeper) in list(self._clients.items()):
+        for loop, (_, closer) in list(self._clients.items()):
             self._clients.pop(loop, None)
             if loop is here:
-                await keeper.aclose()
+                await closer.aclose()
             elif loop.is_running():
-                ended = asyncio.run_coroutine_threadsafe(_closed(keeper), loop)
+                ended = asyncio.run_coroutine_threadsafe(_close(closer), loop)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(asyncio.wrap_future(ended), 2.0)
             elif not loop.is_closed():
-                # It runs again for a moment, unless its thread has just taken it up.
+                # Run it for a moment, unless its thread has just started it again.
                 with suppress(RuntimeError):
-                    await asyncio.to_thread(_finish, loop, keeper)
+                    await asyncio.to_thread(_run_close, loop, closer)
 
-    async def _client(self) -> httpx2.AsyncClient:
-        import httpx2
-
+    async def _client(self) -> Client:
         loop = asyncio.get_running_loop()
-        client, keeper = self._clients.get(loop, (None, None))
-        if client is None or keeper is None:
-            local = is_loopback(self.base_url)
-            client = httpx2.AsyncClient(
-                # Waits for bytes are limited where they are made.
-                timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
-                limits=httpx2.Limits(max_keepalive_connections=8, keepalive_expiry=60.0),
-                verify=_certificates() if self.base_url.startswith("https:") else False,
-                # A proxy leads out of this machine, not into it.
-                trust_env=not local,
-            )
-            keeper = _open(client)
-            self._clients[loop] = (client, keeper)
-            await anext(keeper)
+        client, closer = self._clients.get(loop, (None, None))
+        if client is None or closer is None:
+            # A proxy leads out of this machine, not into it.
+            if not is_loopback(self.base_url) and _proxy_configured():
+                from hermes.agent.providers.proxy_client import ProxyClient
+
+                client = ProxyClient(self.base_url)
+            else:
+                from hermes.agent.providers.http1_client import Http1Client
+
+                client = Http1Client(self.base_url)
+            closer = _closer(client)
+            self._clients[loop] = (client, closer)
+            await anext(closer)
         return client
 
     def _unreachable(self, error: Exception) -> ModelError:
@@ -181,24 +191,34 @@ class Connection:
         )
 
 
-async def _open(client: httpx2.AsyncClient) -> AsyncGenerator[None, None]:
-    """Open until it is closed: a loop that ends closes the generators that were begun in it."""
+async def _closer(client: Client) -> AsyncGenerator[None, None]:
+    """Closes the client when it is closed: an event loop that ends closes its generators."""
     try:
         yield
     finally:
         await client.aclose()
 
 
-async def _closed(keeper: AsyncGenerator[None, None]) -> None:
-    await keeper.aclose()
+async def _close(closer: AsyncGenerator[None, None]) -> None:
+    await closer.aclose()
 
 
-def _finish(loop: asyncio.AbstractEventLoop, keeper: AsyncGenerator[None, None]) -> None:
-    closing = _closed(keeper)
+def _run_close(loop: asyncio.AbstractEventLoop, closer: AsyncGenerator[None, None]) -> None:
+    closing = _close(closer)
     try:
         loop.run_until_complete(closing)
     finally:
         closing.close()
+
+
+def _proxy_configured() -> bool:
+    if any(os.environ.get(name) or os.environ.get(name.upper()) for name in _PROXY_VARIABLES):
+        return True
+    if sys.platform in ("darwin", "win32"):
+        from urllib.request import getproxies
+
+        return bool(getproxies())
+    return False
 
 
 def is_loopback(url: str) -> bool:
@@ -215,7 +235,7 @@ def is_loopback(url: str) -> bool:
 
 
 def shown_url(url: str) -> str:
-    """An address without what may be secret in it."""
+    """An address without user, password and query."""
     from urllib.parse import urlsplit
 
     try:
@@ -227,19 +247,4 @@ def shown_url(url: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    cause = error.__cause__ or error
-    text = " ".join(str(cause).split()) or " ".join(str(error).split())
-    return text[:200] or type(error).__name__
-
-
-_context: ssl.SSLContext | None = None
-
-
-def _certificates() -> ssl.SSLContext:
-    """One for all connections: reading the certificates takes longer than a request."""
-    global _context
-    if _context is None:
-        import httpx2
-
-        _context = httpx2.create_ssl_context()
-    return _context
+    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -1,6 +1,4 @@
-"""HTTP model: one request over HTTP, retried with back-off, its server-sent events read to the
-end.
-"""
+"""HTTP model: requests with retries and back-off, and the server-sent events of the answer."""
 
 from __future__ import annotations
 
@@ -24,32 +22,34 @@ if TYPE_CHECKING:
     from hermes.core.model_protocol import Event, Request
 
 
-# What OpenAI's API sends when everything was said.
+# The end mark of OpenAI's APIs.
 DONE: Final = "[DONE]"
-# No event of an honest server is longer; without a limit one without a line end fills the memory.
-_LONGEST = 32 * 1024 * 1024
+# Without a limit, a server that sends no line end fills the memory.
+_MAX_EVENT_BYTES = 32 * 1024 * 1024
 
 _decode = msgspec.json.Decoder().decode
 
 
 class EventError(ValueError):
-    """What came is no event of a model's answer."""
+    """Invalid data in a stream of events."""
 
 
 class EventReader:
-    """Collects bytes; gives the events that are complete, parsed."""
+    """Parser for server-sent events with JSON data, tolerant of the deviations of real servers.
+
+    Accepted: a missing blank line between events or after the last one, and error objects without
+    `data:`. httpx2's own reader rejects or drops these (docs/decisions/http-client.md).
+    """
 
     def __init__(self) -> None:
         self._rest = b""
         self._data: list[bytes] = []
-        # When set, the last bytes were a comment or a blank: alive, but nothing new.
-        self.comments = 0
 
     def feed(self, chunk: bytes) -> list[Any]:
-        """The events that this piece completes: objects, or `DONE`."""
+        """The events that this chunk completes: objects, or `DONE`."""
         *lines, self._rest = (self._rest + chunk).split(b"\n")
-        if len(self._rest) > _LONGEST:
-            raise EventError(f"an event of more than {_LONGEST:,} bytes")
+        if len(self._rest) > _MAX_EVENT_BYTES:
+            raise EventError(f"an event of more than {_MAX_EVENT_BYTES:,} bytes")
         events: list[Any] = []
         for line in lines:
             line = line.rstrip(b"\r")
@@ -57,15 +57,13 @@ class EventReader:
                 events += self._complete()
             elif line.startswith(b"data:"):
                 self._data.append(line[5:].strip())
-            elif line.startswith(b":"):
-                self.comments += 1
             elif line.startswith(b"{"):
-                # Some servers put an error into the stream as it is.
+                # Some servers put a bare error object into the stream.
                 events += [*self._complete(), _parsed(line)]
         return events
 
     def end(self) -> list[Any]:
-        """The last event, where the line end after it is missing."""
+        """The last event, if its line end is missing."""
         rest, self._rest = self._rest.strip(), b""
         if rest.startswith(b"data:"):
             self._data.append(rest[5:].strip())
@@ -78,7 +76,7 @@ class EventReader:
         if not data:
             return []
         if len(data) > 1:
-            # One event over several lines; or several events, from a server without blank lines.
+            # One event on several lines, or several events without blank lines.
             try:
                 return [_parsed(b"\n".join(data))]
             except EventError:
@@ -100,25 +98,25 @@ def _parsed(data: bytes) -> Any:
 
 
 IDLE_SECONDS = 60.0
-# A server on this machine may load a model and read a long prompt before the first byte.
+# A local server may have to load the model and to read a long prompt first.
 _LOCAL_FIRST_SECONDS = 600.0
-# A model that thinks in silence is given so many times the usual limit.
-_THINKING = 5
-# Signs of life without content are enough for this many times the idle limit.
-_PATIENCE = 5
+# Factor on the idle timeout for reasoning models, which are silent while they reason.
+_REASONING_FACTOR = 5
+# Factor on the idle timeout while only keep-alive comments arrive.
+_COMMENT_FACTOR = 5
 
 
 class Wire(Protocol):
-    """An API: how a request is written, and what its events mean."""
+    """A wire format: encodes requests, decodes events."""
 
     path: str
 
     def headers(self, key: str) -> dict[str, str]:
-        """How the key is shown."""
+        """The authentication headers."""
         ...
 
     def body(self, request: Request) -> bytes:
-        """The request as JSON."""
+        """The request body."""
         ...
 
     def adapt(self, error_text: str) -> bool:
@@ -126,11 +124,11 @@ class Wire(Protocol):
         ...
 
     def read(self, event: dict[str, Any], answer: AnswerBuilder) -> list[Event]:
-        """Put what an event of the stream says into the answer; what there is to show of it."""
+        """Add an event of the stream to the answer; the events to emit."""
         ...
 
     def whole(self, event: dict[str, Any], answer: AnswerBuilder) -> list[Event]:
-        """The same for an answer that came in one piece."""
+        """Add an unstreamed response to the answer; the events to emit."""
         ...
 
 
@@ -152,18 +150,18 @@ class HttpModel:
         """Nothing is opened yet.
 
         Args:
-            name: What the service is called.
-            model: The model's name there.
-            base_url: Where its API is.
-            key: What it wants to see before it answers.
-            wire: The API it speaks: chat, responses or anthropic.
-            profile: What to expect of the model; found by its name if None.
-            idle_timeout: How many seconds may pass without a byte; the usual if None.
-            headers: More headers to send.
+            name: The name of the service.
+            model: The name of the model.
+            base_url: The base address of the API.
+            key: The API key.
+            wire: The API: chat, responses or anthropic.
+            profile: Limits and quirks of the model; from its name if None.
+            idle_timeout: Seconds without a byte until a response counts as stalled.
+            headers: Additional headers.
         """
         self.name = name
         self.model = model
-        # Whether an address of this API ends with its version is a matter of taste.
+        # The version at the end of an address of this API is optional.
         self.base_url = base_url.rstrip("/")
         if wire == "anthropic":
             self.base_url = self.base_url.removesuffix("/v1")
@@ -171,16 +169,16 @@ class HttpModel:
         self.window = self.profile.window
         self._key = key
         self._headers = headers or {}
-        idle = idle_timeout or IDLE_SECONDS * (_THINKING if self.profile.reasoning else 1)
+        idle = idle_timeout or IDLE_SECONDS * (_REASONING_FACTOR if self.profile.reasoning else 1)
         waits = idle_timeout is None and is_loopback(base_url)
         first = max(idle, _LOCAL_FIRST_SECONDS) if waits else idle
         self._connection = Connection(self.base_url, name=name, idle=idle, first=first)
         self.wire: Wire = make_wire(wire, model, self.profile)
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
-        """Ask; see `Provider`."""
+        """Send a request; see `Provider`."""
         tries = 0
-        asked_again = False
+        repeated = False
         while True:
             answer = AnswerBuilder(self.profile, request.tools)
             try:
@@ -189,25 +187,25 @@ class HttpModel:
                         yield event
                 break
             except ModelError as error:
-                # The server may want the same request written in another way.
-                unheard = error.status in (400, 422) and answer.empty
-                if not unheard or not self.wire.adapt(str(error)):
+                # The server may reject an option of the request.
+                rejected = error.status in (400, 422) and answer.empty
+                if not rejected or not self.wire.adapt(str(error)):
                     raise
-            except RetryLater as trouble:
+            except RetryLater as later:
                 tries += 1
-                if tries >= trouble.tries:
-                    raise trouble.error from None
-                seconds = _pause(tries, trouble.wait)
-                yield Waiting(str(trouble.error), seconds)
+                if tries >= later.tries:
+                    raise later.error from None
+                seconds = _backoff(tries, later.wait)
+                yield Waiting(str(later.error), seconds)
                 await asyncio.sleep(seconds)
             except BrokenStream as broken:
-                if asked_again:
+                if repeated:
                     raise ModelError(
                         f"{self.name} broke off its answer twice: {broken}",
                         hint="Try again, or use another model.",
                         retryable=True,
                     ) from None
-                asked_again = True
+                repeated = True
                 yield Discarded(str(broken))
         held, done = answer.done(provider=self.name, model=self.model)
         for event in held:
@@ -215,7 +213,7 @@ class HttpModel:
         yield done
 
     async def close(self) -> None:
-        """End the connections of this event loop."""
+        """Close the connections."""
         await self._connection.close()
 
     async def _ask(self, request: Request, answer: AnswerBuilder) -> AsyncGenerator[Event, None]:
@@ -224,7 +222,7 @@ class HttpModel:
         body = self.wire.body(request)
         async with self._connection.post(self.wire.path, body, headers) as reply:
             if reply.status != 200:
-                raise await self._refused(reply)
+                raise await self._error(reply)
             if not reply.streamed:
                 for event in await self._whole(reply, answer):
                     yield event
@@ -233,7 +231,7 @@ class HttpModel:
                 async for event in events:
                     yield event
 
-    async def _refused(self, reply: Reply) -> Exception:
+    async def _error(self, reply: Reply) -> Exception:
         body = await reply.error_text()
         if self._key:
             body = body.replace(self._key.encode(), b"***")
@@ -242,25 +240,26 @@ class HttpModel:
     async def _events(self, reply: Reply, answer: AnswerBuilder) -> AsyncGenerator[Event, None]:
         reader = EventReader()
         loop = asyncio.get_running_loop()
-        heard = loop.time()
+        last_event = loop.time()
         ended = False
         async with aclosing(reply.chunks()) as chunks:
             async for chunk in chunks:
                 for event in self._parsed(reader, chunk):
-                    heard = loop.time()
+                    last_event = loop.time()
                     if event is DONE:
                         ended = True
                         continue
-                    for found in self._read(event, answer):
-                        yield found
-                if loop.time() - heard > self._connection.idle * _PATIENCE:
-                    raise BrokenStream(f"only signs of life for {loop.time() - heard:.0f} s")
+                    for part in self._read(event, answer):
+                        yield part
+                silent = loop.time() - last_event
+                if silent > self._connection.idle * _COMMENT_FACTOR:
+                    raise BrokenStream(f"only signs of life for {silent:.0f} s")
         for event in self._parsed(reader, None):
             if event is DONE:
                 ended = True
                 continue
-            for found in self._read(event, answer):
-                yield found
+            for part in self._read(event, answer):
+                yield part
         if not answer.stop_reason and not (ended and not answer.empty):
             raise BrokenStream("the answer ended before its end")
 
@@ -274,19 +273,17 @@ class HttpModel:
         self, event: dict[str, Any], answer: AnswerBuilder, *, whole: bool = False
     ) -> list[Event]:
         try:
-            trouble = stream_error(event, where=self.name, model=self.model)
-            if trouble is None:
+            error = stream_error(event, where=self.name, model=self.model)
+            if error is None:
                 return self.wire.whole(event, answer) if whole else self.wire.read(event, answer)
         except (AttributeError, KeyError, TypeError, ValueError):
-            # Valid JSON of another shape than the API has.
+            # Valid JSON, but not of this API.
             raise BrokenStream(f"{self.name} sent something that is no part of an answer") from None
-        if isinstance(trouble, RetryLater) and not answer.empty:
-            raise BrokenStream(str(trouble.error))
-        raise trouble
+        if isinstance(error, RetryLater) and not answer.empty:
+            raise BrokenStream(str(error.error))
+        raise error
 
     async def _whole(self, reply: Reply, answer: AnswerBuilder) -> list[Event]:
-        import msgspec
-
         try:
             value = msgspec.json.decode(await reply.whole())
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -297,7 +294,7 @@ class HttpModel:
 
 
 def make_wire(wire: str, model: str, profile: Profile) -> Wire:
-    """The API of this name."""
+    """The wire format of an API."""
     if wire == "responses":
         from hermes.agent.providers.openai_responses import ResponsesWire
 
@@ -311,10 +308,10 @@ def make_wire(wire: str, model: str, profile: Profile) -> Wire:
     return ChatWire(model, profile)
 
 
-def _pause(tries: int, asked: float | None) -> float:
-    """How long to wait before the next try: as asked, else longer each time, never in step."""
+def _backoff(tries: int, requested: float | None) -> float:
+    """Seconds until the next attempt: as the server asked, else exponential; with jitter."""
     import random
 
-    if asked is not None:
-        return asked + random.uniform(0, 0.25)
+    if requested is not None:
+        return requested + random.uniform(0, 0.25)
     return float(min(0.5 * 2 ** (tries - 1), 20.0)) * random.uniform(0.75, 1.25)

@@ -178,7 +178,9 @@ def _parser(chosen: str, plugin: Command | None) -> Parser:
     commands = parser.add_subparsers(
         metavar="COMMAND", required=True, parser_class=Parser, prog="hermes"
     )
-    for name, (module, help_line) in COMMANDS.items():
+    # A parser takes half a millisecond: help and errors of a known command need no other one.
+    for name in [chosen] if chosen in COMMANDS else COMMANDS:
+        module, help_line = COMMANDS[name]
         # Not `capitalize`, which makes the other letters small: MCP stays MCP.
         said = help_line[:1].upper() + help_line[1:]
         command = commands.add_parser(name, help=help_line, description=said)

@@ -82,15 +82,18 @@ def covers(pattern: str, permission: str) -> bool:
 
 def load_policy(path: str) -> PolicyFile | None:
     """The profiles in a file; None when there is none. Raises `ConfigError` at any doubt."""
-    import yaml
-
     try:
         with open(path, encoding="utf-8") as file:
-            values = yaml.safe_load(file)
+            text = file.read()
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} can't be read, so nothing is permitted: {error}") from None
+    # Imported where there is a file: it takes 14 ms.
+    import yaml
+
+    try:
+        values = yaml.safe_load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark else ""
