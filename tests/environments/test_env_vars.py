@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.environments.env_vars import command_environment, inherited_variables
+from hermes.environments.command import command_environment, inherited_variables
 from hermes.environments.host import LocalEnvironment
 
 CANARIES = [

@@ -11,7 +11,8 @@ import yaml
 from tests.environments.servers import SshHost
 from tests.tools.bench import Bench
 
-from hermes.environments.environment import SharedSettings, inside, moved
+from hermes.core.paths import is_below
+from hermes.environments.environment import SharedSettings, moved
 from hermes.runtime.app import App
 
 Make = Callable[[str, dict[str, Any]], Bench]
@@ -102,7 +103,7 @@ def test_paths_in_a_container_begin_where_commands_do(
     ],
 )
 def test_a_place_is_moved(place: str, folder: str, target: str, wanted: str) -> None:
-    assert inside(place, folder)
+    assert is_below(place, folder)
     assert moved(place, folder, target) == wanted
 
 
@@ -117,4 +118,4 @@ def test_the_root_of_a_system_is_nobody_s_workspace() -> None:
 
 @pytest.mark.parametrize(("place", "folder"), [("/ws/a", "/w"), ("/", "/w"), ("/w/a", "")])
 def test_what_lies_elsewhere_is_not(place: str, folder: str) -> None:
-    assert not inside(place, folder)
+    assert not is_below(place, folder)

@@ -1,12 +1,13 @@
 """Environments: where commands run and files are. This machine, a sandbox, a container, a host.
 
     environment.py       `Environment`, base class of all backends; shared settings, idle timer
-    command.py           `CommandRequest`, `CommandResult`, `Isolation`
+    command.py           `CommandRequest`, `CommandResult`, `Isolation`; variables of commands
     background.py        `Background` commands, and the set of a task's
     backends.py          table of the backends, and how one is made from the settings
-    for_task.py          environment and disk of a task
+    for_task.py          environment and disk of a task; text of a command for the gate
 
     host/                this machine: guardian, processes
+    confinement/         rights of commands on this machine limited by the operating system
     sandbox/             this machine behind bubblewrap
     remote_shell/        base of the backends that are reached through a shell
     docker.py            container of Docker or Podman; docker_engine.py: errors, orphans;
@@ -17,15 +18,12 @@
     disk/                `Disk`: files here, behind a shell, in a shared folder
 
     shell_state.py       directory, variables and functions from one command to the next
-    env_vars.py          environment variables of commands
     command_output.py    output within limits: collector, spill file, rolling log
     command_wait.py      wait for a command
     input_wait.py        detection of commands that wait for input
-    exit_codes.py        meaning of exit codes
-    terminal_result.py   result of the `terminal` tool
+    terminal_result.py   result of the `terminal` tool; meaning of exit codes
     process_actions.py   actions of the `process` tool
     restart_policy.py    background commands that are started again when they fail
-    gate_text.py         text of a command for the gate; syntax errors
     isolation_test.py    proves the isolation of a backend by probing
     owner_labels.py      labels of containers and sandboxes, so that orphans can be found
     sync.py              folders copied by hash

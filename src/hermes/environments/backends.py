@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from hermes.environments.environment import Environment, SharedSettings
 
-    # The value of a setting, or what is given where there is none.
+    # The value of a setting, with a default.
     Setting = Callable[[str, Any], Any]
 
     class Make(Protocol):
-        """Makes an environment; nothing is started by that."""
+        """Makes an environment without starting anything."""
 
         def __call__(
             self, workspace: str, setting: Setting, shared: SharedSettings
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 
 class Backend(NamedTuple):
-    """One kind of environment."""
+    """A row of the table of backends."""
 
     name: str
-    what: str
-    # Why it can't be had here; empty when it can, as far as can be seen without starting it.
+    summary: str
+    # Why it is not available; empty if it is, as far as can be seen without starting it.
     missing: Callable[[], str]
     make: Make
 
 
 def backend(name: str) -> Backend:
-    """The kind of a name; raises `ConfigError`."""
+    """The backend of a name; raises `ConfigError`."""
     found = BACKENDS.get(name)
     if found is None:
         raise ConfigError(
@@ -50,7 +50,7 @@ def backend(name: str) -> Backend:
 
 
 def ready(one: Backend, setting: Setting, *, chosen: bool) -> str:
-    """Why there is no point in trying a kind here and now; empty where there is."""
+    """Why a backend is not tested now; empty if it can be."""
     missing = one.missing()
     if missing:
         return missing
@@ -131,7 +131,7 @@ def _singularity(
 
 
 def _cloud(name: str) -> Make:
-    """What makes the environments of a cloud service."""
+    """The factory for the environments of a cloud service."""
 
     def make(
         workspace: str,  # noqa: ARG001
@@ -182,7 +182,7 @@ def _no_singularity() -> str:
     return "" if found else "neither apptainer nor singularity is installed"
 
 
-# What nobody can guess.
+# Settings without a default.
 _WANTED = {"ssh": "terminal.ssh.host", "singularity": "terminal.singularity.image"}
 CLOUD = frozenset({"modal", "daytona", "vercel_sandbox"})
 BACKENDS = {

@@ -1,20 +1,24 @@
-"""Command request and command result: the values that enter and leave every backend."""
+"""Command request, environment variables of commands, and command result."""
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.errors import ToolError
+from hermes.runtime.child_process import child_environment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Literal
 
     from hermes.core.context import Cancellation
     from hermes.environments.background import Background
     from hermes.environments.command_output import Output
 
+
+if TYPE_CHECKING:
     EndReason = Literal["exited", "timeout", "cancelled", "needs input", "lost"]
 
 # Capacity of a terminal's input queue.
@@ -169,3 +173,90 @@ def encode_text(text: str) -> bytes:
 
 def stdin_bytes(stdin: str | bytes | None) -> bytes | None:
     return encode_text(stdin) if isinstance(stdin, str) else stdin
+
+
+# All processes of a command have this variable, and are found by it.
+MARK = "HERMES_COMMAND"
+# Paths of tools and libraries, locale and time zone: no secrets.
+_PLACES = (
+    "TZ", "COLUMNS", "LINES", "HOSTNAME",
+    "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_DATA_DIRS",
+    "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "PYENV_ROOT", "UV_CACHE_DIR",
+    "JAVA_HOME", "GRADLE_HOME", "M2_HOME", "ANDROID_HOME", "ANDROID_SDK_ROOT",
+    "GOPATH", "GOROOT", "GOBIN", "CARGO_HOME", "RUSTUP_HOME", "NVM_DIR", "NVM_BIN", "FNM_DIR",
+    "VOLTA_HOME", "PNPM_HOME", "BUN_INSTALL", "DENO_DIR", "RBENV_ROOT", "GEM_HOME", "GEM_PATH",
+    "DOTNET_ROOT", "SDKROOT", "DEVELOPER_DIR", "CUDA_HOME", "CUDA_VISIBLE_DEVICES",
+    "HOMEBREW_PREFIX", "NIX_PATH", "NIX_PROFILES", "PKG_CONFIG_PATH", "MANPATH", "INFOPATH",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO",
+)  # fmt: skip
+# Inherited if they contain no password.
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ftp_proxy")
+
+# Variables for unattended runs: no pager, no editor, no password prompt.
+UNATTENDED = {
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "MANPAGER": "cat",
+    "SYSTEMD_PAGER": "cat",
+    "BAT_PAGER": "cat",
+    "DELTA_PAGER": "cat",
+    "AWS_PAGER": "",
+    "PSQL_PAGER": "cat",
+    "EDITOR": "true",
+    "VISUAL": "true",
+    "GIT_EDITOR": "true",
+    "GIT_SEQUENCE_EDITOR": "true",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_MERGE_AUTOEDIT": "no",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "DEBIAN_FRONTEND": "noninteractive",
+    "PIP_NO_INPUT": "1",
+    "TERM": "dumb",
+    # Otherwise output to a pipe is buffered until the end.
+    "PYTHONUNBUFFERED": "1",
+}
+
+
+def inherited_variables(named: Iterable[str] = ()) -> dict[str, str]:
+    """The variables of this program that commands inherit: the allow-list and the `named` ones."""
+    env = child_environment((*_PLACES, *named), {})
+    for name in _PROXIES:
+        for spelling in (name, name.upper()):
+            value = os.environ.get(spelling)
+            if value and "@" not in value:
+                env[spelling] = value
+    return env
+
+
+def command_environment(
+    task_env: Mapping[str, str | None],
+    passed: Mapping[str, str],
+    *,
+    extra: Mapping[str, str] | None = None,
+    attended: bool = False,
+) -> dict[str, str]:
+    """The environment variables of one command.
+
+    Later ones win: the inherited ones, those for unattended runs (not on a terminal: `attended`),
+    the task's, the call's.
+    """
+    env = dict(passed)
+    if attended:
+        env["TERM"] = "xterm-256color"
+    else:
+        env.update(UNATTENDED)
+    env = apply_changes(env, task_env)
+    env.update(extra or {})
+    return env
+
+
+def apply_changes(given: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
+    """Variables with some changes; None removes one."""
+    env = dict(given)
+    for name, value in changes.items():
+        if value is None:
+            env.pop(name, None)
+        else:
+            env[name] = value
+    return env

@@ -36,7 +36,7 @@ class Spill:
         self._ascii = True
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Take in the next piece, as far as it fits."""
+        """Append the next piece, as far as it fits."""
         view = memoryview(data)
         if self.full:
             return
@@ -50,11 +50,11 @@ class Spill:
                 self.size += written
                 view = view[written:]
         except OSError:
-            # The disk is full: what is there is worth keeping.
+            # The disk is full; the file keeps its contents so far.
             self.full = True
 
     def keep(self) -> str:
-        """Close the file; its path. It is UTF-8 text now, and whoever's asked."""
+        """Close the file and convert it to UTF-8; its path. It belongs to the caller."""
         os.close(self._file)
         if not self._ascii:
             self._make_text()
@@ -86,8 +86,8 @@ IN_MEMORY = 200 * 1024
 
 
 class RollingLog:
-    """Bytes by their place from the beginning. Those that are neither in memory nor in the file,
-    since the file is full, are gone: reading goes on with the oldest there are."""
+    """Bytes by their offset. Those that fit neither in memory nor in the file are gone; then
+    reading continues with the oldest that are left."""
 
     def __init__(self, make_spill: Callable[[], Spill] | None = None) -> None:
         self._make_spill = make_spill
@@ -101,7 +101,7 @@ class RollingLog:
         return self._spill.path if self._spill is not None else None
 
     def feed(self, data: memoryview | bytes) -> None:
-        """Take in the next piece."""
+        """Append the next piece."""
         self.total += len(data)
         self._recent += data
         if self._spill is not None:
@@ -113,7 +113,7 @@ class RollingLog:
             del self._recent[:-IN_MEMORY]
 
     def read(self, offset: int, limit: int) -> tuple[bytes, int]:
-        """Bytes from a place on, and the place they really start at."""
+        """Bytes from an offset on, and the offset they really start at."""
         oldest = self.total - len(self._recent)
         if offset < oldest and self._spill is not None and offset < self._spill.size:
             with open(self._spill.path, "rb") as file:
@@ -127,7 +127,7 @@ class RollingLog:
         return bytes(self._recent[-size:])
 
     def discard(self) -> None:
-        """Let go of the file."""
+        """Delete the file."""
         if self._spill is not None:
             self._spill.discard()
             self._spill = None
@@ -141,14 +141,14 @@ _NAMES = {OUT: "out", ERR: "err"}
 
 
 class Output:
-    """What was printed. `stdout` and `stderr` are clean text; `left_out` counts bytes dropped."""
+    """Collected output: clean text of both streams; `left_out` counts dropped bytes."""
 
     __slots__ = ("left_out", "pieces", "spill", "total")
 
     def __init__(
         self, pieces: list[tuple[int, str]], total: int, left_out: int, spill: str | None
     ) -> None:
-        # (stream, text) in the order of printing; stream 0 stands for what was left out.
+        # (stream, text) in the order of printing; stream 0 is a gap.
         self.pieces = pieces
         self.total = total
         self.left_out = left_out
@@ -157,12 +157,12 @@ class Output:
 
     @property
     def stdout(self) -> str:
-        """What came on standard output."""
+        """The text of standard output."""
         return self._of(OUT)
 
     @property
     def stderr(self) -> str:
-        """What came on standard error."""
+        """The text of standard error."""
         return self._of(ERR)
 
     @property
@@ -171,7 +171,7 @@ class Output:
         return "".join(text for _, text in self.pieces)
 
     def turns(self) -> str:
-        """How the streams took turns, in lines: `out 3, err 1, out 2`; empty for one stream."""
+        """The order of the streams, in lines: `out 3, err 1, out 2`; empty for one stream."""
         turns = [
             (_NAMES[stream], text.count("\n") + (not text.endswith("\n")))
             for stream, text in self.pieces
@@ -210,7 +210,7 @@ class Collector:
         self.dropped = 0
 
     def feed(self, stream: int, data: memoryview | bytes) -> None:
-        """Take in the next piece of a stream."""
+        """Append the next piece of a stream."""
         view = memoryview(data)
         self.total += len(view)
         if self._spill is not None:
@@ -244,7 +244,7 @@ class Collector:
             self.dropped += gone
 
     def recent(self, size: int = 4000) -> str:
-        """The end of what was printed so far, as clean text."""
+        """The end of the output so far, as clean text."""
         data = b""
         for _, piece in reversed((*self._head, *self._tail)):
             data = bytes(piece[-size:]) + data
@@ -253,7 +253,7 @@ class Collector:
         return clean(decode_console(data[-size:], cut=True))
 
     def output(self, *, ansi: bool = False) -> Output:
-        """What was printed so far."""
+        """The output so far."""
         gap = [(0, bytearray())] if self.dropped else []
         raw = _joined([*self._head, *gap, *self._tail])
         pieces: list[tuple[int, str]] = []
@@ -267,12 +267,12 @@ class Collector:
         return Output(pieces, self.total, self.dropped, path)
 
     def keep_spill(self) -> tuple[str, int] | None:
-        """Close the file of the whole; its path and size, for whoever keeps it."""
+        """Close the spill file; its path and size. It belongs to the caller."""
         spill, self._spill = self._spill, None
         return None if spill is None else (spill.keep(), spill.size)
 
     def discard(self) -> None:
-        """Let go of the file."""
+        """Delete the file."""
         if self._spill is not None:
             self._spill.discard()
             self._spill = None
@@ -291,7 +291,7 @@ def _append(
 
 
 def _joined(pieces: list[tuple[int, bytearray]]) -> list[tuple[int, bytearray]]:
-    """Neighbours of one stream as one."""
+    """Adjacent pieces of one stream joined."""
     joined: list[tuple[int, bytearray]] = []
     for stream, piece in pieces:
         if joined and joined[-1][0] == stream:
@@ -308,7 +308,7 @@ def _decoded(pieces: list[tuple[int, bytearray]]) -> list[str]:
         mine = [at for at, (kind, _) in enumerate(pieces) if kind == stream]
         runs: list[list[int]] = []
         for at in mine:
-            # What was left out separates what can't be read together.
+            # A gap separates runs, which are decoded apart.
             gap = runs and any(not pieces[i][0] for i in range(runs[-1][-1], at))
             if not runs or gap:
                 runs.append([at])

@@ -30,7 +30,7 @@ class DaytonaProvider:
     def create(
         self, *, image: str, snapshot: str, seconds: float, labels: Mapping[str, str]
     ) -> None:
-        """Start a sandbox; it is stopped when nobody has used it for its lifetime."""
+        """Start a sandbox; the service stops it after its lifetime without use."""
         sdk = require("daytona", extra="daytona")
         minutes = max(1, round(seconds / 60))
         common: dict[str, Any] = {
@@ -53,10 +53,10 @@ class DaytonaProvider:
         return self._client
 
     def run(self, command: str, *, seconds: float) -> str:
-        """What a command prints there."""
+        """The output of a command there."""
         sdk = require("daytona", extra="daytona")
         with provider_errors("run a command", sdk.DaytonaError):
-            # The shell there may be any; both streams come back as one.
+            # The shell there may be any; both streams come back in one.
             done = self._sandbox.process.exec(f"sh -c {quote(command)}", timeout=int(seconds) + 1)
         return str(done.result)
 
@@ -77,14 +77,14 @@ class DaytonaProvider:
                 self._client.delete(sandbox)
 
     def sandboxes(self) -> list[ListedSandbox]:
-        """Those of the organisation, with their labels."""
+        """The sandboxes of the organisation, with their labels."""
         sdk = require("daytona", extra="daytona")
         with provider_errors("list the sandboxes", sdk.DaytonaError):
             listed = self._connected(sdk).list()
             return [ListedSandbox(str(one.id), one.labels or {}) for one in listed]
 
     def remove(self, id_: str) -> None:
-        """Delete one of those."""
+        """Delete a listed sandbox."""
         sdk = require("daytona", extra="daytona")
         with provider_errors("delete a sandbox", sdk.DaytonaError):
             client = self._connected(sdk)

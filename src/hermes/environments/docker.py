@@ -40,12 +40,12 @@ MEMORY = 2 * 1024**3
 PIDS = 256
 START_SECONDS = 30.0
 _SOCKETS = ("docker.sock", "podman.sock", "containerd.sock", "crio.sock", "buildkitd.sock")
-# What would undo the walls of the container altogether.
+# Options that would disable the isolation.
 _FORBIDDEN = ("--privileged", "--pid=host", "--pid host", "--userns=host", "--userns host")
 
 
 class Volume(NamedTuple):
-    """Something of this machine, or a volume of the engine's, and where it is seen inside."""
+    """A path on this machine or a volume of the engine, and its path inside."""
 
     source: str
     target: str
@@ -53,14 +53,14 @@ class Volume(NamedTuple):
 
     @property
     def is_bind(self) -> bool:
-        """Whether it is a file or folder here."""
+        """Whether it is a path on this machine."""
         return self.source.startswith("/")
 
 
 class DockerSettings:
     """A container's settings, checked. `volumes` are `SOURCE:TARGET[:ro|rw]`, as engines write it.
 
-    Raises `ConfigError` for what is not there, is a socket of an engine, or holds a home folder.
+    Raises `ConfigError` for a missing path, an engine's socket, or a folder that contains a home.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class DockerSettings:
 
     @classmethod
     def read(cls, setting: Callable[[str, Any], Any]) -> DockerSettings:
-        """The same from settings, by their names below `terminal.docker`."""
+        """From the settings below `terminal.docker`."""
         defaults: dict[str, Any] = {
             "image": IMAGE, "volumes": [], "network": "none", "memory": MEMORY, "pids": PIDS,
             "cpus": 0.0, "user": "", "read_only": False, "mount_workspace": True, "pull": False,
@@ -115,7 +115,7 @@ class DockerSettings:
 
 
 def workspace_of(path: str) -> str:
-    """A folder that may be mounted: never a home, never what holds one."""
+    """A folder that may be mounted: never a home folder or an ancestor of one."""
     return check_workspace(path)
 
 
@@ -144,7 +144,7 @@ def _volume(text: str) -> Volume:
 
 
 def _allowed(extra: Sequence[str]) -> list[str]:
-    """More arguments, as configured; refuses those that would undo the walls."""
+    """Configured extra arguments; raises `ConfigError` for those that disable the isolation."""
     joined = " ".join(extra)
     for word in (*_SOCKETS, *_FORBIDDEN):
         if word in joined:
@@ -164,7 +164,7 @@ _FIRST = "/bin/sh; exit 0"
 def run_arguments(
     settings: DockerSettings, *, name: str, labels: Mapping[str, str], workspace: str, user: str
 ) -> list[str]:
-    """What follows `docker`, to start a container that ends with our connection to it."""
+    """The arguments of `docker` that start a container, which ends with the connection to it."""
     argv = ["run", "--interactive", "--rm", "--name", name]
     argv += ["--pull", "missing" if settings.pull else "never"]
     for label, value in labels.items():
@@ -176,7 +176,7 @@ def run_arguments(
         argv += ["--cpus", f"{settings.cpus:g}"]
     argv += ["--network", settings.network, "--user", user]
     if not settings.user:
-        # Somebody whom the image does not know has no home there, and git would trust no project.
+        # A user that the image does not know has no home there, and git trusts no project.
         argv += ["--tmpfs", f"{HOME}:rw,exec,mode=1777", "--env", f"HOME={HOME}"]
         argv += ["--env", "GIT_CONFIG_COUNT=1"]
         argv += ["--env", "GIT_CONFIG_KEY_0=safe.directory", "--env", "GIT_CONFIG_VALUE_0=*"]
@@ -192,10 +192,10 @@ def run_arguments(
 
 
 def user_of(settings: DockerSettings, workspace: str) -> str:
-    """Whom commands run as: as configured, else the owner of the workspace; never root by itself.
+    """The user for commands: as configured, else the owner of the workspace; never root by default.
 
-    Where the workspace belongs to root, a user without rights is let into it. Only on a disk that
-    knows no way to do so is it root, without any capability.
+    A workspace of root gets an access list for an unprivileged user. On a file system without
+    access lists it is root, without any capability.
     """
     if settings.user:
         return settings.user
@@ -221,7 +221,7 @@ def _bind(source: str, target: str, *, writable: bool) -> str:
 
 
 def _joined(fields: list[str]) -> str:
-    """Fields as the engine reads them: separated by commas, quoted where one holds a comma."""
+    """Fields in the engine's CSV syntax: quoted where one contains a comma."""
     return ",".join(
         '"' + field.replace('"', '""') + '"' if any(c in field for c in ',"\n') else field
         for field in fields
@@ -237,7 +237,7 @@ _ON_TERMINAL = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"
 
 
 def engine(settings: DockerSettings) -> list[str]:
-    """The engine's program with what it needs to find the engine; raises `UnavailableError`."""
+    """The command line of the engine's client; raises `UnavailableError`."""
     names = (settings.program,) if settings.program else ("docker", "podman")
     program = next(filter(None, map(shutil.which, names)), None)
     if program is None:
@@ -254,7 +254,7 @@ def engine(settings: DockerSettings) -> list[str]:
 
 
 class DockerTransport(Transport):
-    """Starts a container with its first shell; the others join it."""
+    """The way into a container: the first shell starts it, the others join."""
 
     def __init__(self, settings: DockerSettings, *, workspace: str, task: str) -> None:
         self.settings = settings
@@ -270,9 +270,9 @@ class DockerTransport(Transport):
         self._user = ""
 
     def prepare(self, task: str = "") -> None:  # noqa: ARG002
-        """Find the engine's program, and remove what a Hermes that is gone has left."""
+        """Find the engine's client, and remove orphaned containers."""
         self._engine = engine(self.settings)
-        # What was granted for the last container was taken away with it.
+        # The access list of the last container was removed with it.
         self._user = ""
         if not self._pruned:
             # Should the engine not answer, starting a container will say why.
@@ -284,7 +284,7 @@ class DockerTransport(Transport):
         self.count += 1
 
     def argv(self, words: Sequence[str], *, tty: bool = False, first: bool = False) -> list[str]:
-        """The engine's command line: a new container for the first shell, then that one."""
+        """The engine's command line: the first shell starts a container, the others join it."""
         if first:
             return [
                 *self._engine,
@@ -298,18 +298,18 @@ class DockerTransport(Transport):
             ]
         flags = ["--interactive", "--tty"] if tty else ["--interactive"]
         joining = [*self._engine, "exec", *flags, self.name, "/bin/sh", "-c", " ".join(words)]
-        # The program gives a terminal inside to none but those who have one themselves.
+        # The client allocates a terminal inside only if it has one itself.
         return [sys.executable, "-I", "-S", "-c", _ON_TERMINAL, *joining] if tty else joining
 
     @property
     def user(self) -> str:
-        """Whom commands run as."""
+        """The user that commands run as."""
         if not self._user:
             self._user = user_of(self.settings, self.workspace)
         return self._user
 
     def explain(self, errors: str, code: int | None) -> BackendError:
-        """Why there is no shell in the container."""
+        """The error for a shell that did not start."""
         program = os.path.basename(self._engine[-1]) if self._engine else "docker"
         return explain_error(
             errors,
@@ -320,7 +320,7 @@ class DockerTransport(Transport):
         )
 
     def info(self) -> Isolation:
-        """What the engine is told to enforce, and what was configured otherwise."""
+        """The isolation that the engine enforces, and settings that reduce it."""
         settings = self.settings
         missing = []
         if self.user.partition(":")[0] in ("0", "root"):
@@ -341,7 +341,7 @@ class DockerTransport(Transport):
         )
 
     def close(self) -> None:
-        """Remove the container, should it still be there."""
+        """Remove the container."""
         if not self.name:
             return
         from hermes.environments.docker_engine import remove
@@ -353,7 +353,7 @@ class DockerTransport(Transport):
             revoke_access(self.workspace)
 
     def _shared_with_others(self) -> bool:
-        """Whether another container, of this program or another, may work in the same folder."""
+        """Whether another live container may use the same workspace."""
         try:
             return any(not one.stale for one in containers(self._engine))
         except BackendError:
@@ -364,10 +364,10 @@ _KILLED = 137
 
 
 class DockerEnvironment(RemoteShellEnvironment):
-    """Runs commands in one container, which is started with the first of them.
+    """Runs commands in one container, which is started with the first command.
 
     The workspace is mounted under its own name, so that a path means the same inside and out.
-    Raises `ConfigError` at once for what can't be.
+    Raises `ConfigError` at once for invalid settings.
     """
 
     def __init__(
@@ -386,21 +386,21 @@ class DockerEnvironment(RemoteShellEnvironment):
             self.workspace or cwd or "/",
             shared=shared,
         )
-        # Whether what is written to the workspace inside is seen out here.
+        # Whether the workspace inside is the folder on this machine.
         self.persistent: bool | None = None
         self._probed = 0
         self._killed = 0
 
     @property
     def disk(self) -> ShellDisk | SharedFolderDisk:
-        """The files inside; those of the workspace are reached from here where they are here."""
+        """The files inside; a mounted workspace is accessed directly."""
         self.open()
         if self.persistent:
             return SharedFolderDisk(self.workspace, self.workspace, self._disk)
         return self._disk
 
     def open(self) -> list[str]:
-        """Start the container, if need be; what there is to say of that."""
+        """Start the container, if need be; notes for the model."""
         notes = super().open()
         if self._probed != self._container.count:
             self._probed = self._container.count
@@ -408,8 +408,8 @@ class DockerEnvironment(RemoteShellEnvironment):
             self._probe()
             if not self.persistent:
                 notes.append(
-                    "the workspace is not persistent: what is written inside is not seen outside, "
-                    "and goes with the container"
+                    "the workspace is not persistent: files written inside are not seen outside, "
+                    "and go with the container"
                 )
         return notes
 
@@ -429,7 +429,7 @@ class DockerEnvironment(RemoteShellEnvironment):
         return result
 
     def run_script(self, text: str, data: bytes = b"") -> tuple[int, bytes, bytes]:
-        """Run a script of ours there: its exit code, standard output and standard error."""
+        """Run an internal script there: its exit code, stdout and stderr."""
         try:
             return super().run_script(text, data)
         except ContainerGoneError:
@@ -437,30 +437,30 @@ class DockerEnvironment(RemoteShellEnvironment):
             return super().run_script(text, data)
 
     def _probe(self) -> None:
-        """Find out whether the workspace inside is the one out here."""
+        """Test whether the workspace inside is the folder on this machine, by a file."""
         self.persistent = False
         if not self.workspace:
             return
         word = os.urandom(8).hex()
-        place = os.path.join(self.workspace, f".hermes-probe-{word}")
+        path = os.path.join(self.workspace, f".hermes-probe-{word}")
         with suppress(BrokenChannelError, OSError):
-            self._connection.ask(f"echo {word} >{quote(place)}")
+            self._connection.ask(f"echo {word} >{quote(path)}")
             try:
-                with open(place, encoding="ascii") as file:
+                with open(path, encoding="ascii") as file:
                     self.persistent = file.read().strip() == word
             finally:
-                self._connection.ask(f"rm -f {quote(place)}")
+                self._connection.ask(f"rm -f {quote(path)}")
 
     def _out_of_memory(self) -> int:
-        """How often something in the container was killed for want of memory."""
+        """The number of processes in the container that the OOM killer has ended."""
         try:
-            said = self._connection.ask(
+            events = self._connection.ask(
                 "cat /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control "
                 "2>/dev/null"
             )
         except BrokenChannelError:
             return 0
-        for line in said.splitlines():
+        for line in events.splitlines():
             words = line.split()
             if len(words) == 2 and words[0] == b"oom_kill":
                 return int(words[1])

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.environments.command import BackendError
-from hermes.environments.env_vars import inherited_variables
+from hermes.environments.command import BackendError, inherited_variables
 from hermes.environments.host.guardian_client import guardian
 from hermes.environments.host.process import run_to_end
 from hermes.environments.owner_labels import MACHINE, PID, STARTED, TASK, is_stale
@@ -19,10 +18,10 @@ _GONE = ("no such container", "is not running", "container state improper")
 
 
 class ContainerGoneError(BackendError):
-    """The container was removed, or has ended, while we thought it ran."""
+    """The container was removed, or has ended."""
 
 
-# (what the engine says, what that means, what to run)
+# (text in the engine's message, its meaning, command to check)
 _COMPLAINTS = (
     ("permission denied while trying to connect", "this user may not use the engine", "{p} info"),
     ("Cannot connect to the Docker daemon", "the engine does not run", "{p} info"),
@@ -49,21 +48,20 @@ _COMPLAINTS = (
     ("unknown flag", "an argument in terminal.docker.extra_args is not known", "{p} run --help"),
     ("Conflict", "the name of the container is taken", "{p} ps --all"),
 )  # fmt: skip
-_ASIDES = ("Run '", "See '", "Usage:", "WARNING:")
 _FULL = ("OCI runtime exec failed", "resource temporarily unavailable", "can't fork")
 
 
 def explain_error(
-    said: str, code: int | None, *, program: str, image: str, seconds: float
+    errors: str, code: int | None, *, program: str, image: str, seconds: float
 ) -> BackendError:
-    """Why there is no shell in the container."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    # How its options are called helps nobody here.
+    """The error for a shell that did not start in the container."""
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
+    # Usage lines do not help here.
     lines = [
         line for line in lines if not line.startswith(("Run '", "See '", "Usage:", "WARNING:"))
     ]
     last = " ".join(lines).removeprefix("docker: ")[-400:]
-    lowered = said.lower()
+    lowered = errors.lower()
     if any(word.lower() in lowered for word in _FULL) and code == 126:
         return BackendError(
             f"the container can't start another process: {last}",
@@ -95,7 +93,7 @@ _FORMAT = "\t".join(
 
 
 class ListedContainer(NamedTuple):
-    """A container that some Hermes made."""
+    """A container that a Hermes made."""
 
     id: str
     task: str
@@ -105,7 +103,7 @@ class ListedContainer(NamedTuple):
 
 
 def containers(engine: Sequence[str], *, seconds: float = 10.0) -> list[ListedContainer]:
-    """The containers that a Hermes made, wherever it ran; raises `BackendError`."""
+    """The containers of all Hermes programs that use the engine; raises `BackendError`."""
     listed = _engine([*engine, "ps", "--all", "--no-trunc", "--filter", f"label={PID}",
                       "--format", _FORMAT], seconds)  # fmt: skip
     found = []
@@ -120,7 +118,7 @@ def containers(engine: Sequence[str], *, seconds: float = 10.0) -> list[ListedCo
 
 
 def prune(engine: Sequence[str], *, seconds: float = 10.0) -> list[ListedContainer]:
-    """Remove the containers whose Hermes is gone; those that were."""
+    """Remove the orphaned containers; the removed ones."""
     stale = [one for one in containers(engine, seconds=seconds) if one.stale]
     if stale:
         _engine([*engine, "rm", "--force", "--volumes", *(one.id for one in stale)], seconds)

@@ -79,10 +79,10 @@ class SharedSettings:
         """
         if not self.workspace or start.strip("/") == "" or not is_below(path, start):
             return path
-        return _moved(path, start, self.workspace)
+        return moved(path, start, self.workspace)
 
 
-def _moved(path: str, folder: str, target: str) -> str:
+def moved(path: str, folder: str, target: str) -> str:
     """The path below `target` that corresponds to one below `folder`."""
     rest = path[len(folder.rstrip("/")) :]
     return f"{target.rstrip('/')}{rest}" or "/"
@@ -343,7 +343,7 @@ class Environment(ABC):
         if not is_below(path, self._shared.workspace):
             return path
         self.open()
-        return _moved(path, self._shared.workspace, self._first_folder)
+        return moved(path, self._shared.workspace, self._first_folder)
 
     def _end_backgrounds(self, end: Callable[[], object]) -> None:
         """End all background commands by calling `end`, and discard their logs."""

@@ -1,50 +1,65 @@
-"""Environment and disk of a task: the backend it is configured for, made at its first command."""
+"""Environment, disk and gate text of a task: the configured backend, made at its first command."""
 
 from __future__ import annotations
 
 import os
+import re
+import shlex
 from typing import TYPE_CHECKING
 
 from hermes.environments.disk import LocalDisk
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from hermes.core.context import ToolContext
     from hermes.environments.backends import Setting
     from hermes.environments.disk import Disk
     from hermes.environments.environment import Environment
     from hermes.environments.restart_policy import Restarts
 
-
+# Environment variable that overrides the setting.
+VARIABLE = "HERMES_TERMINAL_ENV"
+LOCAL = "local"
 _KEY = "environment"
+_local_disk = LocalDisk()
+_MAX_CHECKED = 20_000
+_CHECK_SECONDS = 5.0
+# Words without any character that has a meaning to a shell.
+_WORDS = re.compile(r"[\w./+:,@%=\- \t]*", re.ASCII)
+_KEYWORD = re.compile(
+    r"\s*(?:if|then|elif|else|fi|for|while|until|do|done|case|esac|select|function|coproc|time)\b"
+)
+_PREFIX = re.compile(r"^[^\n]*?: (?=line \d+: )", re.MULTILINE)
 
 
 def environment_of(ctx: ToolContext) -> Environment:
-    """Where the commands of a call's task run."""
+    """The environment of a call's task; made now if there is none."""
     return existing_environment(ctx) or ctx.task.keep(
-        _KEY, lambda: _made(ctx), lambda made: made.cleanup()
+        _KEY, lambda: _make(ctx), lambda environment: environment.cleanup()
     )
 
 
 def existing_environment(ctx: ToolContext) -> Environment | None:
-    """The same, when the task has run a command yet."""
-    found: Environment | None = ctx.task.kept(_KEY)
-    return found
+    """The environment of a call's task, if it has run a command yet."""
+    environment: Environment | None = ctx.task.kept(_KEY)
+    return environment
 
 
 def record_cwd(ctx: ToolContext, environment: Environment) -> None:
-    """Let the rest of Hermes know where the next command runs, by the name that it has here."""
+    """Record the working directory of the next command in the task, by its workspace name."""
     ctx.task.cwd = environment.workspace_name(environment.cwd)
 
 
 def restarts_of(ctx: ToolContext) -> Restarts:
-    """The background commands of a call's task that are started again when they fail."""
+    """The restart policies of a call's task."""
     from hermes.environments.restart_policy import Restarts
 
-    found: Restarts = ctx.task.keep("restarts", Restarts, Restarts.close)
-    return found
+    restarts: Restarts = ctx.task.keep("restarts", Restarts, Restarts.close)
+    return restarts
 
 
-def _made(ctx: ToolContext) -> Environment:
+def _make(ctx: ToolContext) -> Environment:
     from hermes.environments.backends import backend
     from hermes.environments.environment import SharedSettings
 
@@ -61,7 +76,7 @@ def _made(ctx: ToolContext) -> Environment:
 
 
 def setting_of(ctx: ToolContext) -> Setting:
-    """Reads settings by name; what is given along where there is none of that name."""
+    """A function that reads a setting by name, with a default for unknown names."""
     from hermes.core.config import DEFAULTS
 
     app = ctx.services.app
@@ -70,25 +85,97 @@ def setting_of(ctx: ToolContext) -> Setting:
     )
 
 
-# Says it for one run, whatever the settings say.
-VARIABLE = "HERMES_TERMINAL_ENV"
-LOCAL = "local"
-_local = LocalDisk()
-
-
 def backend_name(ctx: ToolContext) -> str:
-    """The kind of environment: from the environment variable, else from the settings."""
-    named = os.environ.get(VARIABLE)
-    if named:
-        return named
+    """The name of the backend: from the environment variable, else from the settings."""
+    name = os.environ.get(VARIABLE)
+    if name:
+        return name
     app = ctx.services.app
     return LOCAL if app is None else str(app.config.get("terminal.env_type"))
 
 
 def disk_of(ctx: ToolContext) -> Disk:
-    """The disk that a task's files are on."""
+    """The disk with the files of a task."""
     if backend_name(ctx) == LOCAL:
-        # No command has to run for a file to be read here.
-        return _local
-
+        # File tools need no environment here.
+        return _local_disk
     return environment_of(ctx).disk
+
+
+def gate_text(
+    ctx: ToolContext,
+    command: str,
+    *,
+    env: Mapping[str, str] | None = None,
+    stdin: str | None = None,
+) -> str:
+    """Shell text for the gate: the command with the functions, aliases and variables it runs with.
+
+    Its stdin is part of the text too.
+    """
+    environment = existing_environment(ctx)
+    definitions = environment.definitions if environment is not None else ""
+    if not (definitions or env or stdin or ctx.task.env):
+        return command
+    lines = [definitions] if definitions else []
+    used = {
+        name: value
+        for name, value in ctx.task.env.items()
+        # A variable that is not used can't change the verdict.
+        if value is not None and (name in command or name in definitions)
+    }
+    lines += [f"{name}={shlex.quote(value)}" for name, value in used.items()]
+    lines += [
+        f"export {name}={shlex.quote(value)}"
+        for name, value in (env or {}).items()
+        if isinstance(name, str) and isinstance(value, str)
+    ]
+    if stdin:
+        command = f"printf %s {shlex.quote(stdin)} | {{\n{command}\n}}"
+    return "\n".join([*lines, command])
+
+
+def syntax_error(command: str) -> str:
+    """The shell's message on a command that no shell can parse; empty for all others.
+
+    Such a command does nothing, so there is nothing to approve either.
+    """
+    if len(command) > _MAX_CHECKED or "\0" in command:
+        return ""
+    if _WORDS.fullmatch(command) and not _KEYWORD.match(command):
+        return ""
+    from hermes.safety.placeholders.format import START
+    from hermes.safety.shell.lexing import as_ascii
+    from hermes.safety.shell.parse import parse
+
+    if START in command:
+        # The handler gets a value in its place, and that may parse.
+        return ""
+    return _bash_error(command) if parse(as_ascii(command)).has_error else ""
+
+
+def _bash_error(command: str) -> str:
+    """The message of `bash -n`; empty if it accepts the command, or there is no bash."""
+    import shutil
+    import subprocess
+
+    bash = shutil.which("bash")
+    if bash is None:
+        return ""
+    try:
+        checked = subprocess.run(
+            # A command may switch extended globs on by itself.
+            [bash, "--norc", "-O", "extglob", "-n"],
+            input=command.encode("utf-8", "surrogateescape"),
+            capture_output=True,
+            env={},
+            cwd="/",
+            timeout=_CHECK_SECONDS,
+            check=False,
+        )
+    except (OSError, UnicodeEncodeError, subprocess.TimeoutExpired):
+        return ""
+    if checked.returncode == 0:
+        return ""
+    errors = _PREFIX.sub("", checked.stderr.decode("utf-8", "replace"))
+    return "; ".join(errors.splitlines())[:500]

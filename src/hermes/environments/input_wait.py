@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-# Calls in which a program waits for input on a file that it names first.
+# System calls that read from the descriptor in their first argument.
 _READS = frozenset({"0", "45", "63", "207"})  # read, recvfrom on x86-64; read, recvfrom on arm64
 
 
-def blocked_on_input(pids: list[int], places: tuple[str, ...]) -> bool | None:
-    """Whether one of the processes is blocked reading a file whose name begins with a place.
+def blocked_on_input(pids: list[int], prefixes: tuple[str, ...]) -> bool | None:
+    """Whether a process is blocked on a read of a file with one of these path prefixes.
 
-    None where the system does not say.
+    None where `/proc` does not show it.
     """
     known = False
     for pid in pids:
@@ -39,22 +39,22 @@ def blocked_on_input(pids: list[int], places: tuple[str, ...]) -> bool | None:
             target = os.readlink(f"/proc/{pid}/fd/{int(arguments[0], 16)}")
         except (OSError, ValueError):
             continue
-        if target.startswith(places):
+        if target.startswith(prefixes):
             return True
     return False if known else None
 
 
 def echo_is_off(terminal: int) -> bool:
-    """Whether a terminal shows nothing of the line that is typed, as for a password."""
+    """Whether a terminal has its echo off in line mode, as for a password."""
     import termios
 
     modes: int = termios.tcgetattr(terminal)[3]
-    # Editors and shells show nothing either, but don't take whole lines.
+    # Editors and shells turn the echo off too, but not in line mode.
     return bool(modes & termios.ICANON) and not modes & termios.ECHO
 
 
 def all_sleep(pids: list[int]) -> bool:
-    """Whether all of the processes sleep; False where the system does not say."""
+    """Whether all processes sleep; False without `/proc`."""
     seen = False
     for pid in pids:
         try:
@@ -85,25 +85,25 @@ _ASKS = re.compile(
 _SECRET = re.compile(
     r"(?:pass(?:word|phrase|code)?|\bpin\b|token|otp|secret)[^\n]{0,80}[:?]\s*$", re.IGNORECASE
 )
-# What programs say when they wanted to ask and could not.
+# Messages of programs that could not ask.
 _COULD_NOT = (
     r"a terminal is required to (?:read|authenticate)|no tty present|must be run from a terminal"
     r"|EOF when reading a line|terminal prompts disabled|could not read (?:Username|Password)"
     r"|cannot open '?/dev/tty|/dev/tty'?: No such device"
 )
-# What may be the reason of a failure, and is a mere remark where nothing failed.
+# Messages that may explain a failure, and mean nothing where nothing failed.
 _MAY_BE_WHY = (
     r"(?<!allocated because )(?:stdin|standard input|the input device) is not a (?:tty|terminal)"
     r"|Host key verification failed|Inappropriate ioctl for device|su: must be run|setRawMode"
     r"|requires? an interactive terminal|inputs? (?:is|are) required|non-interactive"
 )
-_SAID = re.compile(_COULD_NOT, re.IGNORECASE)
-_SAID_AND_FAILED = re.compile(f"{_COULD_NOT}|{_MAY_BE_WHY}", re.IGNORECASE)
-# What was asked before a program gave up, on one line with its complaint.
+_ASKED_IN_VAIN = re.compile(_COULD_NOT, re.IGNORECASE)
+_ASKED_OR_FAILED = re.compile(f"{_COULD_NOT}|{_MAY_BE_WHY}", re.IGNORECASE)
+# A prompt on one line with the traceback of the program that gave up.
 _GAVE_UP = re.compile(r"^(\S[^\n]{0,199}?)[ ]?Traceback \(most recent call last\):$", re.MULTILINE)
-# Any other question of a program: one leaves a space for the answer, and no line ends that way.
+# Any other prompt: it ends with a space for the answer, as no other line does.
 _OPEN = re.compile(r"(?:\w[?:]|\w[^\n]*[)\]>]|[?#>:]) $")
-# Commands that do nothing but print such a line, and those that show what others have written.
+# Commands that only print such a line, and those that show the text of others.
 _SAYS_SO = re.compile(r"\s*(?:echo|printf)\b[^;|&\n]*")
 _SHOWS = re.compile(
     r"\s*(?:echo|printf|cat|head|tail|e?grep|rg|sed|awk|less|diff"
@@ -111,7 +111,7 @@ _SHOWS = re.compile(
 )
 # An editor that goes on without a terminal, and will wait for keys for ever.
 _WITHOUT_SCREEN = re.compile(r"Warning: (?:In|Out)put is not (?:from|to) a terminal")
-# Given no file and nothing to read, these wait for somebody to type.
+# Programs that read stdin if they have no arguments.
 _TALKERS = re.compile(
     r"\s*(?:\S*/)?(?:python[\d.]*|node|irb|bash|sh|zsh|psql|mysql|sqlite3|ruby|perl|lua|php|bc|ghci"
     r"|R|cat|passwd|su)\s*;?\s*"
@@ -119,7 +119,7 @@ _TALKERS = re.compile(
 
 
 def last_line(text: str) -> str:
-    """The last line that says something, at most 200 characters of it."""
+    """The last line that is not blank, at most 200 characters of it."""
     for line in reversed(text[-4000:].splitlines()):
         if line.strip():
             return " ".join(line.split())[-200:]
@@ -127,7 +127,7 @@ def last_line(text: str) -> str:
 
 
 def looks_like_prompt(text: str) -> bool:
-    """Whether a text ends in a question, with the cursor still behind it."""
+    """Whether a text ends in a prompt, without a line end."""
     tail = text[-400:]
     if _WITHOUT_SCREEN.search(text):
         return True
@@ -135,7 +135,7 @@ def looks_like_prompt(text: str) -> bool:
 
 
 def asks_for_secret(text: str) -> bool:
-    """Whether a text ends in a question for a password or the like."""
+    """Whether a text ends in a prompt for a password or the like."""
     return not text.endswith("\n") and bool(_SECRET.search(_line(text[-400:])))
 
 
@@ -148,14 +148,14 @@ def wanted_input(
     fed: bool = False,
     stopped: bool = False,
 ) -> str | None:
-    """What a command that has ended asked for and nobody could give it.
+    """The input that an ended command asked for and did not get.
 
     Args:
-        command: The text that ran.
-        output: What it printed on both streams.
-        stdout: What of that was on standard output.
-        failed: Its exit code says that it did not do what it should.
-        fed: It was given something to read.
+        command: Its text.
+        output: Both streams.
+        stdout: Standard output alone.
+        failed: Its exit code is not 0.
+        fed: It had a stdin.
         stopped: It did not end by itself.
     """
     complaint = _complaint(command, output, failed)
@@ -175,21 +175,21 @@ def wanted_input(
 
 
 def _complaint(command: str, output: str, failed: bool) -> str:
-    """The line in which a program says that it could not ask."""
+    """The line with the message of a program that could not ask."""
     lines = output[-4000:].splitlines()
     if not failed:
-        # The end of a pipeline may be well where its beginning was not; its last words are left.
+        # The last program of a pipeline may succeed where the first one failed.
         lines = [] if _SHOWS.match(command) else lines[-3:]
-    said = _SAID_AND_FAILED if failed else _SAID
-    return next((line.strip()[-200:] for line in reversed(lines) if said.search(line)), "")
+    pattern = _ASKED_OR_FAILED if failed else _ASKED_IN_VAIN
+    return next((line.strip()[-200:] for line in reversed(lines) if pattern.search(line)), "")
 
 
 def _stands_open(output: str, stopped: bool) -> bool:
-    """Whether the last line is not ended, and is or looks like a question."""
+    """Whether the last line has no end, and looks like a prompt."""
     if not output or output.endswith("\n"):
         return False
     line = _line(output[-400:])
-    # Whoever was stopped may have been in the middle of any line.
+    # A stopped command may have been in the middle of any line.
     return bool(_ASKS.search(line)) or (not stopped and bool(_OPEN.search(line)))
 
 
@@ -200,7 +200,7 @@ def _line(tail: str) -> str:
 _WORTH_IT = re.compile(r"\b(?:read|select|mapfile|readarray)\b")
 _READERS = frozenset({"read", "mapfile", "readarray"})
 _LONGEST = 20_000
-# What follows these may well not run.
+# The right side of a list after one of these may not run.
 _TESTS = frozenset({"test_command", "negated_command"})
 _FEEDS = frozenset({"herestring_redirect", "heredoc_redirect"})
 # The options of `read` that take a value.
@@ -208,7 +208,12 @@ _VALUED = "adinNptu"
 
 
 def unfed_read(command: str) -> str | None:
-    """The question of the first such `read`, or its text where it has none; None without one."""
+    """The prompt, or else the text, of the first `read` that gets an empty stdin; None without one.
+
+    At the end of its stdin a `read` returns at once, and `read -p` prints no prompt. So the command
+    itself is parsed, and only statements that are sure to run count: not those below a condition,
+    a function or a `case`.
+    """
     if len(command) > _LONGEST or not _WORTH_IT.search(command):
         return None
     from hermes.safety.shell.lexing import as_ascii
@@ -225,7 +230,7 @@ def unfed_read(command: str) -> str | None:
 
 
 def _reads(node: Node) -> Iterator[Node]:
-    """The statements below a node that would read what it reads, in the order they run in."""
+    """The statements below a node that read the same stdin, in the order of execution."""
     kind = node.type
     if kind in ("function_definition", "case_statement", "process_substitution"):
         return
@@ -238,7 +243,7 @@ def _reads(node: Node) -> Iterator[Node]:
     if kind == "for_statement" and node.children[0].type == "select":
         yield node
     if kind == "if_statement":
-        # The condition alone: what is before `then`.
+        # The condition alone: everything before `then`.
         for child in node.children:
             if child.type == "then":
                 return
@@ -274,7 +279,7 @@ def _name(node: Node) -> str:
 
 
 def _asked(node: Node, command: str) -> str | None:
-    """What a `read` asks; None when it reads another file, or only looks whether there is input."""
+    """The prompt of a `read`; None if it reads another descriptor, or only checks for input."""
     text = command[node.start_byte : node.end_byte]
     try:
         words = shlex.split(text)

@@ -37,7 +37,7 @@ class ModalProvider:
             )
 
     def run(self, command: str, *, seconds: float) -> str:
-        """What a command prints there."""
+        """The output of a command there."""
         with provider_errors("run a command", _sdk().exception.Error):
             process = self._sandbox.exec("sh", "-c", command, timeout=int(seconds) + 1)
             printed = process.stdout.read()
@@ -57,7 +57,7 @@ class ModalProvider:
                 sandbox.terminate()
 
     def sandboxes(self) -> list[ListedSandbox]:
-        """Those of the app, with their tags."""
+        """The sandboxes of the app, with their tags."""
         sdk = _sdk()
         with provider_errors("list the sandboxes", sdk.exception.Error):
             app = sdk.App.lookup(self._app, create_if_missing=True)
@@ -65,7 +65,7 @@ class ModalProvider:
             return [ListedSandbox(one.object_id, one.get_tags()) for one in listed]
 
     def remove(self, id_: str) -> None:
-        """Terminate one of those."""
+        """Terminate a listed sandbox."""
         sdk = _sdk()
         with provider_errors("end a sandbox", sdk.exception.Error):
             sdk.Sandbox.from_id(id_).terminate()

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
-from hermes.environments.exit_codes import exit_meaning
 from hermes.environments.input_wait import asks_for_secret, last_line, looks_like_prompt
+from hermes.environments.terminal_result import exit_meaning
 from hermes.text.regex_worker import SECONDS, RegexWorker, SlowPatternError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _REST_SECONDS = 0.3
 
 
 def find(environment: Environment | None, name: str | None) -> Background:
-    """The process of a name or a process id."""
+    """The process with a name or pid."""
     known = list(environment.processes()) if environment is not None else []
     if not name:
         raise ToolError("name which process", hint=_known(known))
@@ -48,7 +48,7 @@ def _known(known: list[Background]) -> str:
 
 
 def described(one: Background, *, full: bool = False) -> dict[str, Any]:
-    """One process, as the model sees it."""
+    """A process as the model sees it."""
     ended = one.ended_at or time.time()
     shown: dict[str, Any] = {
         "name": one.name,
@@ -89,19 +89,19 @@ def _live(one: Background) -> dict[str, Any]:
 
 
 def waiting(one: Background) -> bool:
-    """Whether it waits for somebody to type."""
+    """Whether it waits for input."""
     return one.takes_input and (one.waits_for_input() or looks_like_prompt(one.recent()))
 
 
 def types_secret(one: Background) -> bool:
-    """Whether it asks for a password, or for what else is not shown when it is typed."""
+    """Whether it asks for a password or another input without echo."""
     return one.takes_input and (one.hides_input() or asks_for_secret(one.recent()))
 
 
 def log(
     one: Background, *, offset: int | None, tail: int | None, grep: str | None
 ) -> dict[str, Any]:
-    """A page of what a process printed, its last lines, or the lines that match."""
+    """A page of a process's output, its last lines, or the lines that match."""
     if grep is not None:
         return _matching(one, grep, offset or 0)
     if tail is not None:
@@ -151,7 +151,7 @@ def _searched(one: Background, wanted: RegexWorker, offset: int) -> dict[str, An
 
 @contextmanager
 def matcher(pattern: str) -> Iterator[RegexWorker]:
-    """What finds the lines that match a regular expression from the model."""
+    """A matcher for a regular expression from the model."""
     try:
         made = RegexWorker(pattern)
     except (re.error, OverflowError, RecursionError) as error:
@@ -208,7 +208,7 @@ def _awaited(
         timeout, until=shows if wanted is not None else None, cancellation=ctx.cancellation
     )
     if not whole:
-        # Programs print lines in pieces; what follows on this one belongs to it.
+        # Programs print lines in pieces: wait for the rest of this one.
         one.wait(_REST_SECONDS, until=lambda: shows() and whole, cancellation=ctx.cancellation)
     shown = described(one)
     shown["waited_seconds"] = round(time.monotonic() - begun, 2)
@@ -224,13 +224,13 @@ def _awaited(
 
 
 def ports(running: list[Background]) -> dict[str, list[str]]:
-    """Where each process listens, as `address:port`."""
+    """The listening addresses of each process, as `address:port`."""
     found = {one.name: one.ports() for one in running}
     return {name: places for name, places in found.items() if places}
 
 
 def typed(one: Background, data: str, *, enter: bool) -> dict[str, Any]:
-    """Type something, and show what that brought within a moment."""
+    """Write to the process, and show its output within a moment."""
     _, _, before = one.log(limit=1)
     text = f"{data}\n" if enter else data
     one.write(text.encode("utf-8", "surrogateescape"))

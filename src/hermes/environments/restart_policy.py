@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 FIRST_SECONDS = 1.0
 LONGEST_SECONDS = 30.0
 JOIN_SECONDS = 10.0
-# One that ran for so long had started well: then it is counted anew.
+# After a run of this length the count starts again.
 WELL_SECONDS = 60.0
 
 
 class Restarts:
-    """Those of one task, by name."""
+    """The restart policies of one task, by the name of the process."""
 
     def __init__(self) -> None:
         self._watched: dict[str, _Watched] = {}
@@ -39,24 +39,24 @@ class Restarts:
         most: int,
         first_seconds: float = FIRST_SECONDS,
     ) -> None:
-        """Start it `again`, at most so often in a row, each time after twice as long a pause."""
+        """Restart a process by `again`, at most so often in a row, with exponential back-off."""
         watched = _Watched(first, again, most, first_seconds)
         self._watched[first.name] = watched
         watched.start()
 
     def shown(self, name: str) -> dict[str, Any]:
-        """What there is to say of a process of that name; empty when it is not watched."""
+        """State of a process's policy for the model; empty without one."""
         watched = self._watched.get(name)
         return {} if watched is None else watched.shown()
 
     def stop(self, name: str) -> None:
-        """Let it end when it ends."""
+        """End a policy."""
         watched = self._watched.get(name)
         if watched is not None:
             watched.stop("switched off")
 
     def close(self) -> None:
-        """The same for all; none is started any more when this returns."""
+        """End all policies; no process is started after this returns."""
         for name in list(self._watched):
             self.stop(name)
         for watched in self._watched.values():
@@ -120,9 +120,9 @@ class _Watched:
 
 
 def failed(one: Background) -> bool:
-    """Whether a process ended by itself and not well, or was killed by nobody that is known."""
+    """Whether a process ended with an error, or was killed by an unknown killer."""
     if one.state == "lost":
-        # Two of them are worse than none: only what certainly went with its place is started again.
+        # It may still run, and two of them are worse than none.
         return one.dies_with_backend and not one.detached
     if one.state == "killed":
         return one.killed_by == OUTSIDE

@@ -1,9 +1,8 @@
-"""What a shell carries from one command to the next: folder, exported variables, functions.
+"""Shell state that carries over between commands: directory, exported variables, functions.
 
-Each command runs in a fresh shell. `wrapped` gives the script around a command: it brings back
-the functions and aliases of before, runs the command, and at its end writes down the state, into a
-file that is handed over (`>&9`) or, where there is only the output, between two marks in it.
-`read_state` and `split_marked` read that again. Nothing here runs anything.
+Each command runs in a fresh shell. `wrapped` gives the script around a command: it restores the
+functions and aliases, runs the command, and writes the state to a descriptor at the end.
+`read_state` parses that. Nothing is run here.
 """
 
 from __future__ import annotations
@@ -12,18 +11,18 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from hermes.environments.env_vars import MARK
+from hermes.environments.command import MARK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# The number of the file that the state is written to, and of one that holds a long command.
+# Descriptor numbers for the state, and for the text of a long command.
 STATE_FILE = 9
 TEXT_FILE = 8
-# The system takes no longer argument than 128 KB.
+# Linux limits an argument to 128 KB.
 LONGEST_ARGUMENT = 100_000
 
-# Not the task's: they are made for each command.
+# Made for each command, so they do not carry over.
 _VOLATILE = frozenset({"_", "SHLVL", "PWD", "BASHOPTS", "SHELLOPTS", "BASH_EXECUTION_STRING", MARK})
 _PRIVATE = "__hermes"
 
@@ -42,7 +41,7 @@ _LETTERS = {
 }  # fmt: skip
 
 
-# Whatever could change what the shell carries on: builtins that do, assignments, definitions.
+# Text that could change the state: certain builtins, assignments, definitions.
 _MAY_CHANGE = re.compile(
     r"[=(){}]|\b(?:cd|pushd|popd|export|declare|typeset|readonly|local|unset|source|eval|alias|unalias"
     r"|set|shopt|read|mapfile|readarray|getopts|exec|trap|builtin|command|function|let|enable|printf"
@@ -50,7 +49,7 @@ _MAY_CHANGE = re.compile(
 )
 
 
-# What people write to change the state, and expect to find at the next command.
+# Text that is meant to change the state for the next command.
 _MEANT = re.compile(
     r"(?:^|[;&|({\n]|\bthen|\bdo)\s*(?:cd|pushd|popd|export|unset|source|alias|unalias|\.)\s",
     re.MULTILINE,
@@ -58,7 +57,7 @@ _MEANT = re.compile(
 
 
 class ShellState:
-    """What the last command left: `cwd`, exported variables, and definitions as shell text."""
+    """State after a command: directory, exported variables, and definitions as shell text."""
 
     __slots__ = ("cwd", "definitions", "exports")
 
@@ -68,22 +67,18 @@ class ShellState:
         self.definitions = definitions
 
 
-def wrapped(
-    *, bash: bool = True, long: bool = False, keep: bool = True, mark: str | None = None
-) -> str:
+def wrapped(*, bash: bool = True, long: bool = False, keep: bool = True) -> str:
     """The script to run as `SHELL -c SCRIPT NAME COMMAND DEFINITIONS`.
 
-    With `long` the command is read from file 8 and not from the arguments; for bash it ends with a
-    zero byte.
-    `keep` writes the state down at the end: to file 9, or with a `mark` (hex digits that nobody can
-    guess) into the output, where `split_marked` finds it.
+    With `long` the command is read from descriptor 8; for bash it ends with a zero byte. With
+    `keep` the state is written to descriptor 9 at the end.
     """
     read = "__hermes=$1"
     if long:
-        # Others have no `-d`, or read byte by byte; a command needs no line ends behind it.
+        # Other shells have no `-d`, or read byte by byte; trailing line ends don't matter.
         text = f"IFS= read -r -d '' __hermes <&{TEXT_FILE}"
         read = f"{text if bash else f'__hermes=$(cat <&{TEXT_FILE})'}; exec {TEXT_FILE}<&-"
-    # All on one line, so that the shell counts the lines of the command alone.
+    # All on one line, so that line numbers in errors are those of the command.
     script = (
         f"{'shopt -s expand_aliases' if bash else ':'}; "
         f'{read}; __hermes_d=$2; shift "$#"; '
@@ -93,17 +88,13 @@ def wrapped(
         return f'{script}eval "$__hermes"\n'
     more = "declare -f; printf '\\0'; alias -p; printf '\\0'; " if bash else ""
     dump = f"printf '%s\\0' \"$PWD\"; export -p; printf '\\0'; {more}"
-    if mark is None:
-        dump = f"{{ {{ {dump}}} >&{STATE_FILE}; }} 2>/dev/null"
-        # Out of the command's sight while it runs: what it leaves behind can't hold the file.
-        hidden, closing = f" {STATE_FILE}>&-", f"exec {STATE_FILE}>&-"
-    else:
-        dump = f"printf '\\036{mark}<'; {dump}printf '\\036{mark}>'"
-        hidden, closing = "", "trap - EXIT"
+    dump = f"{{ {{ {dump}}} >&{STATE_FILE}; }} 2>/dev/null"
+    # Closed while the command runs: processes that it leaves must not hold it open.
+    hidden, closing = f" {STATE_FILE}>&-", f"exec {STATE_FILE}>&-"
     quoted = dump.replace("'", "'\\''")
     return (
         f"{script}trap '{{ set +x; }} 2>/dev/null; {quoted}' EXIT; "
-        # Still on that line: it is read by now, whatever the command does to how lines are read.
+        # On the same line, which is parsed before the command can change the parser.
         f'eval "$__hermes"{hidden}; '
         f"{{ __hermes=$?; set +xveu; }} 2>/dev/null; {dump}; {closing}; "
         'exit "$__hermes"\n'
@@ -111,29 +102,17 @@ def wrapped(
 
 
 def is_stateless(command: str) -> bool:
-    """Whether a command can't change the state, so that a plain shell will do for it."""
+    """Whether a command can't change the state, so that it needs no wrapper."""
     return command[:1].isalpha() and not _MAY_CHANGE.search(command)
 
 
 def state_was_lost(command: str, state: bytes) -> bool:
-    """Whether a command meant to change the state, and its shell did not get to write it down."""
+    """Whether a command meant to change the state, and its shell wrote none."""
     return not state and _MEANT.search(command) is not None
 
 
-def split_marked(output: bytes, mark: str) -> tuple[bytes, bytes]:
-    """The output without the state that was written into it, and the state."""
-    before, after = f"\x1e{mark}<".encode(), f"\x1e{mark}>".encode()
-    start = output.rfind(before)
-    if start < 0:
-        return output, b""
-    end = output.find(after, start)
-    state = output[start + len(before) : end if end >= 0 else len(output)]
-    rest = output[end + len(after) :] if end >= 0 else b""
-    return output[:start] + rest, state
-
-
 def read_state(data: bytes) -> ShellState | None:
-    """The state as a shell wrote it; None when it could not (it was killed, or replaced itself)."""
+    """Parse the state; None if the shell wrote none (it was killed, or replaced by `exec`)."""
     parts = data.split(b"\0")
     if len(parts) < 3 or not parts[0].startswith(b"/"):
         return None
@@ -144,18 +123,18 @@ def read_state(data: bytes) -> ShellState | None:
 
 
 def read_exports(data: bytes) -> dict[str, str]:
-    """Exported variables, from what `export -p` prints."""
+    """Exported variables, from the output of `export -p`."""
     found = {}
     for name, value in _DECLARED.findall(data):
         text = os.fsdecode(name)
-        # One that has no value yet is not in the environment.
+        # A variable without a value is not in the environment.
         if value and text not in _VOLATILE and not text.startswith(_PRIVATE):
             found[text] = os.fsdecode(_unquoted(value))
     return found
 
 
 def changes(given: Mapping[str, str], left: Mapping[str, str]) -> dict[str, str | None]:
-    """What a command changed of the variables it was given; None for what it took away."""
+    """The variables that a command changed; None for removed ones."""
     changed: dict[str, str | None] = {
         name: value for name, value in left.items() if given.get(name) != value
     }
@@ -183,11 +162,11 @@ def _piece(piece: re.Match[bytes]) -> bytes:
 
 
 def _escape(found: re.Match[bytes]) -> bytes:
-    said = found[1]
-    if said[:1] == b"x" and len(said) > 1:
-        return bytes([int(said[1:], 16)])
-    if said[:1] == b"u" and len(said) > 1:
-        return chr(int(said[1:], 16)).encode("utf-8", "surrogatepass")
-    if said[:1] in b"01234567":
-        return bytes([int(said, 8) & 255])
-    return _LETTERS.get(said, said)
+    text = found[1]
+    if text[:1] == b"x" and len(text) > 1:
+        return bytes([int(text[1:], 16)])
+    if text[:1] == b"u" and len(text) > 1:
+        return chr(int(text[1:], 16)).encode("utf-8", "surrogatepass")
+    if text[:1] in b"01234567":
+        return bytes([int(text, 8) & 255])
+    return _LETTERS.get(text, text)

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from hermes.core.errors import ConfigError, UnavailableError
 from hermes.core.paths import is_below
-from hermes.environments.command import BackendError, Isolation
-from hermes.environments.env_vars import inherited_variables
+from hermes.environments.command import BackendError, Isolation, inherited_variables
 from hermes.environments.host.guardian_client import guardian
 from hermes.environments.host.process import Poller, Process
 from hermes.environments.remote_shell import RemoteShellEnvironment, Transport
@@ -56,12 +55,12 @@ class SingularitySettings:
         self.workdir = workdir
         wanted = [f"{self.workspace}:{workdir}", *binds] if workspace else list(binds)
         self.binds = [_bind(bind, allow_home=allow_home) for bind in wanted]
-        # A folder or image that keeps what is written; without one it is gone with the task.
+        # A folder or image for changed files; without one they are gone with the task.
         self.overlay = os.path.expanduser(overlay)
         self.network = network
         self.memory = memory
         self.pids = pids
-        # A path to one of the programs, where they are not found by name.
+        # Path of the program, if it is not on the search path.
         self.program = program
         self.start_seconds = start_seconds
         if overlay and not os.path.exists(self.overlay):
@@ -76,7 +75,7 @@ class SingularitySettings:
 
     @classmethod
     def read(cls, setting: Callable[[str, Any], Any], workspace: str) -> SingularitySettings:
-        """The same from settings, by their names below `terminal.singularity`."""
+        """From the settings below `terminal.singularity`."""
         defaults: dict[str, Any] = {
             "image": "", "workdir": "/workspace", "binds": [], "overlay": "", "network": "host",
             "memory": "", "pids": 0, "program": "", "allow_home": False,
@@ -102,7 +101,7 @@ def _image(image: str) -> str:
 def _bind(bind: str, *, allow_home: bool) -> str:
     source, _, rest = bind.partition(":")
     target, _, mode = rest.partition(":")
-    # The program would take a comma for the end of it.
+    # The program separates binds by commas.
     if "," in bind or "\n" in bind or mode not in ("", "ro", "rw"):
         raise ConfigError(f"{bind!r} can't be bound", hint="Write source:target or :ro after it.")
     real = os.path.realpath(os.path.expanduser(source))
@@ -126,7 +125,7 @@ def _hint(name: str) -> str:
     return f"Change terminal.singularity.{name}."
 
 
-# (what the program says, what that means, what to do)
+# (pattern of the program's message, its meaning, advice)
 _COMPLAINTS = (
     (r"could not open image|no such file or directory.*image|image format not recognized",
      "the image can't be opened", "Check its path and format."),
@@ -158,8 +157,8 @@ def found(settings: SingularitySettings) -> str:
 
 
 def start_words(settings: SingularitySettings, name: str) -> list[str]:
-    """The words that start an instance."""
-    # Nothing of the home, of other processes or of our variables; no rights but the user's.
+    """The arguments that start an instance."""
+    # Without home folder, other processes and variables of this program; no privileges.
     words = ["instance", "start", "--containall", "--no-home", "--cleanenv", "--no-privs"]
     if settings.network == "none":
         words += ["--net", "--network", "none"]
@@ -174,21 +173,23 @@ def start_words(settings: SingularitySettings, name: str) -> list[str]:
 
 
 def explain_error(
-    settings: SingularitySettings, program: str, said: str, code: int | None
+    settings: SingularitySettings, program: str, errors: str, code: int | None
 ) -> BackendError:
-    """Why there is no container, in a line, with what to check."""
+    """The error for a container that did not start, with a command to check."""
     check = f"{os.path.basename(program)} exec --containall {settings.image} true"
     label = f"the container of {settings.image}"
     for words, meaning, advice in _COMPLAINTS:
-        if re.search(words, said, re.IGNORECASE):
+        if re.search(words, errors, re.IGNORECASE):
             return BackendError(
                 f"{label} does not start: {meaning}", hint=f"{advice} To check: {check}"
             )
     if code is None:
         meaning = f"no answer within {settings.start_seconds:g} s"
     else:
-        fatal = [line for line in said.splitlines() if line.startswith(("FATAL", "ERROR"))]
-        meaning = " ".join((fatal or said.splitlines() or [f"exit code {code}"])[-1].split())[-300:]
+        fatal = [line for line in errors.splitlines() if line.startswith(("FATAL", "ERROR"))]
+        meaning = " ".join((fatal or errors.splitlines() or [f"exit code {code}"])[-1].split())[
+            -300:
+        ]
     return BackendError(f"{label} does not start: {meaning}", hint=f"To check: {check}")
 
 
@@ -197,7 +198,7 @@ _LIST_SECONDS = 20.0
 
 
 class SingularityTransport(Transport):
-    """Gets shells in a container of its own."""
+    """The way into an instance: a container for one task."""
 
     terminal = "local"
 
@@ -211,15 +212,15 @@ class SingularityTransport(Transport):
         self._task = ""
 
     def prepare(self, task: str) -> None:
-        """Start an instance. What it daemonises is still ours: the guardian is its parent."""
+        """Start an instance; its daemon stays below the guardian."""
         self.close()
-        # Of its own, for it ends after the shells in it.
+        # A task of its own, since the instance ends after its shells.
         self._task = f"{task}/instance"
         self._program = found(self._settings)
         prune(self._program)
         self._name = f"hermes-{os.getpid()}-{os.urandom(4).hex()}"
-        said = bytearray()
-        process = Process(lambda _, data: said.extend(data[:8000]))
+        errors = bytearray()
+        process = Process(lambda _, data: errors.extend(data[:8000]))
         poller = Poller()
         argv = [self._program, *start_words(self._settings, self._name)]
         os.close(start(process, argv, task=self._task, poller=poller))
@@ -230,7 +231,7 @@ class SingularityTransport(Transport):
             poller.close()
         if process.failure is not None or process.exit_code != 0:
             process.close()
-            raise self.explain(said.decode("utf-8", "replace"), process.exit_code)
+            raise self.explain(errors.decode("utf-8", "replace"), process.exit_code)
         self._process = process
 
     def argv(self, words: Sequence[str], *, tty: bool = False, first: bool = False) -> list[str]:  # noqa: ARG002
@@ -240,11 +241,11 @@ class SingularityTransport(Transport):
         return [self._program, "exec", *options, f"instance://{self._name}", *words]
 
     def explain(self, errors: str, code: int | None) -> BackendError:
-        """Why there is no shell."""
+        """The error for a shell that did not start."""
         return explain_error(self._settings, self._program, errors, code)
 
     def info(self) -> Isolation:
-        """What the program enforces, as it was asked to."""
+        """The isolation that the program enforces."""
         settings = self._settings
         missing = [] if settings.memory else ["memory"]
         if settings.network == "host":
@@ -253,7 +254,7 @@ class SingularityTransport(Transport):
             missing.append("number of processes")
         return Isolation(
             "singularity",
-            files="the image, and what is bound: " + (", ".join(settings.binds) or "nothing"),
+            files="the image, and these binds: " + (", ".join(settings.binds) or "nothing"),
             network="none" if settings.network == "none" else "",
             processes="a process namespace, ended with the task",
             memory=settings.memory,
@@ -271,7 +272,7 @@ class SingularityTransport(Transport):
 
 
 def prune(program: str) -> list[str]:
-    """End instances of a Hermes that is no more; their names."""
+    """End orphaned instances; their names."""
     ended = []
     for match in _NAME.finditer(_run(program, "instance", "list", "--json")):
         if not _lives(int(match[1])) and match[0] not in ended:
@@ -291,7 +292,7 @@ def _lives(pid: int) -> bool:
 
 
 def _run(*argv: str) -> str:
-    """What a short call of the program prints; nothing when it fails."""
+    """The output of a short call of the program; empty if it fails."""
     try:
         done = subprocess.run(
             argv,
@@ -307,7 +308,7 @@ def _run(*argv: str) -> str:
 
 
 class SingularityEnvironment(RemoteShellEnvironment):
-    """Runs commands in a container; nothing is started before the first one."""
+    """Runs commands in a container, which is started with the first command."""
 
     def __init__(
         self,

@@ -43,7 +43,7 @@ class SshSettings:
     ) -> None:
         if "@" in host and not user:
             user, _, host = host.rpartition("@")
-        # A name that begins with a dash would be an option.
+        # A leading dash would make it an option.
         if not _HOST.fullmatch(host) or host.startswith("-"):
             raise ConfigError(f"{host!r:.80} is no host", hint="Set terminal.ssh.host.")
         if user and (not _USER.fullmatch(user) or user.startswith("-")):
@@ -63,7 +63,7 @@ class SshSettings:
 
     @classmethod
     def read(cls, setting: Callable[[str, Any], Any]) -> SshSettings:
-        """The same from settings, by their names below `terminal.ssh`."""
+        """From the settings below `terminal.ssh`."""
         defaults: dict[str, Any] = {
             "host": "", "user": "", "port": 0, "identity_file": "", "config_file": "",
             "known_hosts_file": "", "accept_new_hosts": False, "multiplex": True,
@@ -74,7 +74,7 @@ class SshSettings:
 
     @property
     def label(self) -> str:
-        """The place as a person would write it."""
+        """`user@host:port`."""
         user = f"{self.user}@" if self.user else ""
         port = f":{self.port}" if self.port else ""
         return f"{user}{self.host}{port}"
@@ -87,10 +87,10 @@ def _file(path: str, name: str) -> str:
     return found
 
 
-# The system takes no longer socket name than 104 bytes, and the client adds 17 while it makes one.
+# A socket path is limited to 104 bytes, and the client adds 17 while it makes one.
 LONGEST_SOCKET = 84
 
-# (what the client says, what that means, what to do)
+# (text in the client's message, its meaning, advice)
 _COMPLAINTS = (
     ("REMOTE HOST IDENTIFICATION HAS CHANGED", "the host's key is another than it was",
      "Find out why; if it is right, remove the old key with ssh-keygen -R."),
@@ -116,7 +116,7 @@ _COMPLAINTS = (
 
 
 def socket_path(label: str) -> str:
-    """A place for the socket of a shared connection: short whatever the host is called."""
+    """A path for the socket of a shared connection: short for every host name."""
     from hashlib import sha256
 
     owner = os.getuid() if hasattr(os, "getuid") else 0
@@ -132,7 +132,7 @@ def socket_path(label: str) -> str:
 
 
 class SshTransport(Transport):
-    """Gets shells on a host. The first connection carries the others as long as it can."""
+    """The way to a host: the first connection is shared by the others."""
 
     persistent = True
 
@@ -173,7 +173,7 @@ class SshTransport(Transport):
             "EscapeChar": "none",
             "RequestTTY": "force" if tty else "no",
             "LogLevel": "ERROR",
-            # Where the socket is missing or full, the client connects by itself.
+            # Without a usable socket the client makes a connection of its own.
             "ControlPath": self._socket or "none",
             "ControlMaster": "yes" if first and self._socket else "no",
             "ControlPersist": "no",
@@ -192,11 +192,11 @@ class SshTransport(Transport):
             argv += ["-l", settings.user]
         if settings.port is not None:
             argv += ["-p", str(settings.port)]
-        # Whatever the login shell is, it has nothing more to do.
+        # `exec` replaces the login shell.
         return [*argv, "--", settings.host, "exec", *words]
 
     def explain(self, errors: str, code: int | None) -> BackendError:
-        """Why there is no shell, in a line, with what to check."""
+        """The error for a shell that did not start, with a command to check."""
         check = f"ssh -o BatchMode=yes {self._by_hand()} true"
         for words, meaning, advice in _COMPLAINTS:
             if words.lower() in errors.lower():
@@ -210,20 +210,20 @@ class SshTransport(Transport):
         return BackendError(f"{self.label} can't be used: {meaning}", hint=f"To check: {check}")
 
     def info(self) -> Isolation:
-        """Another host: its user's rights are all that holds a command back there."""
+        """Another host: only the rights of its user limit a command."""
         return Isolation(
             "ssh",
             files="another host's; this machine's can't be reached",
             processes="every process is owned by its task and ended with it",
             not_enforced=(
-                f"on {self.label} a command may do whatever its user may",
+                f"on {self.label} a command has all rights of its user",
                 "memory",
                 "a process that clears its environment and leaves its session is not found again",
             ),
         )
 
     def close(self) -> None:
-        """Take away the socket, should the client have left it."""
+        """Remove the socket."""
         if self._socket:
             with suppress(OSError):
                 os.unlink(self._socket)
@@ -238,7 +238,7 @@ class SshTransport(Transport):
 
 
 def _private_folder(folder: str) -> bool:
-    """Whether a folder is there for us alone; without one connections are not shared."""
+    """Whether a private folder exists or could be made; otherwise connections are not shared."""
     with suppress(OSError):
         os.mkdir(folder, 0o700)
     try:
@@ -249,7 +249,7 @@ def _private_folder(folder: str) -> bool:
 
 
 class SshEnvironment(RemoteShellEnvironment):
-    """Runs commands on a host; nothing is connected before the first one."""
+    """Runs commands on a host; the first command connects."""
 
     def __init__(
         self,

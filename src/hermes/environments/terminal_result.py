@@ -1,12 +1,13 @@
-"""Result of the `terminal` tool: streams within limits, exit code, notes, hints."""
+"""Result of the `terminal` tool: streams within limits, exit code and its meaning, notes, hints."""
 
 from __future__ import annotations
 
 import os
+import re
+import signal
 from typing import TYPE_CHECKING
 
 from hermes.core.result import ToolResult
-from hermes.environments.exit_codes import exit_meaning
 from hermes.environments.input_wait import wanted_input
 
 if TYPE_CHECKING:
@@ -15,7 +16,93 @@ if TYPE_CHECKING:
     from hermes.core.context import ToolContext
     from hermes.environments.command import CommandResult
 
-# How many characters of each stream the model sees; more of the end, where the outcome is.
+
+_SIGNALS = {
+    9: "killed (by SIGKILL: out of memory, or stopped from outside)",
+    11: "crashed (segmentation fault)",
+    6: "aborted (a failed assertion, or memory damaged)",
+    7: "crashed (bus error)",
+    8: "crashed (arithmetic error)",
+    4: "crashed (illegal instruction)",
+    2: "interrupted",
+    13: "its reader went away (broken pipe)",
+    15: "ended on request (SIGTERM)",
+    24: "ran out of its CPU time limit",
+    25: "wrote past the file size limit",
+}
+_GENERAL = {
+    124: "timed out",
+    126: "found, but not executable",
+    127: "command not found",
+}
+# Exit codes that are answers, not failures, by program.
+_ANSWERS: dict[str, dict[int, str]] = {
+    "grep": {1: "no match"},
+    "diff": {1: "the inputs differ"},
+    "cmp": {1: "the files differ"},
+    "test": {1: "the condition is false"},
+    "[": {1: "the condition is false"},
+    "[[": {1: "the condition is false"},
+    "expr": {1: "the result is empty or 0"},
+    "pgrep": {1: "no process matches"},
+    "pkill": {1: "no process matches"},
+    "which": {1: "not found"},
+    "systemctl": {3: "the unit is not active"},
+    "pytest": {1: "some tests failed", 5: "no tests were found"},
+    "make": {2: "a rule failed"},
+    "curl": {
+        6: "the host name was not found",
+        7: "no connection",
+        22: "the server answered with an error",
+        28: "timed out",
+        60: "the certificate is not trusted",
+    },
+    "rsync": {23: "some files were not transferred", 24: "some files vanished meanwhile"},
+    "ssh": {255: "the connection failed"},
+    "shellcheck": {1: "it has remarks"},
+    "read": {1: "nothing to read: standard input is at its end"},
+}
+_SAME = {
+    "egrep": "grep", "fgrep": "grep", "zgrep": "grep", "rg": "grep", "ag": "grep", "ack": "grep",
+    "git grep": "grep", "colordiff": "diff", "zdiff": "diff", "git diff": "diff",
+}  # fmt: skip
+_LAST = re.compile(r"(?:\|\||&&|[;|&\n])")
+_WRAPPERS = frozenset({"sudo", "command", "time", "nice", "nohup", "env", "exec", "builtin", "!"})
+
+
+def exit_meaning(code: int, command: str = "") -> str | None:
+    """The meaning of a command's exit code; None if the number says it all."""
+    if code == 0:
+        return None
+    if code < 0 or 128 < code < 128 + 65:
+        number = -code if code < 0 else code - 128
+        if number in _SIGNALS:
+            return _SIGNALS[number]
+        try:
+            return f"ended by {signal.Signals(number).name}"
+        except ValueError:
+            # A number of the program's own.
+            return None
+    program = _program(command)
+    return _ANSWERS.get(_SAME.get(program, program), {}).get(code) or _GENERAL.get(code)
+
+
+def _program(command: str) -> str:
+    """The program that most likely set the exit code of a command line."""
+    words = _LAST.split(command.strip().rstrip(";&| \n"))[-1].split()
+    while words and (words[0] in _WRAPPERS or re.fullmatch(r"[A-Za-z_]\w*=.*", words[0])):
+        words = words[1:]
+    if not words:
+        return ""
+    name = words[0].rpartition("/")[2]
+    if name == "git" and len(words) > 1:
+        return f"git {words[1]}"
+    if re.fullmatch(r"python[\d.]*", name) and words[1:3] == ["-m", "pytest"]:
+        return "pytest"
+    return name
+
+
+# Characters of each stream for the model; more of the end, which has the outcome.
 SHOWN = 30_000
 _HEAD = SHOWN // 3
 _MOST_TURNS = 60
@@ -24,7 +111,7 @@ _MOST_TURNS = 60
 def report(
     ctx: ToolContext, command: str, result: CommandResult, *, pty: bool, fed: bool = False
 ) -> ToolResult:
-    """The answer of the terminal tool; `fed` says that the command was given something to read."""
+    """The result of the `terminal` tool; `fed` says that the command had a stdin."""
     notes = list(result.notes)
     data: dict[str, Any] = {"exit_code": result.exit_code}
     if result.ended in ("cancelled", "needs input", "lost") and result.exit_code < 0:
@@ -84,8 +171,8 @@ def _trouble(result: CommandResult) -> tuple[str, str]:
             "It was stopped. Use an option that answers beforehand, stdin, or pty=true.",
         )
     return (
-        f"lost after {seconds}: what ran it, or watched over it, is gone",
-        "Nobody knows how far it came; look before trying again.",
+        f"lost after {seconds}: the shell that ran it, or its guardian, is gone",
+        "Its progress is not known; look before trying again.",
     )
 
 
@@ -112,7 +199,7 @@ def _streams(ctx: ToolContext, result: CommandResult, notes: list[str]) -> dict[
 
 
 def _kept(ctx: ToolContext, result: CommandResult) -> str | None:
-    """The handle of the whole output; None where large results are not kept."""
+    """The handle of the artifact with the whole output; None without an artifact store."""
     artifacts = ctx.services.artifacts
     if artifacts is None:
         if result.spill is not None:

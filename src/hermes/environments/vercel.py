@@ -53,7 +53,7 @@ class VercelProvider:
         return sdk.SandboxServiceOptions(**given) if given else None
 
     def run(self, command: str, *, seconds: float) -> str:
-        """What a command prints there."""
+        """The output of a command there."""
         with provider_errors("run a command", *_errors()):
             # Left to itself the library would print to our own terminal.
             done = self._sandbox.run_process(
@@ -77,13 +77,13 @@ class VercelProvider:
             client.close()
 
     def sandboxes(self) -> list[ListedSandbox]:
-        """Those of the project, with their tags."""
+        """The sandboxes of the project, with their tags."""
         with provider_errors("list the sandboxes", *_errors()):
             listed = self._connected(_sdk()).query_sandboxes()
             return [ListedSandbox(one.name, dict(one.tags or {})) for one in listed]
 
     def remove(self, id_: str) -> None:
-        """Delete one of those."""
+        """Delete a listed sandbox."""
         with provider_errors("delete a sandbox", *_errors()):
             self._connected(_sdk()).get_sandbox(name=id_).destroy()
 
@@ -93,6 +93,6 @@ def _sdk() -> Any:
 
 
 def _errors() -> tuple[type[Exception], ...]:
-    """What the library raises: its own errors, and those of the HTTP client that it came with."""
+    """The exceptions of the library and of its HTTP client."""
     clients = [sys.modules.get(name) for name in ("httpx2", "httpx")]
     return (_sdk().SandboxError, *(client.HTTPError for client in clients if client is not None))

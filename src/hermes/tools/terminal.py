@@ -28,7 +28,7 @@ Action = Literal[
 
 def _judged(arguments: Mapping[str, Any], ctx: ToolContext) -> Iterator[tuple[Any, ...]]:
     """What the gate looks at: the command with all that decides what it does, and where."""
-    from hermes.environments.gate_text import gate_text, syntax_error
+    from hermes.environments.for_task import gate_text, syntax_error
 
     command = arguments["command"]
     error = syntax_error(command)
@@ -52,8 +52,7 @@ def _judged_process(arguments: Mapping[str, Any], ctx: ToolContext) -> Iterator[
 def _typing(arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[str, ...]:
     """What typing amounts to: the program, reading all that it was given so far and this."""
     from hermes.environments import process_actions
-    from hermes.environments.for_task import existing_environment
-    from hermes.environments.gate_text import gate_text
+    from hermes.environments.for_task import existing_environment, gate_text
 
     try:
         one = process_actions.find(existing_environment(ctx), arguments.get("name"))

@@ -16,10 +16,9 @@ from hermes.environments.cloud.cloud_background import CloudBackground, begin
 from hermes.environments.cloud.lifecycle import Lifecycle
 from hermes.environments.cloud.provider import ProviderError
 from hermes.environments.cloud.shell_request import Shell, working_folder
-from hermes.environments.command import CommandResult, Isolation
+from hermes.environments.command import MARK, UNATTENDED, CommandResult, Isolation, apply_changes
 from hermes.environments.command_wait import wait_on_terminal
 from hermes.environments.disk.shell_disk import ShellDisk
-from hermes.environments.env_vars import MARK, UNATTENDED, apply_changes
 from hermes.environments.environment import Environment
 from hermes.environments.remote_shell.scripts import quote
 from hermes.text.encoding import live_decoder

@@ -1,11 +1,12 @@
-"""The files of a place where work is done, as bytes.
+"""Disks: files as bytes, here or on a remote.
 
-    protocol.py   what every disk can do: `Disk`, `Status`, `Entry`
-    local.py      this machine's, by plain system calls that follow no link
+    protocol.py        `Disk`, `Status`, `Entry`
+    local_disk.py      this machine, by system calls that follow no symbolic link
+    shell_disk.py      files that only a shell can reach
+    shared_folder.py   a remote disk with one folder of this machine
 
-A disk is given places: absolute paths without links, as the gate resolved them
-(`ToolContext.place`). It decides nothing about rights; it opens exactly what it is told, and
-fails where a link has been put in the way since.
+Paths are absolute and free of links, as the gate resolved them (`ToolContext.place`). A disk checks
+no permissions; it opens exactly that path, and fails if a link was put in its way since.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ _WALKS = bool(_NOFOLLOW) and os.open in os.supports_dir_fd
 # Extended attributes that stay with a file when it is replaced: its user's, and access lists.
 _ATTRIBUTES = ("user.", "system.posix_acl_")
 _SWAPPED = frozenset((errno.ELOOP, errno.ENOTDIR, errno.EMLINK))
-# What a new file or folder may be used for, before the system takes away what its mask says.
+# Modes of new files and folders, before the umask.
 _NEW_FILE, _NEW_FOLDER = 0o666, 0o777
 
 
@@ -42,7 +42,7 @@ class LocalDisk:
     label = "local"
 
     def status(self, place: str) -> Status | None:
-        """What is there; None when nothing is."""
+        """The status of a path; None if there is nothing."""
         try:
             with _parent(place) as (folder, name):
                 return Status.of(os.stat(name, dir_fd=folder, follow_symlinks=False))
@@ -89,7 +89,7 @@ class LocalDisk:
             _settle(place)
 
     def make_folder(self, place: str) -> list[str]:
-        """Make a folder and what is missing above it; those that were made, outermost first."""
+        """Make a folder and its missing parents; the made ones, outermost first."""
         missing: list[str] = []
         above = place
         while self.status(above) is None:
@@ -141,7 +141,7 @@ class LocalDisk:
                 os.unlink(name, dir_fd=folder)
 
     def scan(self, place: str) -> Iterator[Entry]:
-        """What a folder holds, in no order."""
+        """The entries of a folder, in no order."""
         if not _WALKS or os.scandir not in os.supports_fd:
             yield from _entries(place)
             return
@@ -169,7 +169,7 @@ def _entries(folder: str | int) -> Iterator[Entry]:
 
 @contextmanager
 def _parent(place: str) -> Iterator[tuple[int | None, str]]:
-    """A handle of the folder that holds a place, and the name in it."""
+    """A descriptor of the parent folder of a path, and the name in it."""
     if not _WALKS:
         yield None, place
         return
@@ -206,7 +206,7 @@ def _unswapped(place: str) -> Iterator[None]:
 
 
 def _first_link(place: str) -> str:
-    """The outermost part of a place that is a link; the place itself when none is."""
+    """The outermost component of a path that is a link; the path itself without one."""
     above = place
     found = place
     while above != os.path.dirname(above):
@@ -217,10 +217,10 @@ def _first_link(place: str) -> str:
 
 
 class _Draft:
-    """A file in the making, beside the one it will replace; gone unless it took its place.
+    """A temporary file in the folder of the file that it replaces; deleted unless it did.
 
-    Where the system allows it has no name until it is whole, so that not even a kill leaves a
-    piece of it behind.
+    Where the system allows (`O_TMPFILE`) it has no name until it is complete, so that not even a
+    kill leaves a part of it behind.
     """
 
     def __init__(self, folder: int | None, place: str, mode: int) -> None:
@@ -254,7 +254,7 @@ def _write_all(handle: int, data: bytes) -> None:
 
 
 def _dress(handle: int, old: os.stat_result | None, mode: int | None) -> None:
-    """Give a draft the owner and mode of the file that it replaces."""
+    """Copy owner and mode of the replaced file."""
     if old is not None and hasattr(os, "fchown"):
         drafted = os.fstat(handle)
         if (drafted.st_uid, drafted.st_gid) != (old.st_uid, old.st_gid):
@@ -271,7 +271,7 @@ def _dress(handle: int, old: os.stat_result | None, mode: int | None) -> None:
 
 
 def _keep_attributes(old: str, handle: int) -> None:
-    """Give a draft the extended attributes of the file that it replaces, but no privileges."""
+    """Copy the extended attributes of the replaced file, but no privileges."""
     try:
         names = os.listxattr(old, follow_symlinks=False)
     except (OSError, AttributeError):
@@ -284,7 +284,7 @@ def _keep_attributes(old: str, handle: int) -> None:
 
 
 def _settle(place: str) -> None:
-    """Put a new name itself on the disk."""
+    """Flush the folder, so that a new name is durable."""
     if os.name == "nt":
         return
     folder = os.open(os.path.dirname(place), os.O_RDONLY | _CLOEXEC | _NOFOLLOW)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class DiskError(ToolError):
-    """The disk could not do it: full, read-only, not permitted, swapped meanwhile."""
+    """A disk operation failed: full, read-only, not permitted, a link in the way."""
 
 
 class Status(NamedTuple):
-    """What is known of a file without opening it; a link is described, not followed."""
+    """Metadata of a file; a link is not followed."""
 
     kind: Kind
     size: int
@@ -36,7 +36,7 @@ class Status(NamedTuple):
 
     @classmethod
     def of(cls, found: os.stat_result) -> Status:
-        """The same, from what the system says."""
+        """From the result of `os.stat`."""
         return cls(
             kind_of(found.st_mode),
             found.st_size,
@@ -51,14 +51,14 @@ class Status(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One name in a folder, and what it is."""
+    """A name in a folder, and its kind."""
 
     name: str
     kind: Kind
 
 
 def kind_of(mode: int) -> Kind:
-    """The word for what a mode describes."""
+    """The kind of file of a mode."""
     for test, word in _KINDS:
         if test(mode):
             return word
@@ -75,12 +75,12 @@ _KINDS: tuple[tuple[Callable[[int], bool], Kind], ...] = (
 
 
 class Disk(Protocol):
-    """Files as bytes, by place. Failures are `OSError` of the usual kinds, or `DiskError`."""
+    """Files as bytes, by path. Failures are `OSError` of the usual kinds, or `DiskError`."""
 
     label: str
 
     def status(self, place: str) -> Status | None:
-        """What is there; None when nothing is."""
+        """The status of a path; None if there is nothing."""
         ...
 
     def open(self, place: str) -> BinaryIO:
@@ -99,7 +99,7 @@ class Disk(Protocol):
         ...
 
     def make_folder(self, place: str) -> list[str]:
-        """Make a folder and what is missing above it; those that were made, outermost first."""
+        """Make a folder and its missing parents; the made ones, outermost first."""
         ...
 
     def make_link(self, place: str, target: str) -> None:
@@ -119,5 +119,5 @@ class Disk(Protocol):
         ...
 
     def scan(self, place: str) -> Iterator[Entry]:
-        """What a folder holds, in no order."""
+        """The entries of a folder, in no order."""
         ...

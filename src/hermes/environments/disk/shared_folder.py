@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class SharedFolderDisk:
     """`inside` for everything but `shared`, which is `outside` on this machine.
 
-    For folders that are proven to be the same; a link out of it is not followed by either side.
+    Only for folders that were proven to be the same; neither side follows a link out of it.
     """
 
     def __init__(self, shared: str, outside: str, inside: ShellDisk) -> None:
@@ -32,7 +32,7 @@ class SharedFolderDisk:
         self._local = LocalDisk()
 
     def status(self, place: str) -> Status | None:
-        """What is there; None when nothing is."""
+        """The status of a path; None if there is nothing."""
         disk, there = self._at(place)
         return disk.status(there)
 
@@ -52,7 +52,7 @@ class SharedFolderDisk:
         disk.write(there, data, mode=mode)
 
     def make_folder(self, place: str) -> list[str]:
-        """Make a folder and what is missing above it; those that were made, outermost first."""
+        """Make a folder and its missing parents; the made ones, outermost first."""
         disk, there = self._at(place)
         made = disk.make_folder(there)
         if disk is self._inside:
@@ -80,11 +80,11 @@ class SharedFolderDisk:
         disk.remove(there)
 
     def run(self, place: str, script: str) -> tuple[int, bytes, bytes]:
-        """Run a script inside, in the folder that holds a place: exit code, output, errors."""
+        """Run a script inside, in the parent folder of a path: exit code, output, errors."""
         return self._inside.run(place, script)
 
     def scan(self, place: str) -> Iterator[Entry]:
-        """What a folder holds, in no order."""
+        """The entries of a folder, in no order."""
         disk, there = self._at(place)
         return disk.scan(there)
 

@@ -1,7 +1,7 @@
 """`ShellDisk`: files that only a shell can reach, with the tools that every system has.
 
 Scripts are written for POSIX `sh` with GNU or busybox tools. Names travel as arguments, quoted, and
-bytes as they are, so that whatever carries scripts there and answers back has to carry any byte.
+bytes as they are, so the transport has to carry any byte in both directions.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import BinaryIO
 
-    # A script and what it reads; its exit code, standard output and standard error.
+    # A script and its stdin; its exit code, stdout and stderr.
     Answer = Callable[[str, bytes], tuple[int, bytes, bytes]]
 
-# Exit codes by which scripts say what was wrong; others are the tools' own.
+# Exit codes of the scripts; others are those of the tools.
 _NOTHING, _KIND, _SWAPPED = 81, 82, 83
 _PAGE = 1 << 20
 _MOST_ERRORS = (
@@ -38,7 +38,7 @@ _MOST_ERRORS = (
     ("quota", errno.EDQUOT, OSError),
 )
 _KINDS = {"d": "folder", "f": "file", "l": "link", "p": "pipe", "s": "socket"}
-# The shell stands in the folder that holds the place, reached without following any link.
+# Changes to the parent folder of the path, without following any link.
 _ENTER = """
 LC_ALL=C; export LC_ALL
 cd -P / && cd -P -- "$1" 2>/dev/null || {
@@ -97,18 +97,18 @@ done
 
 
 class ShellDisk:
-    """Files on the far side of a shell. `answer` runs a script there and gives what it printed."""
+    """Files behind a remote shell. `answer` runs a script there."""
 
     def __init__(
         self, answer: Answer, *, label: str, remote: Callable[[str], str] | None = None
     ) -> None:
         self.label = label
         self._answer = answer
-        # Where a place is over there, when it has another name here.
+        # Maps a path to its name on the remote.
         self._remote_path = remote
 
     def status(self, place: str) -> Status | None:
-        """What is there; None when nothing is."""
+        """The status of a path; None if there is nothing."""
         code, out, err = self._ask(_STATUS, place)
         if code in (_NOTHING, 127) or b"No such file" in err or b"Not a directory" in err:
             if code == 127:
@@ -163,7 +163,7 @@ class ShellDisk:
         self._check(place, code, err)
 
     def make_folder(self, place: str) -> list[str]:
-        """Make a folder and what is missing above it; those that were made, outermost first."""
+        """Make a folder and its missing parents; the made ones, outermost first."""
         missing: list[str] = []
         above = place
         while (found := self.status(above)) is None:
@@ -212,7 +212,7 @@ class ShellDisk:
         self._check(place, code, err)
 
     def scan(self, place: str) -> Iterator[Entry]:
-        """What a folder holds, in no order."""
+        """The entries of a folder, in no order."""
         code, out, err = self._ask(_SCAN, place)
         self._check(place, code, err)
         for item in out.split(b"\0")[:-1]:
@@ -220,7 +220,7 @@ class ShellDisk:
             yield Entry(os.fsdecode(item[1:]), kind)  # type: ignore[arg-type]
 
     def run(self, place: str, script: str) -> tuple[int, bytes, bytes]:
-        """Run a script in the folder that holds a place: exit code, output, errors."""
+        """Run a script in the parent folder of a path: exit code, output, errors."""
         return self._ask(script, place)
 
     def _ask(
@@ -240,7 +240,7 @@ class ShellDisk:
             raise self._trouble(place, code, err)
 
     def _trouble(self, place: str, code: int, err: bytes) -> OSError | DiskError:
-        said = err.decode("utf-8", "replace").strip()[-300:]
+        error_text = err.decode("utf-8", "replace").strip()[-300:]
         if code == _NOTHING:
             return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), place)
         if code == _KIND:
@@ -251,9 +251,9 @@ class ShellDisk:
                 hint="Name the file by the place that it is really in.",
             )
         for words, number, kind in _MOST_ERRORS:
-            if words in said and code != 127:
+            if words in error_text and code != 127:
                 return kind(number, os.strerror(number), place)
-        return DiskError(f"{place}: {said or f'the shell there answered {code}'}")
+        return DiskError(f"{place}: {error_text or f'the shell there answered {code}'}")
 
 
 class _Pages(io.RawIOBase):

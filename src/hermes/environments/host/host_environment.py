@@ -8,10 +8,9 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from hermes.environments.background import MAX_LEFT_RUNNING, stop_excess
-from hermes.environments.command import CommandResult, Isolation
+from hermes.environments.command import CommandResult, Isolation, inherited_variables
 from hermes.environments.command_wait import follow
 from hermes.environments.disk import LocalDisk
-from hermes.environments.env_vars import inherited_variables
 from hermes.environments.environment import Environment
 from hermes.environments.host.background_process import HostBackground
 from hermes.environments.host.guardian_client import guardian

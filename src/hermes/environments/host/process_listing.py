@@ -14,7 +14,7 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.home import home_path, make_private, write_private
-from hermes.environments.env_vars import MARK
+from hermes.environments.command import MARK
 from hermes.environments.owner_labels import MACHINE, is_stale, labels
 
 if TYPE_CHECKING:

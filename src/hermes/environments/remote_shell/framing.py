@@ -10,7 +10,7 @@ import select
 import time
 from typing import TYPE_CHECKING
 
-from hermes.environments.env_vars import inherited_variables
+from hermes.environments.command import inherited_variables
 from hermes.environments.host.process import ERR, OUT, Poller, Process
 
 if TYPE_CHECKING:

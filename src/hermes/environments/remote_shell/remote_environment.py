@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING
 import hermes.environments.shell_state as shell_state
 from hermes.core.errors import ToolError
 from hermes.environments.background import MAX_LEFT_RUNNING, stop_excess
-from hermes.environments.command import BackendError, CommandRequest, CommandResult
+from hermes.environments.command import (
+    UNATTENDED,
+    BackendError,
+    CommandRequest,
+    CommandResult,
+    apply_changes,
+)
 from hermes.environments.command_wait import wait_on_terminal
 from hermes.environments.disk.shell_disk import ShellDisk
-from hermes.environments.env_vars import UNATTENDED, apply_changes
 from hermes.environments.environment import Environment
 from hermes.environments.remote_shell.connection import Connection
 from hermes.environments.remote_shell.framing import BrokenChannelError

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 import hermes.environments.shell_state as shell_state
-from hermes.environments.command import is_variable_name
+from hermes.environments.command import MARK, is_variable_name
 from hermes.environments.command_wait import (
     DOUBT_SECONDS,
     SETTLE_SECONDS,
@@ -16,16 +16,10 @@ from hermes.environments.command_wait import (
     WaitOutcome,
     poll_seconds,
 )
-from hermes.environments.env_vars import MARK
 from hermes.environments.host.process import ERR, OUT, Process
 from hermes.environments.input_wait import last_line, looks_like_prompt
 from hermes.environments.remote_shell.framing import BrokenChannelError, run_with_input
-from hermes.environments.remote_shell.scripts import (
-    exports,
-    make_terminal,
-    quote,
-    set_limit_mark,
-)
+from hermes.environments.remote_shell.scripts import exports, make_terminal, quote, set_limit_mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hermes.environments.env_vars import UNATTENDED
+from hermes.environments.command import UNATTENDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

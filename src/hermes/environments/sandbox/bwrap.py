@@ -20,7 +20,7 @@ HOME = "/home/hermes"
 # The folder of the guardian's modules inside the sandbox.
 GUARDIAN_FOLDER = "/run/hermes/environments/host"
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
-# Of /etc only what programs need to run: keys and password files lie there too.
+# Files of /etc that programs need; not the keys and password files there.
 _ETC = (
     "alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "crypto-policies",
     "debian_version", "environment", "fonts", "gai.conf", "group", "host.conf", "hosts", "inputrc",
@@ -33,7 +33,7 @@ _ETC = (
 
 
 class Bind(NamedTuple):
-    """A folder or file of this machine, and where it is seen inside."""
+    """A path on this machine, and its path inside."""
 
     source: str
     target: str
@@ -41,14 +41,14 @@ class Bind(NamedTuple):
 
 
 def check_workspace(path: str) -> str:
-    """A folder that may be made writable inside; refuses a person's home and what holds it."""
+    """A folder that may be writable inside; refuses home folders and their ancestors."""
     real = os.path.realpath(path)
     homes = {os.path.realpath(os.path.expanduser("~")), "/root", "/home"}
     for home in homes:
         if is_below(home, real):
-            what = "the home folder" if real == home else f"a folder that holds {home}"
+            kind = "the home folder" if real == home else f"a folder that holds {home}"
             raise ConfigError(
-                f"{real} is {what}: everything private in it would lie open",
+                f"{real} is {kind}: everything private in it would lie open",
                 hint="Work in a folder below it that holds the project alone.",
             )
     own = os.path.realpath(hermes_home())
@@ -62,13 +62,13 @@ def check_workspace(path: str) -> str:
 
 
 def hermes_home_below(workspace: str) -> str:
-    """Hermes's own folder, where it lies in the workspace and has to be covered; else empty."""
+    """Hermes's home folder if it is inside the workspace, where it has to be hidden; else empty."""
     own = os.path.realpath(hermes_home())
     return own if is_below(own, workspace) and os.path.isdir(own) else ""
 
 
 def parse_binds(texts: Iterable[str]) -> list[Bind]:
-    """Binds as they are configured: `SOURCE[:TARGET][:ro|rw]`; read-only unless said otherwise."""
+    """Configured binds, `SOURCE[:TARGET][:ro|rw]`; read-only by default."""
     binds = []
     for text in texts:
         parts = text.split(":")
@@ -95,8 +95,8 @@ def bwrap_arguments(
 ) -> list[str]:
     """The arguments of bubblewrap, up to the program.
 
-    With `same_user` the user keeps their number outside and has another one inside, without any
-    right; else the program inside has to become another user itself, and can.
+    With `same_user` a user namespace maps the user to an unprivileged one inside; otherwise the
+    program inside has to switch to another user, and can.
     """
     argv = [
         "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try",
@@ -139,7 +139,7 @@ def bwrap_arguments(
 
 
 def _folders_above(place: str) -> list[str]:
-    """Arguments that make what is above a place: empty folders that anybody can pass through."""
+    """Arguments that make the parent folders of a path: empty, with mode 0755."""
     argv: list[str] = []
     above = os.path.dirname(place)
     while above not in ("/", *_SYSTEM):

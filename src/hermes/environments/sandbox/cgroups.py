@@ -12,7 +12,7 @@ _PREFIX = "hermes-"
 
 
 class Limits:
-    """What is limited here, and by what."""
+    """The limits of one sandbox, and how they are enforced."""
 
     __slots__ = ("folders", "memory", "missing", "pids", "rlimits")
 
@@ -20,13 +20,13 @@ class Limits:
         self.folders: list[str] = []
         # Set inside, by their names in `resource`.
         self.rlimits: dict[str, int] = {}
-        # What is enforced, in words; empty where it is not.
+        # Descriptions of the enforced limits; empty without one.
         self.memory = ""
         self.pids = ""
         self.missing: list[str] = []
 
     def out_of_memory(self) -> int:
-        """How often something was killed for want of memory so far."""
+        """The number of processes that the OOM killer has ended."""
         for folder in self.folders:
             for name in ("memory.events", "memory.oom_control"):
                 with suppress(OSError), open(os.path.join(folder, name), encoding="ascii") as file:
@@ -37,7 +37,7 @@ class Limits:
         return 0
 
     def processes(self) -> int:
-        """How many processes there are; 0 where nobody counts them."""
+        """The number of processes; 0 without a cgroup."""
         for folder in self.folders:
             path = os.path.join(folder, "pids.current")
             with suppress(OSError), open(path, encoding="ascii") as file:
@@ -45,7 +45,7 @@ class Limits:
         return 0
 
     def remove(self) -> None:
-        """Take the cgroups away again, once everything in them has ended."""
+        """Remove the cgroups, once they are empty."""
         for folder in self.folders:
             for _ in range(40):
                 try:
@@ -53,7 +53,7 @@ class Limits:
                 except FileNotFoundError:
                     break
                 except OSError:
-                    # What was killed takes a moment to leave.
+                    # A killed process leaves with a delay.
                     time.sleep(0.025)
                 else:
                     break
@@ -61,7 +61,7 @@ class Limits:
 
 
 def create_limits(memory: int, pids: int, *, as_root: bool) -> Limits:
-    """Make the limits of one sandbox; whoever calls removes them."""
+    """Make the limits of one sandbox; the caller removes them."""
     limits = Limits()
     name = f"{_PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
     groups = _groups()
@@ -82,7 +82,7 @@ def create_limits(memory: int, pids: int, *, as_root: bool) -> Limits:
 
 
 def prune() -> list[str]:
-    """Remove the empty cgroups of programs that are gone; their folders."""
+    """Remove orphaned cgroups; their folders."""
     removed = []
     for parent in set(_groups().values()):
         with suppress(OSError):
@@ -114,7 +114,7 @@ def _memory_files(memory: int) -> tuple[tuple[str, int, bool], ...]:
 def _limited(
     parent: str | None, name: str, limits: Limits, files: tuple[tuple[str, int, bool], ...]
 ) -> bool:
-    """Make a cgroup and write its limits; whether at least one holds."""
+    """Make a cgroup and write its limits; whether at least one is in force."""
     if parent is None:
         return False
     folder = os.path.join(parent, name)
@@ -146,7 +146,7 @@ def _limited(
 
 
 def _groups() -> dict[str, str]:
-    """The folder in which a cgroup can be made, for each controller: beside or below our own."""
+    """The folder for new cgroups of each controller: next to or below our own."""
     own: dict[str, str] = {}
     try:
         with open("/proc/self/cgroup", encoding="utf-8") as file:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
 from hermes.environments.background import MAX_LEFT_RUNNING
-from hermes.environments.command import Isolation
+from hermes.environments.command import Isolation, inherited_variables
 from hermes.environments.disk.shared_folder import SharedFolderDisk
 from hermes.environments.disk.shell_disk import ShellDisk
-from hermes.environments.env_vars import inherited_variables
 from hermes.environments.environment import SharedSettings
 from hermes.environments.host.host_environment import HostedEnvironment
 from hermes.environments.host.launch import shell
@@ -30,10 +29,10 @@ SETTLE_SECONDS = 5.0
 
 
 class SandboxEnvironment(HostedEnvironment):
-    """Runs commands behind walls: system folders read-only, the workspace, a `/tmp` of its own.
+    """Runs commands in a sandbox: system folders read-only, the workspace, a `/tmp` of its own.
 
     The sandbox begins with the first command and ends with `cleanup`. `binds` are more folders to
-    see, as `SOURCE[:TARGET][:ro|rw]`. Raises `ConfigError` at once for what can't be.
+    see, as `SOURCE[:TARGET][:ro|rw]`. Raises `ConfigError` at once for invalid settings.
     """
 
     label = "the sandbox"
@@ -69,7 +68,7 @@ class SandboxEnvironment(HostedEnvironment):
         )
         self._max_left = min(MAX_LEFT_RUNNING, pids // 2)
         inside = ShellDisk(self.run_script, label="sandbox")
-        # Those of the workspace are reached from out here.
+        # Files of the workspace are accessed directly.
         self._files = SharedFolderDisk(self.workspace, self.workspace, inside)
         self.idle_note = (
             f"the sandbox was ended after {shared.idle_seconds / 60:.3g} minutes without use, "
@@ -77,7 +76,7 @@ class SandboxEnvironment(HostedEnvironment):
         )
 
     def info(self) -> Isolation:
-        """What is really enforced; the sandbox is started to find out, if need be."""
+        """The isolation that is enforced; starts the sandbox to find out, if need be."""
         self._guardian.open()
         limits = self._guardian.limits
         assert limits is not None
@@ -115,29 +114,31 @@ class SandboxEnvironment(HostedEnvironment):
         return result
 
     def _run_with_room(self, request: CommandRequest) -> CommandResult:
-        """Run a command; what keeps it from being started, as earlier ones left it, is stopped."""
+        """Run a command; at the process limit, stop processes that others left running first."""
         try:
             return super()._run(request)
         except ToolError:
             if not self._full() or not self._stop_left():
                 raise
         result = super()._run(request)
-        result.notes.append("what earlier commands had left running was stopped: it held every "
-                            "process that there can be")  # fmt: skip
+        result.notes.append(
+            "processes that earlier commands had left running were stopped: they held every "
+            "process that there can be"
+        )
         return result
 
     def _killed(self) -> int:
-        """How often something inside was killed for want of memory."""
+        """The number of processes inside that the OOM killer has ended."""
         limits = self._guardian.limits
         return limits.out_of_memory() if limits is not None else 0
 
     def _full(self) -> bool:
-        """Whether no more processes can be started inside."""
+        """Whether the process limit is reached."""
         limits = self._guardian.limits
         return limits is not None and limits.processes() >= self._pids - 2
 
     def _stop_left(self) -> bool:
-        """End what commands have left running; whether there was any."""
+        """End the processes that commands have left running; whether there were any."""
         left = [one for one in self._backgrounds.running() if one.left_behind]
         for one in left:
             one.kill("a limit: it held every process that there can be")
@@ -147,7 +148,7 @@ class SandboxEnvironment(HostedEnvironment):
 
 
 class _Inside:
-    """The place that the sandbox is, for the environment of this machine."""
+    """The sandbox as a `Host`."""
 
     def __init__(self, guardian: SandboxGuardian) -> None:
         self.guardian = guardian
@@ -164,7 +165,7 @@ class _Inside:
         """Which programs there are is only seen inside."""
 
     def variables(self, pass_env: Sequence[str]) -> dict[str, str]:
-        """The allow-list without the places that are not there, and what is named."""
+        """The inherited variables without paths that do not exist inside."""
         ours = inherited_variables(pass_env)
         kept = {
             name: value
@@ -184,6 +185,6 @@ class _Inside:
 
 
 def _visible(path: str) -> str:
-    """Those folders of a search path that are there inside as a rule."""
+    """The folders of a search path that exist inside as a rule."""
     seen = [one for one in path.split(":") if one.startswith(("/usr/", "/bin", "/sbin", "/opt/"))]
     return ":".join(dict.fromkeys([*seen, "/usr/local/bin", "/usr/bin", "/bin"]))

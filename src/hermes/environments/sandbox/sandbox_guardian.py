@@ -62,7 +62,7 @@ class NamespaceGuardian(GuardianClient):
         tty: str | None = None,
         announce: bool = False,
     ) -> tuple[int, int]:
-        """Start a command inside; its id, and the pipe that says what becomes of it."""
+        """Start a command inside; its id, and the status pipe."""
         if tty is None:
             return super().run(
                 argv, program=program, task=task, env=env, cwd=cwd, files=files, announce=announce
@@ -82,11 +82,11 @@ class NamespaceGuardian(GuardianClient):
             os.close(terminal)
 
     def pids_inside(self, task: str) -> dict[int, list[int]]:
-        """The processes of each command of a task, by their numbers in there."""
+        """The process ids of each command of a task, in the sandbox's pid namespace."""
         return super().pids(task)
 
     def pids(self, task: str) -> dict[int, list[int]]:
-        """The same by their numbers out here."""
+        """The same in the pid namespace of this machine."""
         inside = self.pids_inside(task)
         if not inside:
             return {}
@@ -96,7 +96,7 @@ class NamespaceGuardian(GuardianClient):
         }
 
     def sweep(self, task: str, leader: int) -> None:  # noqa: ARG002
-        """Take down the whole sandbox: its guardian was killed, and nobody watches any more."""
+        """End the whole sandbox, since its guardian was killed."""
         with self._lock:
             self._drop()
 
@@ -104,7 +104,7 @@ class NamespaceGuardian(GuardianClient):
         """Whether there is such a folder inside."""
         inside = f"/proc/{self.first}/root"
         if not self.first or not os.path.isdir(inside):
-            # There is no sandbox now, and the next one begins with what is here.
+            # Without a sandbox: the next one starts from the folders here.
             return os.path.isdir(path)
         return os.path.isdir(f"{inside}{path}")
 
@@ -122,7 +122,7 @@ class NamespaceGuardian(GuardianClient):
             )
         argv = self._command(bwrap)
         ours, theirs = socket.socketpair()
-        told, info = os.pipe()
+        info_read, info = os.pipe()
         self._process = process = Process(lambda *_: None)
         try:
             process.start(
@@ -136,14 +136,14 @@ class NamespaceGuardian(GuardianClient):
             os.close(info)
             info = -1
             theirs.close()
-            self.first = self._first_inside(told)
+            self.first = self._first_inside(info_read)
             _ping(ours, self._start_seconds)
         except (OSError, TimeoutError, ValueError) as error:
             ours.close()
             raise self._not_started(error) from None
         finally:
             theirs.close()
-            os.close(told)
+            os.close(info_read)
             if info >= 0:
                 os.close(info)
         self._socket = ours
@@ -153,35 +153,35 @@ class NamespaceGuardian(GuardianClient):
         """The words that start bubblewrap with a guardian inside."""
         raise NotImplementedError
 
-    def _first_inside(self, told: int) -> int:
-        """What bubblewrap says of the process that it started."""
+    def _first_inside(self, info_read: int) -> int:
+        """The pid of the first process inside, as bubblewrap reports it."""
         import json
 
-        said = b""
+        text = b""
         until = time.monotonic() + self._start_seconds
         poll = select.poll()
-        poll.register(told, select.POLLIN)
-        while b"}" not in said:
+        poll.register(info_read, select.POLLIN)
+        while b"}" not in text:
             if not poll.poll(max(0.0, until - time.monotonic()) * 1000):
                 raise TimeoutError(f"bubblewrap was silent for {self._start_seconds:g} s")
-            piece = os.read(told, 4096)
+            piece = os.read(info_read, 4096)
             if not piece:
                 raise ValueError("bubblewrap ended at once")
-            said += piece
-        return int(json.loads(said)["child-pid"])
+            text += piece
+        return int(json.loads(text)["child-pid"])
 
     def _not_started(self, error: Exception) -> BackendError:
-        """What to say of a sandbox that did not come up; what there is of it is taken down."""
-        said = bytearray()
+        """The error for a sandbox that did not start; the rest of it is removed."""
+        text = bytearray()
         process = self._process
         if process is not None:
-            process.on_output = lambda _, data: said.extend(data)
+            process.on_output = lambda _, data: text.extend(data)
             until = time.monotonic() + 1.0
             while process.streams and time.monotonic() < until:
                 process.drain()
                 time.sleep(0.01)
         self._drop()
-        cause = said.decode("utf-8", "replace").strip()[-500:] or str(error)
+        cause = text.decode("utf-8", "replace").strip()[-500:] or str(error)
         return BackendError(
             f"the sandbox can't be started: {cause}",
             hint="Check with: bwrap --ro-bind / / --unshare-all true",
@@ -209,7 +209,7 @@ class NamespaceGuardian(GuardianClient):
 
 
 class SandboxGuardian(NamespaceGuardian):
-    """A guardian behind walls, with everything that it starts."""
+    """The guardian of a sandbox."""
 
     def __init__(
         self,
@@ -233,11 +233,11 @@ class SandboxGuardian(NamespaceGuardian):
 
     @property
     def user(self) -> tuple[int, int] | None:
-        """Whom the program inside has to become; None when it stays who we are, without rights."""
+        """The user to switch to inside (uid, gid); None to stay the same, without privileges."""
         if os.getuid():
             return None
         found = os.stat(self.workspace)
-        # What belongs to root can be written by nobody else: root without rights, then.
+        # Only root can write to root's files: root without privileges, then.
         return (found.st_uid, found.st_gid) if found.st_uid else None
 
     def _command(self, bwrap: str) -> list[str]:
@@ -289,7 +289,7 @@ def _ping(channel: socket.socket, seconds: float) -> None:
 
 
 def _numbers(first: int) -> dict[int, int]:
-    """The numbers out here of all processes below one, by those that they have inside."""
+    """The pids out here of all processes below one, by their pids inside."""
     found: dict[int, int] = {}
     queue = [first]
     while queue:

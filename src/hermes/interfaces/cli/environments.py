@@ -36,7 +36,12 @@ def _list(app: CliApp, options: Namespace) -> int:
 
     used = chosen(app)
     rows = [
-        {"name": one.name, "what": one.what, "missing": one.missing(), "chosen": one.name == used}
+        {
+            "name": one.name,
+            "what": one.summary,
+            "missing": one.missing(),
+            "chosen": one.name == used,
+        }
         for one in BACKENDS.values()
     ]
     if options.json:

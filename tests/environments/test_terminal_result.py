@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hermes.environments.exit_codes import exit_meaning
+from hermes.environments.terminal_result import exit_meaning
 
 
 @pytest.mark.parametrize(
