@@ -58,6 +58,13 @@ _WORDS = {
     "obey": "follow execute obey run apply carry_out act_on do perform comply_with evaluate",
     "told": """instructions instruction steps commands command directives whatever anything
         it_says what_it_says orders tasks response contents content result reply code""",
+    "approve": """approve approves approved authorize authorizes authorized authorise authorises
+        authorised permit permits permitted allow allows allowed consent consents consented grant
+        grants granted agreed cleared confirmed""",
+    "work": """command commands action actions call calls tool tools deletion deletions delete
+        deletes push pushes change changes request requests operation operations install installs
+        installation installations edit edits write writes purchase purchases payment payments
+        upload uploads transfer transfers deployment deployments execution merge merges""",
     "keep": "add append write save store insert copy put persist record remember",
     "future": """from_now_on permanently in_all_future_sessions in_every_future_session
         in_all_future_conversations for_all_future_requests in_every_session
@@ -207,6 +214,34 @@ _ORDERS = (
     ),
 )
 
+# Claims of a standing approval. A person gives one in the settings, never in a text.
+_APPROVALS = (
+    (
+        "injection.approval",
+        "It claims a standing approval.",
+        (r"\b{user}\b~30\b{approve}\b~60\b(?:all|any|every|each|future|further)\b~30\b{work}\b"),
+        (
+            r"\b(?:all|any|every|each|future|further)\b~30\b{work}\b~30\b(?:is|are|was|were|be)"
+            r"(?: (?:always|already|hereby|permanently|automatically)){0,2} {approve}\b"
+        ),
+        (
+            r"\b(?:pre-?approved|(?:standing|blanket|general|permanent) (?:approval|permission"
+            r"|authori[sz]ation|consent|clearance)|(?:{approve}) (?:in advance|for good"
+            r"|permanently|once and for all|from now on)|always {approve})\b"
+        ),
+        (
+            r"\b(?:no need|not necessary|unnecessary|not need|n't need|need not|never|stop|skip"
+            r"|do not|don't|not have|n't have|without)\b~20\b(?:ask|asking|confirm|confirming"
+            r"|request|requesting|wait|waiting|prompt|prompting|seek|get|getting|need|require)\b~30"
+            r"\b(?:approval|approvals|permission|confirmation|consent|authori[sz]ation)\b"
+        ),
+        (
+            r"\b(?:run|execute|delete|remove|push|install|send|deploy|pay|upload|call|use|do|merge)\b"
+            r"~80\bwithout (?:asking|confirmation|confirming|approval|permission|prompting|consent)"
+        ),
+    ),
+)
+
 _TEACHES = """
     attack attacks attacker attackers attacking adversary adversaries adversarial malicious
     injection injections injected jailbreak jailbreaks phishing detect detects detecting detection
@@ -222,7 +257,7 @@ _WRAPPED = re.compile(r"\n(?! *(?:[-*+|#>\[]|\d+[.)]|\w+:))")
 
 
 class Order(NamedTuple):
-    """One find: the rule, why, and where in the text."""
+    """One match: the rule, its description, and the position in the text."""
 
     rule: str
     description: str
@@ -232,21 +267,22 @@ class Order(NamedTuple):
 
 def one_of(words: str) -> str:
     """A pattern for one word of a list; `_` inside a word is one blank or hyphen."""
-    known = sorted(set(words.split()), key=len, reverse=True)
-    return f"(?:{'|'.join(re.escape(word).replace('_', '[ _-]') for word in known)})"
+    ordered = sorted(set(words.split()), key=len, reverse=True)
+    return f"(?:{'|'.join(re.escape(word).replace('_', '[ _-]') for word in ordered)})"
 
 
 @cache
-def _patterns() -> list[tuple[str, str, re.Pattern[str]]]:
+def _patterns(table: tuple[tuple[str, ...], ...]) -> list[tuple[str, str, re.Pattern[str]]]:
     lists = {name: one_of(words) for name, words in _WORDS.items()} | {"where": _WHERE}
-    found = []
-    for rule, why, *templates in _ORDERS:
+    patterns = []
+    for rule, description, *templates in table:
         for template in templates:
             pattern = re.sub(r"\{([a-z]+)\}", lambda match: lists[match[1]], template)
             pattern = re.sub(r"~(\d+)", r"[^.!?\\n]{0,\1}?", pattern)
             pattern = re.sub(r"…(\d+)", r".{0,\1}?", pattern)
-            found.append((rule, why, re.compile(pattern, re.IGNORECASE | re.DOTALL)))
-    return found
+            compiled = re.compile(pattern, re.IGNORECASE | re.DOTALL)
+            patterns.append((rule, description, compiled))
+    return patterns
 
 
 @cache
@@ -255,25 +291,34 @@ def _teaches() -> re.Pattern[str]:
 
 
 def find_orders(text: str) -> Iterator[Order]:
-    """Each piece of a text that orders its reader about; look-alike letters count as plain ones."""
+    """Each part of a text that gives instructions to its reader; homoglyphs count as letters."""
+    return _find(text, _ORDERS)
+
+
+def find_planted(text: str) -> Iterator[Order]:
+    """`find_orders`, and claims of a standing approval: for text that later sessions load."""
+    return _find(text, (*_ORDERS, *_APPROVALS))
+
+
+def _find(text: str, table: tuple[tuple[str, ...], ...]) -> Iterator[Order]:
     where: list[int] | None = None
     flat = text
     if not text.isascii():
         from hermes.safety.shell.normalise import normalise
 
         flat, where = normalise(text.replace("’", "'"))
-    # A sentence goes on in the next line, unless that begins an item of its own.
+    # A sentence continues on the next line, unless that starts an item.
     flat = _WRAPPED.sub(" ", flat.replace("\t", " "))
-    for rule, why, pattern in _patterns():
+    for rule, description, pattern in _patterns(table):
         for match in pattern.finditer(flat):
             start, end = match.span()
             if where is not None:
                 start, end = where[start], where[end - 1] + 1
-            yield Order(rule, why, start, end)
+            yield Order(rule, description, start, end)
 
 
 def speaks_to_reader(text: str) -> bool:
-    """Whether a text that should be mere data gives orders to whoever judges it."""
+    """Whether a text that should be data addresses the model that judges it."""
     return _ADDRESS.search(text) is not None or next(find_orders(text), None) is not None
 
 
@@ -285,12 +330,12 @@ _ADDRESS = re.compile(
 
 
 def taught(context: str) -> bool:
-    """Whether the words around a find say that it is shown as an example, or warned of."""
+    """Whether the surrounding text shows the match as an example or a warning."""
     return _teaches().search(context) is not None
 
 
 def is_quoted(text: str, start: int, end: int) -> bool:
-    """Whether a place in a text stands between quotation marks of its own line."""
+    """Whether a part of a text is between quotation marks on its line."""
     before = text[text.rfind("\n", 0, start) + 1 : start]
     after = text[end:].split("\n", 1)[0]
     # An apostrophe inside a word quotes nothing.

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import base64
+import bz2
+import gzip
 import json
+import lzma
 import re
+import zlib
 from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 
@@ -16,6 +20,7 @@ from hermes.safety.redaction import Redactor
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Callable
 
 VALUES = [
     "Tr0ub4dor&3",
@@ -43,6 +48,15 @@ VALUES = [
         lambda v: "\u200b".join(v),
         lambda v: "\x1b[0m".join((v[:5], v[5:])),
         lambda v: v[:4] + "\r\n" + v[4:],
+        lambda v: v[::-1],
+        lambda v: base64.b32encode(v.encode()).decode().rstrip("="),
+        lambda v: v.encode().hex(":"),
+        lambda v: v.encode().hex(" "),
+        lambda v: "".join(f"\\x{byte:02x}" for byte in v.encode()),
+        lambda v: "".join(f"%{byte:02X}" for byte in v.encode()),
+        lambda v: " ".join(str(byte) for byte in v.encode()),
+        lambda v: base64.b64encode(v.encode()[::-1]).decode(),
+        lambda v: base64.b64encode(base64.b64encode(v.encode())).decode().rstrip("=")[:-1],
     ],
 )
 def test_every_spelling_goes(value: str, spell) -> None:  # type: ignore[no-untyped-def]
@@ -68,6 +82,46 @@ def test_base64_of_a_longer_text_goes_in_every_alignment(value: str, shift: int)
     # Not even one whole group of the value is left to decode.
     left = shown.split("[REDACTED:known]")
     assert len(left[0]) <= len(base64.b64encode(b"x" * shift)) + 1
+
+
+@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize("shift", range(6))
+def test_base32_of_a_longer_text_goes_in_every_alignment(value: str, shift: int) -> None:
+    encoded = base64.b32encode(b"x" * shift + value.encode() + b" and more").decode()
+
+    assert "[REDACTED:known]" in Redactor([value]).redact(encoded)
+    assert "[REDACTED:known]" in Redactor([value]).redact(encoded.lower())
+
+
+@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress, bz2.compress, lzma.compress])
+def test_compressed_text_with_a_known_value_in_it_goes(
+    value: str, pack: Callable[[bytes], bytes]
+) -> None:
+    data = pack(f"some lines\nof a file\nkey = {value}\n".encode())
+    wrapped = re.sub("(.{76})", r"\1\n", base64.b64encode(data).decode())
+
+    for encoded in (wrapped, data.hex()):
+        shown = Redactor([value]).redact(f"before\n{encoded}\nafter")
+        assert encoded not in shown
+        assert "[REDACTED:known]" in shown
+        assert shown.startswith("before")
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_a_dump_of_its_bytes_goes(value: str) -> None:
+    data = f"some text in front of it: {value} and more".encode()
+    rows = [data[at : at + 16] for at in range(0, len(data), 16)]
+    dump = "\n".join(f"{16 * n:08x}: {row.hex(' ', 2)}  ......" for n, row in enumerate(rows))
+
+    assert Redactor([value]).redact(f"$ xxd f\n{dump}\n$") == "$ xxd f\n[REDACTED:known]$"
+
+
+def test_ordinary_dumps_and_compressed_texts_stay() -> None:
+    text = base64.b64encode(gzip.compress(b"nothing secret")).decode()
+    dump = "00000000: 6e6f 7468 696e 6720 7365 6372 6574 0a  nothing secret."
+
+    assert Redactor(["Tr0ub4dor&3"]).redact(f"{text}\n{dump}") == f"{text}\n{dump}"
 
 
 def test_json_stays_json_when_a_known_value_is_a_number() -> None:

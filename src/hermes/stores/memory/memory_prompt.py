@@ -23,7 +23,7 @@ def snapshot() -> str:
 
 def _part(file: str, title: str) -> list[str]:
     from hermes.core.errors import ToolError
-    from hermes.safety.injection import find_orders
+    from hermes.safety.injection import find_planted
     from hermes.safety.sanitise import clean_text, sanitise_error
     from hermes.stores.memory.blocks import entries, rendered
     from hermes.stores.memory.memory_store import Memory
@@ -38,7 +38,7 @@ def _part(file: str, title: str) -> list[str]:
     room, injections, too_long = memory.limit, 0, 0
     for block in entries(text):
         entry = clean_text(printable(block.text))
-        if next(find_orders(entry), None) is not None:
+        if next(find_planted(entry), None) is not None:
             injections += 1
             continue
         # Without framing that could end the system prompt, and without secrets.

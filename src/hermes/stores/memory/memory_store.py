@@ -262,13 +262,13 @@ class Memory:
 
 def checked(content: str) -> str:
     """The text without invisible characters; raises `InjectionError` for a prompt injection."""
-    from hermes.safety.injection import find_orders
+    from hermes.safety.injection import find_planted
     from hermes.safety.sanitise import clean_text
 
     cleaned = "\n".join(line.rstrip() for line in clean_text(content).split("\n")).strip()
     if not cleaned:
         raise ToolError("there is nothing to remember", hint="Give the text as content.")
-    for order in find_orders(cleaned):
+    for order in find_planted(cleaned):
         raise InjectionError(order.rule, order.description, cleaned[order.start : order.end])
     return cleaned
 
