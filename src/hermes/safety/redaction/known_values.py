@@ -155,9 +155,8 @@ class _Needles:
         self._long = [text for text in ordered if len(text) >= _LONG]
         self._short = [text for text in ordered if len(text) < _LONG]
         self._step = min(map(len, self._long), default=_LONG) - _GRAM + 1
-        self._grams = {
-            text[at : at + _GRAM] for text in self._long for at in range(len(text) - _GRAM + 1)
-        }
+        # A sampled position is among the first `_step` of each needle.
+        self._grams = {text[at : at + _GRAM] for text in self._long for at in range(self._step)}
 
     def may_occur(self, text: str) -> bool:
         """False only when no needle is in `text`."""
