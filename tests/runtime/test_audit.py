@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -202,6 +203,57 @@ def test_a_crash_before_the_head_was_noted_is_no_tampering(path: Path) -> None:
     path.with_name("audit.jsonl.head").write_bytes(head)
 
     assert verify(str(path)) == (2, None)
+
+
+def _rechained(path: Path) -> None:
+    path.unlink()
+    path.with_name("audit.jsonl.head").rename(path.with_name("kept"))
+    call(path, "a", "other", "c")
+    path.with_name("kept").rename(path.with_name("audit.jsonl.head"))
+
+
+BREAKS: dict[str, Callable[[Path], object]] = {
+    "deleted": lambda path: path.unlink(),
+    "emptied": lambda path: path.write_bytes(b""),
+    "cut": lambda path: path.write_bytes(b"".join(path.read_bytes().splitlines(True)[:2])),
+    "written anew": _rechained,
+}
+
+
+@pytest.mark.parametrize("damage", BREAKS.values(), ids=BREAKS)
+def test_a_break_is_seen_at_once_and_recorded_by_the_next_writer(
+    path: Path, damage: Callable[[Path], object]
+) -> None:
+    call(path, "a", "b", "c")
+    assert verify(str(path)) == (3, None)
+
+    damage(path)
+
+    assert verify(str(path))[1]
+    call(path, "after")
+    call(path, "more")
+    _, problem = verify(str(path))
+    assert problem is not None
+    assert problem.startswith("1 breaks were recorded")
+
+
+def test_a_head_without_a_count_is_continued(path: Path) -> None:
+    call(path, "a", "b")
+    head = path.with_name("audit.jsonl.head")
+    head.write_text(head.read_text()[:64])
+
+    call(path, "c")
+
+    assert verify(str(path)) == (3, None)
+    assert head.read_text().split()[1:] == ["00000000000000000003", "000000"]
+
+
+def test_the_head_of_the_default_log_is_in_another_folder(home: Path) -> None:
+    call(home / "audit" / "audit.jsonl", "a")
+
+    shutil.rmtree(home / "audit")
+
+    assert verify(str(home / "audit" / "audit.jsonl")) == (0, "the log is missing; it had 1 lines")
 
 
 def test_a_log_that_can_t_be_written_does_not_break_calls(tmp_path: Path) -> None:

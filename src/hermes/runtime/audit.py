@@ -1,8 +1,10 @@
 """Audit log: one JSON line per call, hash-chained.
 
 Lines are buffered for at most one second; refused and approved calls are written at once. Each
-line's hash covers the previous one, so `verify` reports the first line that was changed, removed
-or moved.
+line's hash covers the previous one, so `verify` reports the first line that was changed, removed or
+moved. The head, the newest hash with the number of lines, is kept in a guarded folder apart from
+the log: a log that is cut, deleted or written anew does not fit it. A writer compares before it
+appends and records such a break in the head, where it stays.
 """
 
 from __future__ import annotations
@@ -10,12 +12,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from contextlib import suppress
-from typing import TYPE_CHECKING
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from hermes.core.home import home_path
+from hermes.core.home import flock, home_path, make_private
 from hermes.core.json_text import to_json
 from hermes.runtime.json_lines import (
     FULL,
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 # What the first line follows.
 START = "0" * 64
 _CUT = 4_000
+_HEAD_BYTES = 64 + 1 + 20 + 1 + 6 + 1
 _encode = msgspec.json.Encoder().encode_lines
 
 
@@ -156,28 +160,104 @@ class AuditLog:
     def _append(self, lines: list[AuditLine]) -> None:
         if not lines:
             return
-        last = START
+        with _opened_head(self.path) as head_file:
+            head = _read_head(head_file, self.path)
+            last, count, problem = START, 0, ""
 
-        def chained(handle: int, size: int) -> bytes:
-            nonlocal last
-            # Another process may have written since.
-            before = self._last if size == self._size else _last_hash(handle, size)
-            data, last = chain(lines, before, self.redact)
-            return data
+            def chained(handle: int, size: int) -> bytes:
+                nonlocal last, count, problem
+                # Another process may have written since.
+                before = self._last if size == self._size else _last_hash(handle, size)
+                count, problem = _compare(handle, size, before, head)
+                data, last = chain(lines, before, self.redact)
+                return data
 
-        self._size = append_lines(self.path, chained)
-        self._last = last
-        # The lines are there: an older hash beside them is no reason to write them twice.
-        with suppress(OSError):
-            self._write_head()
+            self._size = append_lines(self.path, chained)
+            self._last = last
+            # The lines are written: a head that can't be is no reason to write them twice.
+            with suppress(OSError):
+                _write_head(head_file, Head(last, count + len(lines), head.breaks), problem)
 
-    def _write_head(self) -> None:
-        """Write the newest hash beside the log, in place: a rename would double the cost."""
-        handle = os.open(f"{self.path}.head", os.O_WRONLY | os.O_CREAT, 0o600)
-        try:
-            os.write(handle, self._last.encode())
-        finally:
+
+class Head(NamedTuple):
+    """The newest line's hash, the number of lines (-1: unknown), and the breaks recorded so far."""
+
+    hash: str = ""
+    count: int = -1
+    breaks: int = 0
+
+
+def head_path(path: str) -> str:
+    """The head file of a log; that of the default log is not in the log's folder."""
+    if path == home_path("audit", "audit.jsonl"):
+        return home_path("approvals", "audit.head")
+    return f"{path}.head"
+
+
+@contextmanager
+def _opened_head(path: str) -> Iterator[int]:
+    """The head file, locked; -1 where it can't be opened."""
+    target = head_path(path)
+    handle = -1
+    with suppress(OSError):
+        make_private(os.path.dirname(target))
+        handle = os.open(target, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if handle >= 0:
+            flock(handle)
+        yield handle
+    finally:
+        if handle >= 0:
             os.close(handle)
+
+
+def _read_head(handle: int, path: str) -> Head:
+    text = read_at(handle, 100, 0) if handle >= 0 else b""
+    if not text:
+        # Written by an older version, beside the log.
+        with suppress(OSError), open(f"{path}.head", "rb") as file:
+            text = file.read(100)
+    words = text.decode("ascii", "replace").split("\n")[0].split()
+    try:
+        return Head(words[0], *map(int, words[1:3]))
+    except (IndexError, ValueError):
+        return Head()
+
+
+def _write_head(handle: int, head: Head, problem: str) -> None:
+    """Write the record of fixed size in place, and a break as one more line at the end."""
+    if handle < 0:
+        return
+    if problem:
+        head = head._replace(breaks=head.breaks + 1)
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+        end = max(os.fstat(handle).st_size, _HEAD_BYTES)
+        os.lseek(handle, end, os.SEEK_SET)
+        os.write(handle, f"{stamp} {problem}\n".encode())
+    os.lseek(handle, 0, os.SEEK_SET)
+    os.write(handle, f"{head.hash} {head.count:020d} {head.breaks:06d}\n".encode())
+
+
+def _compare(handle: int, size: int, before: str, head: Head) -> tuple[int, str]:
+    """The number of lines in the log, and the reason if it does not continue its head."""
+    if head.hash == before and head.count >= 0:
+        return head.count, ""
+    if not size:
+        return 0, f"the log of {head.count} lines is gone" if head.count > 0 else ""
+    position = number = 0
+    last, intact = START.encode(), True
+    for number, line in enumerate(read_at(handle, size, 0).rstrip(b"\n").split(b"\n"), 1):
+        given, body = split_line(line)
+        last = hash_of(body, last)
+        intact = intact and given.encode() == last
+        if given == head.hash:
+            position = number
+    # A crash between a line and its head leaves a longer log; a head of an older version has no
+    # count, and the first one no hash.
+    expected = position if head.count < 0 else head.count
+    if not head.hash or (intact and position and position == expected):
+        return number, ""
+    return number, f"the log of {number} lines does not continue that of {head.count} lines"
 
 
 def lines(path: str) -> Iterator[dict[str, Any]]:
@@ -190,26 +270,34 @@ def lines(path: str) -> Iterator[dict[str, Any]]:
 
 
 def verify(path: str) -> tuple[int, str | None]:
-    """How many lines hold, and what is wrong with the first that does not."""
-    last, number, noted = START.encode(), 0, _noted(path)
-    met = noted is None
+    """The number of valid lines and the first problem; `FileNotFoundError` without a log."""
+    notes = ""
+    try:
+        with open(head_path(path), "rb") as file:
+            head = _read_head(file.fileno(), path)
+            notes = read_at(file.fileno(), 4_000, _HEAD_BYTES).decode("utf-8", "replace")
+    except OSError:
+        head = _read_head(-1, path)
+    if head.count > 0 and not os.path.exists(path):
+        return 0, f"the log is missing; it had {head.count} lines"
+    last, number = START.encode(), 0
+    position = 0 if not head.hash else -1
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
             given, body = split_line(line.rstrip(b"\n"))
             last = hash_of(body, last)
             if given.encode() != last:
                 return number - 1, f"line {number} does not follow from the lines before it"
-            met = met or last.decode() == noted
-    return number, None if met else "lines are missing at the end"
-
-
-def _noted(path: str) -> str | None:
-    """The hash of the newest line, as it was noted beside the log: shows a log cut short."""
-    try:
-        with open(f"{path}.head", encoding="ascii") as file:
-            return file.read() or None
-    except (OSError, UnicodeDecodeError):
-        return None
+            if given == head.hash:
+                position = number
+    if position < 0 or number < head.count:
+        return min(number, max(head.count - 1, 0)), "lines are missing at the end"
+    if head.hash and head.count >= 0 and position != head.count:
+        return 0, f"it is not the log that was written: line {head.count} is another one"
+    if head.breaks:
+        first = notes.strip().split("\n")[0]
+        return number, f"{head.breaks} breaks were recorded, the first: {first}"
+    return number, None
 
 
 def _last_hash(handle: int, size: int) -> str:

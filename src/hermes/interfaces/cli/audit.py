@@ -49,8 +49,8 @@ def _verify(app: CliApp, options: Namespace) -> int:  # noqa: ARG001
     try:
         count, problem = verify(path)
     except FileNotFoundError:
-        app.note("no calls yet")
-        return DONE
+        app.out("there is no log: no call was recorded, or it was deleted")
+        return FAILED
     if problem is None:
         app.out(f"{count} lines, each as it was written")
         return DONE
