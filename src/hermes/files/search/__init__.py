@@ -27,8 +27,8 @@ from hermes.core.lazy import names_from
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hermes.files.search.content import Found, search_content
-    from hermes.files.search.dialect import Pattern, PatternError, read_pattern
     from hermes.files.search.file_names import Named, search_names
+    from hermes.files.search.pattern import Pattern, PatternError, read_pattern
     from hermes.files.search.query import Choice, Watch
     from hermes.text.globs import GlobError, chooser
 
@@ -53,11 +53,11 @@ __getattr__ = names_from(
         "Found": "content",
         "GlobError": "hermes.text.globs",
         "Named": "file_names",
-        "Pattern": "dialect",
-        "PatternError": "dialect",
+        "Pattern": "pattern",
+        "PatternError": "pattern",
         "Watch": "query",
         "chooser": "hermes.text.globs",
-        "read_pattern": "dialect",
+        "read_pattern": "pattern",
         "search_content": "content",
         "search_names": "file_names",
     },

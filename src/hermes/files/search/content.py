@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO, Literal
 
     from hermes.environments.disk import Disk
-    from hermes.files.search.dialect import Pattern
+    from hermes.files.search.pattern import Pattern
     from hermes.files.search.python_engine import PythonSearch
     from hermes.files.search.query import Opens, Skipped
     from hermes.text.regex_worker import Spot
@@ -229,14 +229,14 @@ def search_content(
     watch = watch or Watch()
     choice = choice or Choice()
     asked, walked = _asked(disk, root, pattern, choice, chosen, watch, engine)
-    files = Foreign(disk, wide=pattern.wide)
-    searcher = _searcher(disk, files, pattern, engine)
+    files = Foreign(disk, non_ascii=pattern.non_ascii)
+    searcher = _searcher(disk, files, engine)
     try:
         tally = searcher.count(asked, watch)
     except OSError:
         # ripgrep is there and can't be started, or not be asked that.
         asked, walked = _asked(disk, root, pattern, choice, chosen, watch, "python")
-        searcher = _searcher(disk, files, pattern, "python")
+        searcher = _searcher(disk, files, "python")
         tally = searcher.count(asked, watch)
     if walked is not None:
         skipped = tally.skipped
@@ -312,7 +312,7 @@ def _asked(
     if status.kind != "folder":
         raise ToolError(f"this is neither a file nor a folder but a {status.kind}")
     above = choice.ignored or not rules_above(disk, root)[1]
-    if chosen is None and _uses_ripgrep(disk, pattern, engine):
+    if chosen is None and _uses_ripgrep(disk, engine):
         return Asked(root, pattern, choice, above=above), None
     walked = _Walked(disk, root, choice, chosen, watch)
     most = 3 * len(walked.paths) > walked.files
@@ -341,15 +341,15 @@ class _Walked:
         self.finished = not watch.expired
 
 
-def _uses_ripgrep(disk: Disk, pattern: Pattern, engine: Engine | None) -> bool:
+def _uses_ripgrep(disk: Disk, engine: Engine | None) -> bool:
     from hermes.files.search.ripgrep import find_ripgrep
 
-    able = isinstance(disk, LocalDisk) and pattern.rust is not None
-    return able and engine != "python" and find_ripgrep() is not None
+    able = isinstance(disk, LocalDisk) and engine != "python"
+    return able and find_ripgrep() is not None
 
 
-def _searcher(disk: Disk, files: Foreign, pattern: Pattern, engine: Engine | None) -> Searcher:
-    if _uses_ripgrep(disk, pattern, engine):
+def _searcher(disk: Disk, files: Foreign, engine: Engine | None) -> Searcher:
+    if _uses_ripgrep(disk, engine):
         from hermes.files.search.ripgrep import Ripgrep, find_ripgrep
 
         return WiderSearch(Ripgrep(find_ripgrep() or ""), files)

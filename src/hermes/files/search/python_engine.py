@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import io
+import os
 from contextlib import contextmanager, nullcontext
+from tempfile import TemporaryDirectory
 
-from hermes.core.errors import ToolError
 from hermes.environments.disk import DiskError
 from hermes.files.file_type import HEAD, is_text, kind_of_content
-from hermes.files.search.query import Asked, Tally
+from hermes.files.search.query import Asked, Choice, Tally
 from hermes.text.encoding import decode, width_of
-from hermes.text.regex_worker import FLAGS, UTF_16, RegexWorker, SlowPatternError, is_binary
+from hermes.text.regex_worker import UTF_16, RegexWorker, SlowPatternError, is_binary
 
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import BinaryIO
 
     from hermes.files.search.query import Opens, Watch
@@ -47,7 +48,7 @@ class PythonSearch:
     def count(self, asked: Asked, watch: Watch) -> Tally:
         """How many lines match, file by file, in the files of `asked.among`."""
         tally = Tally()
-        required = asked.pattern.required.encode("utf-8", "surrogateescape")
+        required = asked.pattern.required
         with _matcher(asked, watch) as matcher:
             for path in asked.among or ():
                 if watch.expired:
@@ -109,15 +110,9 @@ def _stopped(watch: Watch) -> bool:
 
 @contextmanager
 def _matcher(asked: Asked, watch: Watch) -> Iterator[RegexWorker]:
-    import re
-
-    pattern = asked.pattern
-    try:
-        worker = RegexWorker(
-            pattern.python, flags=FLAGS, risky=pattern.risky, seconds=watch.left + 1
-        )
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ToolError(f"the pattern can't be used: {error}") from None
+    source, flags = asked.pattern.python()
+    risky = False if asked.pattern.literal else None
+    worker = RegexWorker(source, flags=flags, risky=risky, seconds=watch.left + 1)
     process = worker.start()
     with nullcontext() if process is None else watch.over(process):
         yield worker
@@ -166,18 +161,20 @@ _LARGEST = 32 * 1024 * 1024
 # So much of a file tells most binary ones from text, in a fraction of the time.
 _GLANCE = 1024
 _MANY_ZEROS = bytes(6)
+# Bytes of copies in UTF-8 that exist at a time.
+_BATCH = 64 * 1024 * 1024
 
 
 class Foreign:
     """The files of a disk for reading, those in other encodings as UTF-8.
 
-    Unless they are to be read for a `wide` pattern, only those that hold zeros are: in all others
-    ASCII is spelled alike.
+    For an ASCII pattern only files with NUL bytes (UTF-16, UTF-32) are converted: in all other
+    encodings ASCII has the same bytes.
     """
 
-    def __init__(self, disk: Opens, *, wide: bool) -> None:
+    def __init__(self, disk: Opens, *, non_ascii: bool) -> None:
         self._disk = disk
-        self._wide = wide
+        self._non_ascii = non_ascii
         # Places that were read in another encoding, and those of them that hold zeros.
         self.met: set[str] = set()
         self.zeros: set[str] = set()
@@ -212,11 +209,11 @@ class Foreign:
         if head[:2] in UTF_16 and head[:4] != _UTF_32:
             # What has its mark is read by both engines as it is.
             return False
-        if not self._wide:
+        if not self._non_ascii:
             # No more is seen of what ripgrep left out, and both engines must say the same.
             head = head[:_GLANCE]
         if b"\0" not in head:
-            return self._wide
+            return self._non_ascii
         # Text has some zeros, between its letters: a quick no for most of what is none.
         if head.count(0) * 200 < len(head) or _MANY_ZEROS in head:
             return False
@@ -243,55 +240,82 @@ class Foreign:
 
 
 class WiderSearch:
-    """ripgrep, and Python for the files that it can't read."""
+    """ripgrep, also in files of encodings that it does not detect: it searches copies in UTF-8."""
 
     def __init__(self, ripgrep: Ripgrep, files: Foreign) -> None:
         self._ripgrep = ripgrep
         self._files = files
-        self._python = PythonSearch(files)
 
     def count(self, asked: Asked, watch: Watch) -> Tally:
         """How many lines match, file by file."""
         tally = self._ripgrep.count(asked, watch)
-        odd, finished = self._odd(asked, tally, watch)
-        if not odd:
-            tally.finished = tally.finished and finished
-            return tally
-        again = Asked(asked.root, asked.pattern, asked.choice, among=odd)
-        seen = self._python.count(again, watch)
-        tally.finished = tally.finished and finished and seen.finished
-        for path in odd:
-            place = f"{asked.root}/{path}"
-            if place in self._files.met:
+        candidates, complete = self._candidates(asked, tally, watch)
+        for query, copies in self._copies(asked, candidates, watch):
+            copied = self._ripgrep.count(query, watch)
+            complete = complete and copied.finished
+            for name, path in copies.items():
                 tally.counts.pop(path, None)
-                if path in seen.counts:
-                    tally.counts[path] = seen.counts[path]
-            if place in self._files.zeros and not asked.choice.binary:
-                # Not a binary file after all.
-                tally.skipped.binary -= 1
-                tally.scanned += 1
+                if name in copied.counts:
+                    tally.counts[path] = copied.counts[name]
+                if f"{asked.root}/{path}" in self._files.zeros and not asked.choice.binary:
+                    # Not a binary file after all.
+                    tally.skipped.binary -= 1
+                    tally.scanned += 1
+        tally.finished = tally.finished and complete and not watch.expired
         return tally
-
-    def _odd(self, asked: Asked, tally: Tally, watch: Watch) -> tuple[list[str], bool]:
-        """The files that may have to be read in another way, and whether those are all."""
-        # A name that is no UTF-8 is not told as it is.
-        named = not any("\ufffd" in path for path in tally.binary)
-        if named and not (asked.pattern.wide or asked.choice.binary):
-            odd: list[str] = []
-            for path in tally.binary:
-                if watch.expired:
-                    return odd, False
-                if self._files.seems_wide(f"{asked.root}/{path}"):
-                    odd.append(path)
-            return odd, True
-        return self._ripgrep.odd(asked, watch)
 
     def locate(self, asked: Asked, takes: Mapping[str, int], watch: Watch) -> dict[str, list[Spot]]:
         """Where the first lines of some files match: as many as are wanted of each."""
-        met = {path for path in takes if f"{asked.root}/{path}" in self._files.met}
-        found: dict[str, list[Spot]] = {path: [] for path in takes}
-        for searcher, paths in ((self._python, met), (self._ripgrep, takes.keys() - met)):
-            wanted = {path: takes[path] for path in takes if path in paths}
-            if wanted:
-                found |= searcher.locate(asked, wanted, watch)
-        return found
+        converted = [path for path in takes if f"{asked.root}/{path}" in self._files.met]
+        spots: dict[str, list[Spot]] = {path: [] for path in takes}
+        others = {path: most for path, most in takes.items() if path not in converted}
+        if others:
+            spots |= self._ripgrep.locate(asked, others, watch)
+        for query, copies in self._copies(asked, converted, watch):
+            wanted = {name: takes[path] for name, path in copies.items()}
+            located = self._ripgrep.locate(query, wanted, watch)
+            spots |= {path: located[name] for name, path in copies.items()}
+        return spots
+
+    def _candidates(self, asked: Asked, tally: Tally, watch: Watch) -> tuple[list[str], bool]:
+        """The files that may have another encoding, and whether the list is complete."""
+        # ripgrep does not print a name that is not UTF-8 as it is.
+        exact_names = not any("\ufffd" in path for path in tally.binary)
+        if not exact_names or asked.pattern.non_ascii or asked.choice.binary:
+            return self._ripgrep.odd(asked, watch)
+        candidates: list[str] = []
+        for path in tally.binary:
+            if watch.expired:
+                return candidates, False
+            if self._files.seems_wide(f"{asked.root}/{path}"):
+                candidates.append(path)
+        return candidates, True
+
+    def _copies(
+        self, asked: Asked, paths: Iterable[str], watch: Watch
+    ) -> Iterator[tuple[Asked, dict[str, str]]]:
+        """Copies in UTF-8, a batch at a time: the query for a batch, and path by name of copy."""
+        waiting = list(paths)
+        while waiting and not watch.expired:
+            with TemporaryDirectory(prefix="hermes-search-") as folder:
+                copies: dict[str, str] = {}
+                size = 0
+                while waiting and size < _BATCH:
+                    path = waiting.pop()
+                    data = self._converted(f"{asked.root}/{path}")
+                    if data is not None:
+                        name = str(len(copies))
+                        copies[name] = path
+                        size += len(data)
+                        with open(os.path.join(folder, name), "wb") as copy:
+                            copy.write(data)
+                if copies:
+                    choice = Choice(hidden=True, ignored=True, binary=True)
+                    yield Asked(folder, asked.pattern, choice), copies
+
+    def _converted(self, place: str) -> bytes | None:
+        try:
+            with self._files.open(place) as file:
+                return file.read() if place in self._files.met else None
+        except (OSError, DiskError):
+            return None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO, Protocol
 
     from hermes.core.context import Cancellation
-    from hermes.files.search.dialect import Pattern
+    from hermes.files.search.pattern import Pattern
 
 
 if TYPE_CHECKING:

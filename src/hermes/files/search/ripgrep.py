@@ -14,6 +14,7 @@ import threading
 from functools import lru_cache
 
 from hermes.core.errors import ToolError
+from hermes.files.search.pattern import ripgrep_error
 from hermes.files.search.query import Tally
 
 TYPE_CHECKING = False
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
 
 _VERSION = b"ripgrep 15."
 _COMMON = ("--no-config", "--color=never", "--no-mmap", "--no-ignore-global", "--no-ignore-exclude",
-           "--no-require-git", "--regex-size-limit=200M", "--dfa-size-limit=200M")  # fmt: skip
+           "--no-require-git", "--crlf",
+           "--regex-size-limit=200M", "--dfa-size-limit=200M")  # fmt: skip
 # What all arguments of one command may take together.
 _MOST_ARGUMENTS = 30_000 if os.name == "nt" else 500_000
-_COUNTED = re.compile(rb"\./([^\0]*)\0(\d+)\n")
+# With --crlf the lines of its output end in CRLF, too.
+_COUNTED = re.compile(rb"\./([^\0]*)\0(\d+)\r?\n")
 _SEARCHED = re.compile(rb"\n(\d+) files searched\n")
 # It names no column for a match of nothing where the file ends.
 _SPOT = re.compile(rb"\./([^\0]*)\0(\d+):(?:(\d+):)?(\d+):[^\n]*\n")
@@ -173,8 +176,10 @@ class Ripgrep:
         """What it printed, and whether it came to its end."""
         if watch.expired:
             return b"", False
-        wanted = (pattern or asked.pattern.rust or "").encode("utf-8", "surrogatepass")
-        command = [self._program, *_COMMON, *flags, b"-e", wanted, "--", *paths]
+        if not pattern:
+            flags = [*flags, *asked.pattern.ripgrep_flags()]
+        wanted = pattern or asked.pattern.source
+        command = [self._program, *_COMMON, *flags, "-e", wanted, "--", *paths]
         process = subprocess.Popen(
             command,
             cwd=asked.root,
@@ -193,11 +198,12 @@ class Ripgrep:
             code = process.wait()
         # Raises when the search was cancelled, which ends the process too.
         _ = watch.expired
-        if code > 1 and log.complaint.endswith("impossible to match"):
-            # Zeros, which no text has: for Python that is an answer like any other.
-            raise OSError(log.complaint)
         if code > 1 and log.complaint:
-            raise ToolError(f"ripgrep can't search for that: {log.complaint}")
+            if "impossible to match" in log.complaint:
+                # A NUL, which no text contains: Python searches for it.
+                raise OSError(log.complaint)
+            error = ripgrep_error(log.complaint, asked.pattern)
+            raise error or ToolError(f"ripgrep can't search for that: {log.complaint:.300}")
         return output, code in (0, 1, 2)
 
 
@@ -224,8 +230,8 @@ class _Log:
                 failed = _FAILED.match(line.rstrip(b"\n"))
                 if failed:
                     self.failed.add(failed[1].decode("utf-8", "replace"))
-                elif line.startswith(b"rg: ") and not self.complaint:
-                    self.complaint = line[4:].decode("utf-8", "replace").strip()
+                elif self.complaint or line.startswith(b"rg: "):
+                    self.complaint += line.removeprefix(b"rg: ").decode("utf-8", "replace")
 
     def failed_files(self, root: str) -> list[str]:
         """What could not be read, less folders: those are not counted as searched."""
