@@ -180,10 +180,10 @@ class AuditLog:
 
 
 class Head(NamedTuple):
-    """The newest line's hash, the number of lines (-1: unknown), and the breaks recorded so far."""
+    """The newest line's hash, `lines` in the log (-1: unknown), and the breaks recorded so far."""
 
     hash: str = ""
-    count: int = -1
+    lines: int = -1
     breaks: int = 0
 
 
@@ -235,15 +235,15 @@ def _write_head(handle: int, head: Head, problem: str) -> None:
         os.lseek(handle, end, os.SEEK_SET)
         os.write(handle, f"{stamp} {problem}\n".encode())
     os.lseek(handle, 0, os.SEEK_SET)
-    os.write(handle, f"{head.hash} {head.count:020d} {head.breaks:06d}\n".encode())
+    os.write(handle, f"{head.hash} {head.lines:020d} {head.breaks:06d}\n".encode())
 
 
 def _compare(handle: int, size: int, before: str, head: Head) -> tuple[int, str]:
     """The number of lines in the log, and the reason if it does not continue its head."""
-    if head.hash == before and head.count >= 0:
-        return head.count, ""
+    if head.hash == before and head.lines >= 0:
+        return head.lines, ""
     if not size:
-        return 0, f"the log of {head.count} lines is gone" if head.count > 0 else ""
+        return 0, f"the log of {head.lines} lines is gone" if head.lines > 0 else ""
     position = number = 0
     last, intact = START.encode(), True
     for number, line in enumerate(read_at(handle, size, 0).rstrip(b"\n").split(b"\n"), 1):
@@ -254,10 +254,10 @@ def _compare(handle: int, size: int, before: str, head: Head) -> tuple[int, str]
             position = number
     # A crash between a line and its head leaves a longer log; a head of an older version has no
     # count, and the first one no hash.
-    expected = position if head.count < 0 else head.count
+    expected = position if head.lines < 0 else head.lines
     if not head.hash or (intact and position and position == expected):
         return number, ""
-    return number, f"the log of {number} lines does not continue that of {head.count} lines"
+    return number, f"the log of {number} lines does not continue that of {head.lines} lines"
 
 
 def lines(path: str) -> Iterator[dict[str, Any]]:
@@ -278,8 +278,8 @@ def verify(path: str) -> tuple[int, str | None]:
             notes = read_at(file.fileno(), 4_000, _HEAD_BYTES).decode("utf-8", "replace")
     except OSError:
         head = _read_head(-1, path)
-    if head.count > 0 and not os.path.exists(path):
-        return 0, f"the log is missing; it had {head.count} lines"
+    if head.lines > 0 and not os.path.exists(path):
+        return 0, f"the log is missing; it had {head.lines} lines"
     last, number = START.encode(), 0
     position = 0 if not head.hash else -1
     with open(path, "rb") as file:
@@ -290,10 +290,10 @@ def verify(path: str) -> tuple[int, str | None]:
                 return number - 1, f"line {number} does not follow from the lines before it"
             if given == head.hash:
                 position = number
-    if position < 0 or number < head.count:
-        return min(number, max(head.count - 1, 0)), "lines are missing at the end"
-    if head.hash and head.count >= 0 and position != head.count:
-        return 0, f"it is not the log that was written: line {head.count} is another one"
+    if position < 0 or number < head.lines:
+        return min(number, max(head.lines - 1, 0)), "lines are missing at the end"
+    if head.hash and head.lines >= 0 and position != head.lines:
+        return 0, f"it is not the log that was written: line {head.lines} is another one"
     if head.breaks:
         first = notes.strip().split("\n")[0]
         return number, f"{head.breaks} breaks were recorded, the first: {first}"
