@@ -11,8 +11,8 @@ from hermes.safety.shell.file_operands import READERS, USES_KEYS, WRITERS, moved
 from hermes.safety.shell.key_names import names_only
 from hermes.safety.shell.output_options import output_words
 from hermes.safety.shell.own_settings import edits_in_place, edits_other_keys, is_settings
+from hermes.safety.shell.programs import PLAIN
 from hermes.safety.shell.read_only import writes_nowhere
-from hermes.safety.shell.read_only_programs import PLAIN
 from hermes.safety.shell.scope import HOLE, names
 from hermes.safety.shell.stream import SECRET_FILES
 from hermes.safety.shell.verdict import OUTSIDE

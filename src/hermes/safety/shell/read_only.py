@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.path_classes import targets
-from hermes.safety.shell.read_only_programs import (
+from hermes.safety.shell.programs import (
     EXCEPT,
     GIT_SETTINGS,
     LISTING,

@@ -12,15 +12,15 @@ from hermes.safety.shell.code import INTERPRETERS
 from hermes.safety.shell.command import Command, Redirect
 from hermes.safety.shell.config_managers import ADMINISTRATION
 from hermes.safety.shell.delete_targets import DELETERS, delete_rules
-from hermes.safety.shell.dry_run import TRIED, only_asks, only_tries
+from hermes.safety.shell.dry_run import only_asks, only_tries
 from hermes.safety.shell.file_flow import code_at
 from hermes.safety.shell.file_operands import READERS, WRITERS
 from hermes.safety.shell.find_xargs import FINDERS
 from hermes.safety.shell.inner_command import run_words
 from hermes.safety.shell.output_options import works_elsewhere
 from hermes.safety.shell.path_classes import in_workspace
+from hermes.safety.shell.programs import PLAIN, TRIED
 from hermes.safety.shell.read_only import only_reads
-from hermes.safety.shell.read_only_programs import PLAIN
 from hermes.safety.shell.rules import FORMS, FORMS_FOR_ANY, FORMS_FOR_OPENED
 from hermes.safety.shell.rules.any_program import TELLING, opens_by_variable
 from hermes.safety.shell.scope import HOLE, UNSET, Scope, Value, names

@@ -10,8 +10,8 @@ import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.file_operands import READERS, WRITERS
+from hermes.safety.shell.programs import EXCEPT, PLAIN
 from hermes.safety.shell.read_only import only_reads
-from hermes.safety.shell.read_only_programs import EXCEPT, PLAIN
 from hermes.safety.shell.scope import names
 
 if TYPE_CHECKING:
