@@ -151,10 +151,6 @@ def test_what_a_wrapper_starts_is_judged_and_nothing_more(wrapper: str) -> None:
             "pwsh -c 'if (Test-Path a.txt) { Remove-Item a.txt }'",
             "pwsh -c 'foreach ($f in Get-ChildItem *.log) { Remove-Item $f }'",
         ),
-        (
-            "pwsh -c '$p = \"a.txt\"; Remove-Item $p'",
-            "pwsh -c '$p = Get-Content list; Remove-Item $p'",
-        ),
         ('cmd /c "if exist a.txt del a.txt"', 'cmd /c "for %f in (*.log) do del %f"'),
         (
             "tclsh <<< 'foreach f [glob *] { puts $f }'",

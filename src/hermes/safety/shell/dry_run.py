@@ -62,7 +62,7 @@ def only_tries(command: Command) -> bool:
 
 def only_asks(command: Command, rule: str) -> bool:
     """Whether the first verb of a program that a managing rule is about is a question."""
-    if not rule.startswith(_MANAGING):
+    if not rule.startswith(_MANAGING) or rule == "services.by-bus":
         return False
     options = _QUERY_OPTIONS.get(command.name)
     if options and not options.isdisjoint(command.args):

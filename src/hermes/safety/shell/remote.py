@@ -247,6 +247,52 @@ def _wsl(command: Command, judge: Judge) -> Stream | None:
     return run_words([first, *command.after(first)], command, judge)
 
 
+_FREE = names("shell command raw script win_shell win_command expect")
+_LOOKS = names(
+    "ping win_ping setup debug stat fetch slurp find gather_facts assert wait_for uri_get "
+    "package_facts service_facts getent ec2_instance_info k8s_info"
+)
+_SALT_LOOKS = re.compile(
+    r"(?:list|get|show|status|info|available|version|latest|is_|ping|items|item|find|stat|read|"
+    r"uptime|refresh|enabled|missing|exists|check|disk|cpu|mem)"
+)
+
+
+def _ansible(command: Command, judge: Judge) -> Stream:
+    """`ansible HOSTS -m MODULE -a ARGS`: a module that is no query changes those hosts."""
+    modules = [word.text.rpartition(".")[2] for word in command.values("-m", "--module-name")]
+    module = modules[0] if modules else "command"
+    text = "".join(word.text for word in command.values("-a", "--args")[:1])
+    here = command.texts[:1] in (["localhost"], ["127.0.0.1"])
+    scope = command.scope.copy() if here else elsewhere(command)
+    scope.elevated = scope.elevated or command.has("-b", "--become", "-K")
+    if module in _FREE:
+        line = re.sub(r"\b(?:chdir|creates|removes|executable|warn)=\S+\s*", "", text)
+        judge.run_text(line, command.origin.vague(), scope)
+    elif module not in _LOOKS:
+        judge.blame("infrastructure.changed", command)
+        gone = re.search(r"(?:path|dest|name)=(\S+)", text)
+        if module == "file" and "state=absent" in text and gone:
+            judge.run_text(f"rm -rf {gone[1]}", command.origin.vague(), scope)
+    return ANYTHING
+
+
+def _salt(command: Command, judge: Judge) -> Stream | None:
+    """`salt TARGET module.function ARGS`."""
+    words = command.words
+    for index, word in enumerate(words[1:], 1):
+        module, dot, function = word.text.partition(".")
+        if not dot or not word.text.replace(".", "").replace("_", "").isalpha():
+            continue
+        if module == "cmd":
+            return run_line(words[index + 1 : index + 2], command, judge, scope=elsewhere(command))
+        tested = any(arg.lower() == "test=true" for arg in command.args)
+        if not tested and not _SALT_LOOKS.match(function) and module not in ("test", "grains"):
+            judge.blame("infrastructure.changed", command)
+        return None
+    return None
+
+
 REMOTE: dict[str, Callable[[Command, Judge], Stream | None]] = {
     "ssh": _ssh,
     "autossh": _ssh,
@@ -263,6 +309,8 @@ REMOTE: dict[str, Callable[[Command, Judge], Stream | None]] = {
     "fly": _option_command,
     "flyctl": _option_command,
     "heroku": _heroku,
+    "ansible": _ansible,
+    **dict.fromkeys(("salt", "salt-call", "salt-ssh"), _salt),
     "wsl": _wsl,
     **dict.fromkeys(("pdsh", "pssh", "parallel-ssh", "dsh", "clush"), _many_hosts),
 }

@@ -10,7 +10,6 @@ from hermes.safety.shell.assignments import judge_assignment
 from hermes.safety.shell.builtins import BUILTINS
 from hermes.safety.shell.code import INTERPRETERS
 from hermes.safety.shell.command import Command, Redirect
-from hermes.safety.shell.config_managers import ADMINISTRATION
 from hermes.safety.shell.delete_targets import DELETERS, delete_rules
 from hermes.safety.shell.dry_run import only_asks, only_tries
 from hermes.safety.shell.file_flow import code_at
@@ -44,7 +43,6 @@ SPECIAL: dict[str, Callable[[Command, Judge], Stream | None]] = {
     **INTERPRETERS,
     **FINDERS,
     **SHELLS,
-    **ADMINISTRATION,
 }
 
 

@@ -29,166 +29,116 @@ if TYPE_CHECKING:
     from hermes.safety.shell.word_builder import Word
 
 
+# Wrappers of the plain form: options with values, `+1` for an operand before the inner command,
+# `=` for assignments, `!` for more rights.
+_PREFIXES = """
+nohup setsid unbuffer builtin coproc dbus-launch torsocks firejail chronic linux32 linux64 capsh
+  valgrind catchsegv ts bunx bundle-exec winpty arch noglob nocorrect eatmydata dumb-init nq
+  ccache fakechroot pasta slirp4netns rr busybox toybox:
+nice: -n --adjustment
+ionice: -c --class -n --classdata -p -P -u
+chrt: +1 -T -P -D -p
+taskset setarch gosu su-exec setuidgid s6-setuidgid envdir: +1
+timeout gtimeout: +1 -s --signal -k --kill-after
+time gtime: -f --format -o --output
+stdbuf: -i --input -o --output -e --error
+exec: -a
+chroot: +1 --userspec --groups
+unshare: -R --root -w --wd -S --setuid -G --setgid --map-user --map-group
+nsenter: ! -t --target -S -G -r -w --setuid --setgid
+strace: -e -o -p -s -u -E -a -I -O -S -P -X
+ltrace: -e -o -p -s -u -a -n -l
+fakeroot: -l -s -i -b
+proot: -r -b -w -q -k
+caffeinate: -t -w
+dbus-run-session: --config-file --dbus-daemon
+xvfb-run: -e -f -n -p -s -w --server-args --server-num
+rlwrap: -f -H -s -p -b -C
+proxychains proxychains4 dotenvx: -f
+numactl: -N -m -C -i -p
+bwrap: --bind --ro-bind --dev-bind --tmpfs --proc --dev --setenv --unsetenv --chdir --symlink
+  --uid --gid
+prlimit: -p --pid
+setpriv: --reuid --regid --groups --inh-caps --bounding-set
+doppler: -p -c --project --config
+dotenv: -f --file -e
+sudo: = ! -u --user -g --group -h --host -p --prompt -C --close-from -r --role -t --type -T -U -D
+  --chdir -R --chroot --other-user --command-timeout
+doas: = ! -u -C -a
+pkexec: ! --user
+run0: ! --user -u
+please: ! -u
+uvx: --from --with -p --python --index-url
+npx: -p --package -w --workspace
+cgexec: -g
+systemd-cat: -t --identifier -p --priority
+sshpass: -p -f -d -P
+cpulimit: -l --limit -p -e
+trickle: -d -u -w
+faketime: +1 -f
+tini: -p
+chpst: -u -U -e -/ -n -l -L -m -d -o -p -f -c -b
+daemonize: -c -e -o -p -l -u -E
+tsp: -L -D -N -W
+schroot: -c --chroot -u --user -d --directory
+systemd-nspawn: -D --directory -M --machine -u --user --bind -i --image
+aa-exec: -p --profile -n
+runcon: -t -u -r -l
+heaptrack: -o
+hyperfine: -w --warmup -r --runs -m -M -n --export-json --export-markdown
+ld.so ld-linux: --argv0 --audit --glibc-hwcaps-prepend --inhibit-rpath --library-path --preload
+"""
+# Tools with a subcommand that starts the rest of their words; `-` for none.
+_RUNNERS = """
+uv: run --with -p --python --extra --group --project --directory --env-file --package -m
+poetry pdm pipenv: run
+hatch: run -e --env
+conda mamba micromamba: run -n --name -p --prefix --cwd
+npm: exec -p --package -w --workspace
+npm: x -p --package -w --workspace
+yarn pnpm bundle rbenv pyenv asdf mise: exec
+yarn: dlx -p --package
+pnpm: dlx --package
+bun mise: x
+op: run --env-file --account
+doppler: run -p -c --project --config
+aws-vault direnv lxc incus multipass: exec +1
+perf: stat -e -r -o -p
+perf: record -e -o -F -p -g
+systemd-inhibit: - --what --who --why --mode
+rustup: run +1
+nix: shell
+nix: develop
+cargo: watch
+watchexec: - -w --watch -e --exts -f --filter -i --ignore
+entr: -
+machinectl: shell +1 -M --machine --uid -E --setenv
+"""
+
+
 class Prefix:
     """How a wrapper is written: options with values, operands before the command, assignments."""
 
     __slots__ = ("assigns", "elevates", "skip", "valued")
 
-    def __init__(
-        self, valued: str = "", *, skip: int = 0, assigns: bool = False, elevates: bool = False
-    ) -> None:
-        self.valued = frozenset(valued.split())
-        self.skip = skip
-        self.assigns = assigns
-        self.elevates = elevates
+    def __init__(self, text: str) -> None:
+        self.valued = names(text)
+        self.skip = 1 if "+1" in self.valued else 0
+        self.assigns = "=" in self.valued
+        self.elevates = "!" in self.valued
 
 
-PREFIXES = {
-    "nohup": Prefix(),
-    "setsid": Prefix(),
-    "nice": Prefix("-n --adjustment"),
-    "ionice": Prefix("-c --class -n --classdata -p -P -u"),
-    "chrt": Prefix("-T -P -D -p", skip=1),
-    "taskset": Prefix("", skip=1),
-    "timeout": Prefix("-s --signal -k --kill-after", skip=1),
-    "gtimeout": Prefix("-s --signal -k --kill-after", skip=1),
-    "time": Prefix("-f --format -o --output"),
-    "stdbuf": Prefix("-i --input -o --output -e --error"),
-    "unbuffer": Prefix(),
-    "builtin": Prefix(),
-    "coproc": Prefix(),
-    "exec": Prefix("-a"),
-    "chroot": Prefix("--userspec --groups", skip=1),
-    "unshare": Prefix("-R --root -w --wd -S --setuid -G --setgid --map-user --map-group"),
-    "nsenter": Prefix("-t --target -S -G -r -w --setuid --setgid", elevates=True),
-    "strace": Prefix("-e -o -p -s -u -E -a -I -O -S -P -X"),
-    "ltrace": Prefix("-e -o -p -s -u -a -n -l"),
-    "fakeroot": Prefix("-l -s -i -b"),
-    "proot": Prefix("-r -b -w -q -k"),
-    "caffeinate": Prefix("-t -w"),
-    "dbus-run-session": Prefix("--config-file --dbus-daemon"),
-    "dbus-launch": Prefix(),
-    "xvfb-run": Prefix("-e -f -n -p -s -w --server-args --server-num"),
-    "rlwrap": Prefix("-f -H -s -p -b -C"),
-    "torsocks": Prefix(),
-    "proxychains": Prefix("-f"),
-    "proxychains4": Prefix("-f"),
-    "numactl": Prefix("-N -m -C -i -p"),
-    "firejail": Prefix(),
-    "bwrap": Prefix(
-        "--bind --ro-bind --dev-bind --tmpfs --proc --dev --setenv --unsetenv --chdir --symlink "
-        "--uid --gid"
-    ),
-    "chronic": Prefix(),
-    "prlimit": Prefix("-p --pid"),
-    "setarch": Prefix("", skip=1),
-    "linux32": Prefix(),
-    "linux64": Prefix(),
-    "setpriv": Prefix("--reuid --regid --groups --inh-caps --bounding-set"),
-    "capsh": Prefix(),
-    "valgrind": Prefix(),
-    "doppler": Prefix("-p -c --project --config"),
-    "dotenv": Prefix("-f --file -e"),
-    "dotenvx": Prefix("-f"),
-    "catchsegv": Prefix(),
-    "ts": Prefix(),
-    "sudo": Prefix(
-        "-u --user -g --group -h --host -p --prompt -C --close-from -r --role -t --type -T -U -D "
-        "--chdir -R "
-        "--chroot --other-user --command-timeout",
-        assigns=True,
-        elevates=True,
-    ),
-    "doas": Prefix("-u -C -a", assigns=True, elevates=True),
-    "pkexec": Prefix("--user", elevates=True),
-    "gosu": Prefix("", skip=1),
-    "su-exec": Prefix("", skip=1),
-    "run0": Prefix("--user -u", elevates=True),
-    "please": Prefix("-u", elevates=True),
-    "uvx": Prefix("--from --with -p --python --index-url"),
-    "bunx": Prefix(),
-    "npx": Prefix("-p --package -w --workspace"),
-    "bundle-exec": Prefix(),
-    "winpty": Prefix(),
-    "arch": Prefix(),
-    "noglob": Prefix(),
-    "nocorrect": Prefix(),
-    "cgexec": Prefix("-g"),
-    "systemd-cat": Prefix("-t --identifier -p --priority"),
-    "sshpass": Prefix("-p -f -d -P"),
-    "cpulimit": Prefix("-l --limit -p -e"),
-    "trickle": Prefix("-d -u -w"),
-    "faketime": Prefix("-f", skip=1),
-    "eatmydata": Prefix(),
-    "dumb-init": Prefix(),
-    "tini": Prefix("-p"),
-    "setuidgid": Prefix(skip=1),
-    "s6-setuidgid": Prefix(skip=1),
-    "chpst": Prefix("-u -U -e -/ -n -l -L -m -d -o -p -f -c -b"),
-    "envdir": Prefix(skip=1),
-    "daemonize": Prefix("-c -e -o -p -l -u -E"),
-    "tsp": Prefix("-L -D -N -W"),
-    "nq": Prefix(),
-    "ccache": Prefix(),
-    "fakechroot": Prefix(),
-    "schroot": Prefix("-c --chroot -u --user -d --directory"),
-    "systemd-nspawn": Prefix("-D --directory -M --machine -u --user --bind -i --image"),
-    "aa-exec": Prefix("-p --profile -n"),
-    "runcon": Prefix("-t -u -r -l", skip=0),
-    "pasta": Prefix(),
-    "slirp4netns": Prefix(),
-    "rr": Prefix(),
-    "heaptrack": Prefix("-o"),
-    "gtime": Prefix("-f --format -o --output"),
-    "hyperfine": Prefix("-w --warmup -r --runs -m -M -n --export-json --export-markdown"),
-}
-PREFIXES["ld.so"] = PREFIXES["ld-linux"] = Prefix(
-    "--preload --audit --library-path --inhibit-rpath --argv0 --glibc-hwcaps-prepend"
-)
-PREFIXES["busybox"] = PREFIXES["toybox"] = Prefix()
+def _rows(text: str) -> list[tuple[list[str], str]]:
+    lines = (line.partition(":") for line in text.strip().replace("\n ", "").split("\n"))
+    return [(heads.split(), values) for heads, _, values in lines]
 
-# Tools with a subcommand that starts what follows it.
-RUNNERS = {
-    "uv": (
-        ("run", "--with -p --python --extra --group --project --directory --env-file --package -m"),
-    ),
-    "poetry": (("run", ""),),
-    "pdm": (("run", ""),),
-    "pipenv": (("run", ""),),
-    "hatch": (("run", "-e --env"),),
-    "conda": (("run", "-n --name -p --prefix --cwd"),),
-    "mamba": (("run", "-n --name -p --prefix --cwd"),),
-    "micromamba": (("run", "-n --name -p --prefix --cwd"),),
-    "npm": (("exec", "-p --package -w --workspace"), ("x", "-p --package -w --workspace")),
-    "yarn": (("exec", ""), ("dlx", "-p --package")),
-    "pnpm": (("exec", ""), ("dlx", "--package")),
-    "bun": (("x", ""),),
-    "bundle": (("exec", ""),),
-    "rbenv": (("exec", ""),),
-    "pyenv": (("exec", ""),),
-    "asdf": (("exec", ""),),
-    "mise": (("exec", ""), ("x", "")),
-    "op": (("run", "--env-file --account"),),
-    "doppler": (("run", "-p -c --project --config"),),
-    "aws-vault": (("exec", ""),),
-    "perf": (("stat", "-e -r -o -p"), ("record", "-e -o -F -p -g")),
-    "systemd-inhibit": (("", "--what --who --why --mode"),),
-    "rustup": (("run", ""),),
-    "nix": (("shell", ""), ("develop", "")),
-    "cargo": (("watch", ""),),
-    "direnv": (("exec", ""),),
-    "watchexec": (("", "-w --watch -e --exts -f --filter -i --ignore"),),
-    "entr": (("", ""),),
-    "lxc": (("exec", ""),),
-    "incus": (("exec", ""),),
-    "multipass": (("exec", ""),),
-    "machinectl": (("shell", "-M --machine --uid -E --setenv"),),
-}
-RUNNER_OPERANDS = {
-    **dict.fromkeys(("aws-vault", "lxc", "incus", "multipass", "direnv", "rustup"), 1),
-    "machinectl": 1,
-}
 
+PREFIXES = {name: Prefix(text) for heads, text in _rows(_PREFIXES) for name in heads}
+RUNNERS: dict[str, list[tuple[str, Prefix]]] = {}
+for _heads, _text in _rows(_RUNNERS):
+    for _name in _heads:
+        _sub, _, _valued = _text.strip().partition(" ")
+        RUNNERS.setdefault(_name, []).append(("" if _sub == "-" else _sub, Prefix(_valued)))
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _PACKAGE_RUNNERS = frozenset(("npm", "yarn", "pnpm", "bun"))
@@ -385,7 +335,7 @@ def _systemd_run(command: Command, judge: Judge) -> Stream:
 
 def _runner(command: Command, judge: Judge) -> Stream | None:
     operands = command.operands
-    for sub, valued in RUNNERS[command.name]:
+    for sub, how in RUNNERS[command.name]:
         if sub and not (operands and operands[0].text == sub):
             continue
         start = 1
@@ -393,8 +343,8 @@ def _runner(command: Command, judge: Judge) -> Stream | None:
             start = next(i for i, word in enumerate(command.words) if word is operands[0]) + 1
         options, _, rest = rest_after(
             command.words[start:],
-            frozenset(valued.split()),
-            skip=RUNNER_OPERANDS.get(command.name, 0),
+            how.valued,
+            skip=how.skip,
         )
         while rest and rest[0].text == "--":
             rest = rest[1:]

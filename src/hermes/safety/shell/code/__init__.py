@@ -24,12 +24,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.code.command_options import TOOLS, TRANSFERS
-from hermes.safety.shell.code.editors import EDITORS
 from hermes.safety.shell.code.interpreters import INTERPRETERS as _SCRIPTS
 from hermes.safety.shell.code.powershell import POWERSHELLS
 from hermes.safety.shell.code.python import run_python
 from hermes.safety.shell.code.sql import DATABASES
-from hermes.safety.shell.code.text_filters import TEXT_TOOLS
+from hermes.safety.shell.code.text_tools import TEXT_TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +43,6 @@ INTERPRETERS: dict[str, Callable[[Command, Judge], Stream | None]] = {
     ),
     **DATABASES,
     **TEXT_TOOLS,
-    **EDITORS,
     **POWERSHELLS,
     **TOOLS,
     **TRANSFERS,

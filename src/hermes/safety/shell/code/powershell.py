@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from hermes.safety.shell.command import Command
 from hermes.safety.shell.inner_command import literal
 from hermes.safety.shell.scope import HOLE, names
-from hermes.safety.shell.stream import ANYTHING, Stream
+from hermes.safety.shell.stream import ANYTHING, NETWORK, Stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.scope import Scope
@@ -79,14 +79,9 @@ def _powershell(command: Command, judge: Judge) -> Stream:
 
 
 _VALUED = {
-    "windowstyle": ("w", "wi"),
-    "executionpolicy": ("ep", "ex", "exec"),
-    "version": ("v",),
-    "inputformat": ("inp", "if"),
-    "outputformat": ("o", "of"),
-    "configurationname": ("config",),
-    "workingdirectory": ("wd",),
-}
+    "windowstyle": ("w", "wi"), "executionpolicy": ("ep", "ex", "exec"), "version": ("v",),
+    "inputformat": ("inp", "if"), "outputformat": ("o", "of"), "workingdirectory": ("wd",),
+}  # fmt: skip
 
 
 def _is_option(flag: str, name: str, short: tuple[str, ...]) -> bool:
@@ -136,35 +131,32 @@ def run_windows(text: str, outer: Command, judge: Judge) -> None:
         judge.blame("network.reverse-shell", outer)
     judge.depth += 1
     if judge.depth < 24:
-        names = dict(_CONSTANT.findall(text))
-        for line in _commands(text, outer):
-            words, each = _statement(line)
-            if words and words[0].text.lower() in _DELETES:
-                words = [words[0], *(_resolved(word, names, outer) for word in words[1:])]
+        for words, each in _commands(text, outer):
             if words and words[0].text:
-                found = each or _was_piped(words)
-                judge.run_command(Command(words, outer.scope.copy(), found=found))
+                judge.run_command(Command(words, outer.scope.copy(), found=each))
     judge.depth -= 1
 
 
-def _commands(text: str, outer: Command) -> list[list[Word]]:
-    result: list[list[Word]] = [[]]
+def _commands(text: str, outer: Command) -> Iterator[tuple[list[Word], bool]]:
+    """The words of each command, and whether it runs for each of several things."""
+    words: list[Word] = []
+    before: list[Word] = []
     piped = False
-    for single, double, separator, bare in _TOKEN.findall(text):
-        if separator:
-            if separator not in "()":
-                result.append([])
-                piped = separator == "|"
-                if piped:
-                    result[-1] = []
-            continue
-        word = _word(single or double or bare, outer)
-        if not result[-1] and piped and word.text.lower() in _TAKES_PIPE:
-            result[-1] = [word, _listed(result[-2] if len(result) > 1 else [], outer)]
-            piped = False
-            continue
-        result[-1].append(word)
-    return result
+    for single, double, separator, bare in [*_TOKEN.findall(text), ("", "", ";", "")]:
+        if not separator:
+            word = _word(single or double or bare, outer)
+            if words and words[0].text.lower() in _DELETES and _VARIABLE.match(word.text):
+                # The items of a pipe or loop, or of a variable that was set before.
+                word = literal(HOLE, outer)
+            words.append(word)
+        elif separator not in "()":
+            if piped and words and words[0].text.lower() in _TAKES_PIPE:
+                items = [word for word in before[1:] if word.text[:1] != "-"]
+                words[1:1] = items if len(items) == 1 else [literal(HOLE, outer)]
+                yield words, True
+            else:
+                yield _statement(words)
+            before, words, piped = words, [], separator == "|"
 
 
 # Words of both grammars, after which a command or an expression stands.
@@ -175,19 +167,9 @@ _LEADING = names(
 _TESTS = frozenset(("exist", "defined", "errorlevel"))
 
 
-# A variable that is set to a text, and one that is used alone.
-_CONSTANT = re.compile(r"\$(\w+)\s*=\s*['\"]([^'\"$]*)['\"]\s*(?:[;\n]|\Z)")
-_VARIABLE = re.compile(r"\$(\w+)(?:\.(?:FullName|Name|Path|PSPath))?\Z", re.I)
+_VARIABLE = re.compile(r"\$(?!true|false|null|home|env)\w+(?:\.\w+)?\Z", re.I)
 _DELETES = names("remove-item ri rm del erase rd rmdir")
-
-
-def _resolved(word: Word, values: dict[str, str], outer: Command) -> Word:
-    """A word to delete: what a variable was set to, or anything."""
-    found = _VARIABLE.match(word.text)
-    if found is None or found.group(1).lower() in ("true", "false", "null"):
-        return word
-    value = values.get(found.group(1))
-    return literal(HOLE, outer) if value is None else _word(value, outer)
+_TAKES_PIPE = frozenset(("remove-item", "ri", "rm", "del", "stop-process", "kill", "spps"))
 
 
 def _statement(words: list[Word]) -> tuple[list[Word], bool]:
@@ -204,40 +186,6 @@ def _statement(words: list[Word]) -> tuple[list[Word], bool]:
         if words and words[0].text.lower() in _TESTS and name == "if":
             words = words[2:]
     return words, False
-
-
-def _listed(words: list[Word], outer: Command) -> Word:
-    """What a command hands on by a pipe: the one item that it names, all in it, or anything."""
-    name = words[0].text.lower() if words else ""
-    if name not in _ITEMS or any(word.text.lower().startswith(_NARROWING) for word in words):
-        return literal(HOLE, outer)
-    named = [word for word in words[1:] if not word.text.startswith("-")]
-    if len(named) != 1 or not named[0].known:
-        return literal(HOLE, outer)
-    item = named[0].part(named[0].text)
-    item.glob = named[0].glob
-    if _ITEMS[name]:
-        item = named[0].part(named[0].text.rstrip("/") + "/*")
-        item.raw, item.glob = item.text, True
-    return item
-
-
-# Programs that hand items on; True for those that hand on what is in the one they are given.
-_ITEMS = {
-    "get-item": False,
-    "gi": False,
-    "resolve-path": False,
-    "get-childitem": True,
-    "gci": True,
-    "ls": True,
-    "dir": True,
-}
-_NARROWING = ("-filter", "-include", "-exclude", "-name", "-depth", "-file")
-_TAKES_PIPE = frozenset(("remove-item", "ri", "rm", "del", "stop-process", "kill", "spps"))
-
-
-def _was_piped(words: list[Word]) -> bool:
-    return len(words) > 1 and words[1].text == HOLE and words[0].text.lower() in _TAKES_PIPE
 
 
 def _word(text: str, outer: Command) -> Word:
@@ -268,16 +216,8 @@ def windows_path(text: str, scope: Scope) -> str:
 
 
 def _expression(command: Command, judge: Judge) -> Stream:
-    stdin = command.stdin
-    if command.args[:1] and command.args[0] in ("-S", "--sname", "--name", "--version", "-r"):
-        # Another program of that name: the shell of Elixir.
-        return ANYTHING
-    judge.blame(
-        "remote-code.pipe"
-        if stdin is not None and "network" in stdin.tags
-        else "remote-code.unknown-input",
-        command,
-    )
+    network = command.stdin is not None and NETWORK in command.stdin.tags
+    judge.blame("remote-code.pipe" if network else "remote-code.unknown-input", command)
     return ANYTHING
 
 
@@ -285,6 +225,5 @@ POWERSHELLS: dict[str, Callable[[Command, Judge], Stream | None]] = {
     "powershell": _powershell,
     "pwsh": _powershell,
     "cmd": _cmd,
-    "iex": _expression,
     "invoke-expression": _expression,
 }

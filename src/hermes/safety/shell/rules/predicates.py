@@ -185,6 +185,26 @@ def kills_many(command: Command) -> bool:
     )
 
 
+# Methods of D-Bus managers that change the system.
+_METHOD = re.compile(
+    r"(?:^|[./])(?:(?:Stop|Restart|TryRestart|Start|Reload|Kill|Reset|Freeze)\w*Unit\w*|"
+    r"(?:Disable|Enable|Mask|Unmask|Link|Revert|Preset)UnitFiles\w*|Power\w*Off|Reboot\w*|Halt\w*|"
+    r"Suspend\w*|Hibernate\w*|KExec|SoftReboot\w*|(?:Terminate|Kill)(?:User|Session|Seat|Machine)|"
+    r"(?:Set|Delete|Create|Remove|Add|Install|Uninstall|Update|Format|Erase|Deactivate|Disconnect)"
+    r"(?:Static|Pretty)?(?:Hostname|Time|Timezone|NTP|User|Users|Packages|Partition|Password\w*|"
+    r"Connection|Rule|Zone|Service|Port|Locale|Image|Device|System)?|exit|logout)\Z"
+)
+_QUERY_METHOD = re.compile(r"(?:List|Get|Is|Can|Introspect|Ping|Subscribe)[A-Z]?\w*\Z")
+
+
+def changes_by_bus(command: Command) -> bool:
+    """`busctl call … StopUnit`."""
+    args = command.args
+    return any(_METHOD.search(arg) and not _QUERY_METHOD.search(arg) for arg in args) and (
+        "monitor" not in args and "introspect" not in args
+    )
+
+
 # Git
 
 # A single name is a branch or a file; with a usual suffix it is a file.

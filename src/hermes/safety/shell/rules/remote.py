@@ -55,7 +55,7 @@ RULES = (
          "destroy|remove|delete|terminate; copilot: app delete; vagrant: destroy;"
          "vagrant: box remove; kind|minikube|k3d|doctl|hcloud|linode-cli|civo|scw|ibmcloud|oci: "
          "~delete|destroy|rm|remove|terminate; nomad|consul: stop; nomad: job stop;"
-         "nomad: system gc; consul: kv delete",
+         "nomad: system gc; consul: kv delete; puppet: apply|agent !--noop; puppet: resource ~*=*",
          matches=("terraform destroy", "terraform apply -auto-approve", "pulumi down -y"),
          passes=("terraform plan", "terraform validate", "pulumi preview")),
     Rule("registry.removed", REMOTE,

@@ -51,6 +51,7 @@ RULES = (
          passes=("systemctl status nginx", "service ssh status", "sysctl -a")),
     Rule("services.by-bus", OUTSIDE,
          "It asks a manager of the system to stop, change or shut down something.",
+         "busctl gdbus dbus-send qdbus qdbus6", "@changes_by_bus",
          matches=(f"busctl call {_BUS} StopUnit ss docker.service replace",
                   "gdbus call --system --method org.freedesktop.login1.Manager.PowerOff true",
                   "dbus-send --system /x org.freedesktop.systemd1.Manager.RestartUnit string:x"),
