@@ -229,17 +229,42 @@ def guard_against(parts: Sequence[str], mode: str, *, home: str) -> str | None:
 
 def existing_secrets(homes: Sequence[str]) -> list[str]:
     """Files and folders of this machine that no guard lets be read; names with `**` two deep."""
-    from glob import glob
-
     found: list[str] = []
-    for base, table in [("/", _SECRETS), *((home, _CREDENTIALS) for home in homes)]:
-        for line in table.split():
-            for pattern in expand_braces(line):
-                if pattern.startswith(_VIRTUAL):
-                    continue
-                for deep in ("*", "*/*") if "**" in pattern else ("",):
-                    found += glob(os.path.join(base, pattern.replace("**", deep)))
+    _collect("/", _patterns(_SECRETS), found)
+    for home in homes:
+        _collect(home, _patterns(_CREDENTIALS), found)
     return found
+
+
+@lru_cache(maxsize=2)
+def _patterns(table: str) -> list[tuple[str, ...]]:
+    found = []
+    for line in table.split("\n"):
+        for pattern in expand_braces(line) if line else ():
+            if not pattern.startswith(_VIRTUAL):
+                depths = ("*", "*/*") if "**" in pattern else ("",)
+                found += [tuple(pattern.replace("**", deep).split("/")) for deep in depths]
+    return found
+
+
+def _collect(folder: str, patterns: list[tuple[str, ...]], found: list[str]) -> None:
+    """Add the paths below a folder that match; each folder is listed once."""
+    from fnmatch import fnmatchcase
+
+    try:
+        names = set(os.listdir(folder))
+    except OSError:
+        return
+    deeper: dict[str, list[tuple[str, ...]]] = {}
+    for first, *rest in patterns:
+        matching = [n for n in names if fnmatchcase(n, first)] if is_wild(first) else [first]
+        for name in matching:
+            if name in names and not rest:
+                found.append(f"{folder.rstrip('/')}/{name}")
+            elif name in names:
+                deeper.setdefault(name, []).append(tuple(rest))
+    for name, inner in deeper.items():
+        _collect(f"{folder.rstrip('/')}/{name}", inner, found)
 
 
 def _is_git_setting(folded: list[str]) -> bool:
