@@ -138,6 +138,23 @@ def _probe(environment: Environment, report: dict[str, Any], left: str) -> None:
     report["notes"] = result.notes
     report["not_enforced"] = list(promised.not_enforced)
     report.update(_assess(environment, promised, findings, report["problems"]))
+    _prove_confinement(environment, report)
+
+
+def _prove_confinement(environment: Environment, report: dict[str, Any]) -> None:
+    from hermes.environments.confinement import ConfinedEnvironment
+    from hermes.environments.confinement.confined_environment import NOT_CONFINED
+    from hermes.environments.confinement.proof import LIMITS, broken_limits
+
+    if not isinstance(environment, ConfinedEnvironment):
+        return
+    if not environment.mechanism:
+        report["confinement"] = NOT_CONFINED
+        return
+    broken = broken_limits(environment)
+    held = len(LIMITS) - len(broken)
+    report["confinement"] = f"{environment.mechanism}: {held} of {len(LIMITS)} limits hold"
+    report["problems"] += [f"confinement: not true that {sentence}" for sentence in broken]
 
 
 def _assess(

@@ -6,6 +6,7 @@ machine               chooses the mechanism, starts and ends it: `ConfinedMachin
 confined_guardian     a guardian for each mechanism
 bwrap, landlock       a plan as arguments of bubblewrap; Landlock by system calls
 git_guard             git hooks and settings that run programs, put back after each command
+proof                 each limit, tried from inside
 confined_environment  `ConfinedEnvironment`, which the backend `local` is
 
 Start with policy.py.

@@ -64,7 +64,11 @@ def _mounts(plan: Plan) -> list[str]:
     rows += [(path, 3, ["--ro-bind", path, path]) for path in plan.visible]
     rows += [(path, 3, ["--bind", path, path]) for path in plan.write if _inside(path, plan.hidden)]
     rows.sort(key=lambda row: (row[0].count("/"), row[1]))
-    return [word for _, _, words in rows for word in words]
+    words = [word for _, _, row in rows for word in row]
+    # Empty, and closed for root as well.
+    return words + [
+        word for path in plan.hidden if os.path.isdir(path) for word in ("--remount-ro", path)
+    ]
 
 
 def _hide(path: str) -> list[str]:

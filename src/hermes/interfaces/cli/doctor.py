@@ -185,7 +185,9 @@ def _walls(report: dict[str, Any]) -> str:
 
     if not report["works"]:
         return str(report.get("problem", "it does not work"))
-    return "; ".join(f"{kind}: {report[kind]}" for kind in KINDS)
+    kinds = [f"{kind}: {report[kind]}" for kind in KINDS]
+    confinement = [f"confinement: {report['confinement']}"] if "confinement" in report else []
+    return "; ".join([*confinement, *kinds])
 
 
 def _print(app: CliApp, report: dict[str, Any]) -> None:

@@ -1,0 +1,196 @@
+"""`ConfinedEnvironment`: commands, notes, the way out, and what is put back."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.tools.conftest import processes
+
+from hermes.core import ToolCall
+from hermes.core.errors import UnavailableError
+from hermes.environments.confinement import ConfinedEnvironment, ConfinedMachine, Settings
+from hermes.environments.confinement.machine import obstacle
+from hermes.environments.confinement.proof import broken_limits
+from hermes.runtime.app import App
+
+MECHANISMS = ("bubblewrap", "landlock")
+
+
+@pytest.fixture(params=MECHANISMS)
+def confined(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[ConfinedEnvironment]:
+    mechanism = request.param
+    if obstacle(mechanism):
+        pytest.skip(f"{mechanism}: {obstacle(mechanism)}")
+    monkeypatch.setenv("HERMES_HOME", str(tmp_path / "hermes"))
+    (tmp_path / "hermes").mkdir()
+    work = tmp_path / "work"
+    work.mkdir()
+    subprocess.run(["git", "init", "-q", str(work)], check=True)
+    machine = ConfinedMachine(str(work), Settings(), task="t", mechanisms=[mechanism])
+    environment = ConfinedEnvironment(str(work), Settings(), machine=machine)
+    yield environment
+    environment.cleanup()
+
+
+def test_every_limit_holds(confined: ConfinedEnvironment) -> None:
+    assert broken_limits(confined) == []
+
+
+def test_state_stays_from_one_command_to_the_next(confined: ConfinedEnvironment) -> None:
+    confined.execute("mkdir d; cd d; export NAME=value", timeout=20)
+
+    assert confined.execute('echo "$NAME $(basename "$PWD")"', timeout=20).stdout == "value d\n"
+
+
+def test_a_blocked_write_is_explained_with_its_path(confined: ConfinedEnvironment) -> None:
+    result = confined.execute("touch /etc/hermes-mark", timeout=20)
+
+    assert result.exit_code
+    assert any("/etc/hermes-mark" in note and "outside=true" in note for note in result.notes)
+
+
+def test_a_git_setting_that_runs_a_program_is_put_back(confined: ConfinedEnvironment) -> None:
+    result = confined.execute("git config core.fsmonitor 'touch x'", timeout=20)
+
+    shown = subprocess.run(
+        ["git", "-C", confined.machine.workspace, "config", "core.fsmonitor"], capture_output=True
+    )
+    assert shown.returncode == 1
+    assert any("core.fsmonitor" in note for note in result.notes)
+
+
+def test_an_ordinary_git_setting_stays(confined: ConfinedEnvironment) -> None:
+    result = confined.execute("git remote add origin https://x.example/r.git", timeout=20)
+
+    config = Path(confined.machine.workspace, ".git", "config").read_text()
+    assert "x.example" in config
+    assert result.notes == []
+
+
+def test_a_hook_is_taken_out_even_if_its_folder_was_moved(confined: ConfinedEnvironment) -> None:
+    result = confined.execute(
+        "mv .git g; mkdir -p .git/hooks; cp -r g/. .git/ 2>/dev/null; "
+        "printf '#!/bin/sh\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit",
+        timeout=20,
+    )
+
+    assert not Path(confined.machine.workspace, ".git", "hooks", "pre-commit").exists()
+    assert any("pre-commit" in note for note in result.notes)
+
+
+def test_outside_lifts_the_limits_for_one_thread_alone(
+    confined: ConfinedEnvironment, tmp_path: Path
+) -> None:
+    with confined.outside():
+        assert confined.execute(f"touch {tmp_path}/out", timeout=20).exit_code == 0
+    assert (tmp_path / "out").exists()
+
+    assert confined.execute("touch /etc/hermes-mark", timeout=20).exit_code
+
+
+@pytest.mark.parametrize(
+    ("command", "runs"),
+    [
+        ("docker compose up -d", True),
+        ("docker ps", False),
+        ("docker compose up; rm -rf ~", False),
+        ("docker compose up $(id)", False),
+        ("docker compose up\nid", False),
+    ],
+)
+def test_only_plain_commands_run_outside_for_good(command: str, runs: bool, tmp_path: Path) -> None:
+    environment = ConfinedEnvironment(str(tmp_path), Settings(outside=("docker compose",)))
+
+    assert environment.runs_outside(command) is runs
+
+
+def test_where_nothing_can_confine_on_refuses_and_auto_says_so(tmp_path: Path) -> None:
+    strict = ConfinedMachine(str(tmp_path), Settings(mode="on"), task="t", mechanisms=())
+    with pytest.raises(UnavailableError):
+        ConfinedEnvironment(str(tmp_path), Settings(), machine=strict).execute("true", timeout=9)
+
+    loose = ConfinedMachine(str(tmp_path), Settings(), task="t", mechanisms=())
+    environment = ConfinedEnvironment(str(tmp_path), Settings(), machine=loose)
+    result = environment.execute("true", timeout=9)
+    environment.cleanup()
+
+    assert result.exit_code == 0
+    assert any("not confined" in note for note in result.notes)
+    assert any("not confined" in line for line in environment.info().not_enforced)
+
+
+def test_leaving_is_asked_about_and_refused_when_nobody_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HERMES_HOME", str(tmp_path / "hermes"))
+    monkeypatch.chdir(tmp_path)
+
+    def call(command: str) -> ToolCall:
+        return ToolCall("terminal", {"command": command, "outside": True, "reason": "a socket"})
+
+    app = App()
+    asked = []
+
+    def approve(request: object) -> bool:
+        asked.append(str(request.reason))  # type: ignore[attr-defined]
+        return True
+
+    try:
+        assert app.runtime.call_sync(call("id")).status == "refused"
+        app.approver = approve
+        assert app.runtime.call_sync(call("date")).status == "ok"
+    finally:
+        app.close()
+    assert "outside of confinement" in asked[0]
+    assert "a socket" in asked[0]
+
+
+def test_models_are_not_sent_the_way_out() -> None:
+    app = App()
+    try:
+        entry = app.registry.get("terminal")
+        assert entry is not None
+        assert "outside" not in entry.schema["parameters"]["properties"]
+        assert "outside" in entry.parameters["properties"]
+    finally:
+        app.close()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_kill_9_leaves_no_process_and_no_mount(mechanism: str, tmp_path: Path) -> None:
+    if obstacle(mechanism):
+        pytest.skip(f"{mechanism}: {obstacle(mechanism)}")
+    script = f"""
+import os, signal
+from hermes.environments.confinement import ConfinedEnvironment, ConfinedMachine, Settings
+machine = ConfinedMachine({str(tmp_path)!r}, Settings(), task="k", mechanisms=[{mechanism!r}])
+environment = ConfinedEnvironment({str(tmp_path)!r}, Settings(), machine=machine)
+environment.start("sleep 812.5; true")
+environment.start("setsid sleep 812.5; true")
+print("started", flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    mounts = Path("/proc/self/mountinfo").read_text()
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=dict(os.environ)
+    )
+
+    assert "started" in done.stdout, done.stderr
+    _until_gone("sleep 812.5")
+    assert Path("/proc/self/mountinfo").read_text() == mounts
+
+
+def _until_gone(words: str) -> None:
+    import time
+
+    until = time.monotonic() + 20
+    while processes(words) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not processes(words)
