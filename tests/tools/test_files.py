@@ -57,12 +57,32 @@ def test_what_is_no_text_is_named(bench: Bench) -> None:
     os.mkfifo(bench.work / "pipe")
 
     picture = bench("read_file", path="a.png")
-    assert "vision_analyze" in picture["hint"]
+    assert "a.png is png" in picture["error"]
     assert "1,032 bytes" in picture["error"] or "1032" in picture["error"]
     assert "directory_list" in bench("read_file", path="folder")["hint"]
     assert "pipe" in bench("read_file", path="pipe")["error"]
     assert "error" in bench("read_file", path="/dev/zero")
     assert "error" in bench("read_file", path="/proc/self/environ")
+
+
+def test_a_hint_names_a_tool_only_if_it_is_offered(bench: Bench) -> None:
+    (bench.work / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4)
+    (bench.work / "a.zip").write_bytes(b"PK\x05\x06" + bytes(18))
+
+    assert "hint" not in bench("read_file", path="a.png")
+    assert "file_compress" in bench("read_file", path="a.zip")["hint"]
+
+    bench.context.services.offer = bench.app.offer(["file"], None)
+    bench.context.services.offer.reachable -= {"file_compress"}
+    assert "hint" not in bench("read_file", path="a.zip")
+
+    bench.context.services.offer = None
+    bench.app.runtime.registry.register(
+        "vision_analyze", "vision", {}, lambda **_: None, description="Look at a picture."
+    )
+    hint = bench("read_file", path="a.png")["hint"]
+    bench.app.runtime.registry.deregister("vision_analyze")
+    assert "vision_analyze" in hint
 
 
 def test_files_that_are_made_while_they_are_read_are_read_whole(bench: Bench) -> None:

@@ -143,7 +143,7 @@ class BackgroundSet:
         if len(running) >= MAX_BACKGROUND:
             raise ToolError(
                 f"{len(running)} commands run in the background already",
-                hint="End some with the process tool first.",
+                hint="End some with `process` first.",
             )
         if name and any(each.name == name for each in running):
             raise ToolError(f"{name} runs already", hint="Choose another name, or kill it first.")

@@ -60,7 +60,7 @@ class CommandRequest(NamedTuple):
         if len(self.stdin or b"") > MAX_TYPED:
             raise ToolError(
                 f"a terminal takes no more than {MAX_TYPED} bytes at once",
-                hint="Leave pty out, or give the rest with process write.",
+                hint="Leave pty out. Or give the rest with `process` write.",
             )
         return self.stdin or b""
 

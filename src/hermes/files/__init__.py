@@ -1,5 +1,18 @@
-"""What is done with files: text, lines, edits, search, differences; on whichever disk they lie.
+"""Files: read, write, edit, search, compare, watch, pack and unpack, on any disk.
 
-Every part works on a `hermes.environments.disk.Disk`, so that the same code serves this machine, a
-container and a host far away. The tools in `hermes.tools` are thin fronts of what is here.
+    read, notebooks   a page of a text file; Jupyter notebooks as text
+    write, edit       whole files; replaced text and patches
+    edit_transaction  lock, read, compute, keep for undo, write, put back on failure
+    seen_files        versions that a task has seen: stale-write check, private keys to redact
+    repeated_patch    detection of a patch that was applied already
+    command_undo      snapshot of the workspace before a shell command
+    file_type         file type by magic number
+    listing           directory listing
+    search            content and file-name search
+    archives          tar, zip, 7z: read and write
+    compare           differences between files and folders
+    watch             file system changes
+
+All of it works on a `Disk`, so the same code serves this machine, a container and a remote
+host. The tools in `hermes.tools` are thin front ends of this package.
 """

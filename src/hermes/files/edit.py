@@ -62,7 +62,7 @@ def editable(path: str, data: bytes | None) -> Text:
     if not text.certain:
         raise ToolError(
             f"the encoding of {path} can't be told, so it was not edited",
-            hint="Convert it to UTF-8 first, or edit it with terminal.",
+            hint="Convert it to UTF-8 first. Or edit it with `terminal`.",
         )
     return text
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hermes.environments.disk import Disk
     from hermes.stores.checkpoints import Checkpoints
 
-    # From what the files hold to what they shall hold; None is a file that isn't there.
+    # From the old content of files to the new one; None stands for a missing file.
     Compute = Callable[[Mapping[str, bytes | None]], Mapping[str, "Content | bytes | None"]]
 
 # Editing happens in memory.
@@ -35,14 +35,14 @@ _PROCESS = os.urandom(3).hex()
 
 
 class Content(NamedTuple):
-    """Bytes for a file whose mode matters, too."""
+    """New bytes of a file, and its mode when that changes, too."""
 
     data: bytes
     mode: int | None = None
 
 
 class Edit(NamedTuple):
-    """What became of one file; None is a file that isn't there."""
+    """One changed file, before and after; None stands for a missing file."""
 
     place: str
     before: bytes | None
@@ -50,18 +50,18 @@ class Edit(NamedTuple):
 
 
 class DiskTroubleError(ToolError):
-    """The disk did not take the change; the old content is intact."""
+    """The disk refused a read or a change."""
 
 
 def rewrite(ctx: ToolContext, places: Iterable[str], compute: Compute) -> list[Edit]:
-    """Change files by what they hold; only those that come out different are written.
+    """Change files under lock; only those whose content differs are written.
 
-    `compute` sees the bytes of every place under lock, and gives the new ones; what it raises
-    leaves everything as it is.
+    `compute` gets the bytes of all files and returns the new ones. An exception in it leaves
+    everything unchanged.
     """
     disk, store, author = disk_of(ctx), checkpoints(ctx), author_of(ctx)
     with ExitStack() as held:
-        # In one order for everybody, so that two that want the same files can't block each other.
+        # A fixed lock order prevents deadlocks between two changes of the same files.
         for place in sorted(set(places)):
             held.enter_context(
                 store.lock(place, author=author, seconds=_LOCK_SECONDS, check=ctx.check_cancelled)
@@ -91,10 +91,10 @@ def rewrite(ctx: ToolContext, places: Iterable[str], compute: Compute) -> list[E
 
 
 def author_of(ctx: ToolContext) -> Author:
-    """Whose change it is, as the checkpoint store notes it."""
+    """The author of a change, for the checkpoint store."""
     return Author(
         session=ctx.session_id,
-        # A call by itself is a turn of its own, and its id need not be the only one of its kind.
+        # A call without a turn is its own turn; call ids are unique only within a process.
         turn=ctx.turn or f"{ctx.call_id}-{_PROCESS}",
         call=ctx.call_id,
         tool=ctx.tool,
@@ -104,18 +104,18 @@ def author_of(ctx: ToolContext) -> Author:
 
 
 def read_whole(disk: Disk, place: str) -> bytes | None:
-    """All of a file that is to be edited; None when there is none."""
-    found = disk.status(place)
-    if found is None:
+    """The content of a file to edit; None when there is no such file."""
+    status = disk.status(place)
+    if status is None:
         return None
-    if found.kind == "folder":
+    if status.kind == "folder":
         raise ToolError(f"{place} is a folder", hint="Name a file in it.")
-    if found.size > LARGEST:
+    if status.size > LARGEST:
         raise ToolError(
-            f"{place} has {found.size:,} bytes, too many to edit in memory",
-            hint="Use terminal with sed or a script.",
+            f"{place} has {status.size:,} bytes, too many to edit in memory",
+            hint="Use `terminal` with sed or a script.",
         )
-    with explained(place):
+    with disk_errors_for(place):
         return disk.read(place)
 
 
@@ -125,10 +125,10 @@ def _planned(wanted: Mapping[str, Content | None], place: str) -> Planned:
 
 
 def _carry_out(disk: Disk, edits: Sequence[Edit], wanted: Mapping[str, Content | None]) -> None:
-    # What goes goes last: until then everything that a failure would cost is still there.
+    # Deletions come last, so that a failure before them costs nothing.
     for edit in sorted(edits, key=lambda edit: wanted[edit.place] is None):
         new = wanted[edit.place]
-        with explained(edit.place):
+        with disk_errors_for(edit.place):
             if new is None:
                 disk.remove(edit.place)
             else:
@@ -138,10 +138,10 @@ def _carry_out(disk: Disk, edits: Sequence[Edit], wanted: Mapping[str, Content |
 
 
 def _put_back(store: Checkpoints, disk: Disk, kept: Sequence[int], error: BaseException) -> None:
-    """Take back what was done before an error; says what could not be, which stays on record."""
+    """Roll back after an error; files that can't be restored are named and stay on record."""
     left = store.take_back(disk, kept)
     if left:
-        places = ", ".join(one.place for one in left)
+        places = ", ".join(change.place for change in left)
         message = f"{error}; {places} could not be put back ({left[0].reason})"
         raise DiskTroubleError(message, hint="`hermes undo` puts it back.") from error
 
@@ -156,17 +156,21 @@ def _remember(ctx: ToolContext, edits: Sequence[Edit], planned: Sequence[Planned
 
 
 @contextmanager
-def explained(place: str, *, reading: bool = False) -> Iterator[None]:
-    """Turns the system's errors into a line that says what they mean for a file."""
+def disk_errors_for(place: str) -> Iterator[None]:
+    """Turn an `OSError` of a change into a `DiskTroubleError`."""
     try:
         yield
     except OSError as error:
-        said, hint = _WORDS.get(error.errno or 0, (error.strerror or str(error), None))
-        message = f"{place}: {said}" if reading else f"{place}: {said}; the old content is intact"
-        raise DiskTroubleError(message, hint=hint) from error
+        raise disk_error(place, error, suffix="; the old content is intact") from error
 
 
-_WORDS: dict[int, tuple[str, str | None]] = {
+def disk_error(place: str, error: OSError, *, suffix: str = "") -> DiskTroubleError:
+    """An error of the system as a message and a hint for the model."""
+    text, hint = _ERROR_TEXTS.get(error.errno or 0, (error.strerror or str(error), None))
+    return DiskTroubleError(f"{place}: {text}{suffix}", hint=hint)
+
+
+_ERROR_TEXTS: dict[int, tuple[str, str | None]] = {
     errno.ENOSPC: ("the disk is full", "Free some space, then try again."),
     errno.EDQUOT: ("the quota is used up", "Free some space, then try again."),
     errno.EROFS: ("the disk is read-only", None),

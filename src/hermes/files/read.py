@@ -9,7 +9,7 @@ from hermes.core.errors import ToolError
 from hermes.core.result import ToolResult
 from hermes.core.suggest import close_matches
 from hermes.environments import disk_of
-from hermes.files.edit_transaction import LARGEST, explained
+from hermes.files.edit_transaction import LARGEST, disk_error
 from hermes.files.file_type import kind_of_content
 from hermes.files.notebooks import read_notebook
 from hermes.files.seen_files import digest_of, hide_keys, versions_of
@@ -22,20 +22,27 @@ if TYPE_CHECKING:
     from hermes.environments.disk import Disk
     from hermes.text.line_pages import Page
 
-# A page of fewer characters costs less than the doubt whether it is still in sight.
+# A shorter page is shown again, even when it is unchanged.
 _WORTH_SAVING = 2_000
-# How much of a file is kept to show later what changed in it.
+# Larger files are not kept for a later diff.
 _KEPT = 1024 * 1024
 _HEAD = 8_192
 
 
 def read_page(ctx: ToolContext, path: str, *, offset: int, limit: int, force: bool) -> ToolResult:
-    """One page of a text file, with what is worth saying about it."""
+    """A page of a text file, with notes on encoding, line ends and cuts."""
+    try:
+        return _read_page(ctx, path, offset, limit, force=force)
+    except OSError as error:
+        raise disk_error(path, error) from error
+
+
+def _read_page(ctx: ToolContext, path: str, offset: int, limit: int, *, force: bool) -> ToolResult:
     if offset == 0:
         raise ToolError("offset counts from 1; negative numbers count from the end")
     place = ctx.resolve_path(path, "read")
     disk = disk_of(ctx)
-    with explained(path, reading=True), _opened(ctx, disk, path, place) as file:
+    with _opened(ctx, disk, path, place) as file:
         head, size = _start(file)
         kind = kind_of_content(head, path)
         if kind.what != "text":
@@ -89,22 +96,22 @@ def _answer(path: str, shown: Page) -> ToolResult:
 
 
 def _opened(ctx: ToolContext, disk: Disk, path: str, place: str) -> BinaryIO:
-    """A file to read; what can't be opened is looked at more closely, to say what it is."""
+    """Open a file; if that fails, find out why: missing, a folder, or a disk error."""
     try:
         return disk.open(place)
     except (OSError, ToolError):
-        found = disk.status(place)
-        if found is None:
-            # Who was told that it is gone may make it anew.
+        status = disk.status(place)
+        if status is None:
+            # The task knows now that the file is gone, so it may create it.
             versions_of(ctx).forget(place)
             raise _missing(disk, path, place) from None
-        if found.kind == "folder":
+        if status.kind == "folder":
             raise ToolError(f"{path} is a folder", hint="Use directory_list.") from None
         raise
 
 
 def _start(file: BinaryIO) -> tuple[bytes, int]:
-    """The first bytes of a file, and how many there are in all."""
+    """The first bytes of a file, and its size."""
     head = file.read(_HEAD)
     while len(head) < _HEAD:
         more = file.read(_HEAD)
@@ -114,18 +121,18 @@ def _start(file: BinaryIO) -> tuple[bytes, int]:
     try:
         size = file.seek(0, os.SEEK_END)
     except OSError:
-        # Made while it is read, as in /proc: nobody knows.
+        # Not seekable, as in /proc.
         size = 0
     return head, max(len(head), size)
 
 
 def _missing(disk: Disk, path: str, place: str) -> ToolError:
-    """What to say of a file that isn't there: the names that look like it."""
+    """The error for a missing file, with similar names as hint."""
     from itertools import islice
 
     folder = os.path.dirname(place)
-    found = disk.status(folder)
-    if found is None or found.kind != "folder":
+    status = disk.status(folder)
+    if status is None or status.kind != "folder":
         return ToolError(
             f"{path} is not there, nor is the folder {os.path.dirname(path) or folder}",
             hint="Use search_files with target=files to find it.",
@@ -133,8 +140,8 @@ def _missing(disk: Disk, path: str, place: str) -> ToolError:
     names = [entry.name for entry in islice(disk.scan(folder), 5_000)]
     near = close_matches(os.path.basename(place), names, count=3, cutoff=0.6)
     if near:
-        beside = os.path.dirname(path)
-        hint = "Did you mean " + " or ".join(os.path.join(beside, name) for name in near) + "?"
+        parent = os.path.dirname(path)
+        hint = "Did you mean " + " or ".join(os.path.join(parent, name) for name in near) + "?"
     else:
         some = ", ".join(sorted(names)[:20])
         hint = f"The folder holds {some or 'nothing'}."

@@ -73,13 +73,13 @@ def check_whole(path: str, content: str, old: Text, *, shrink: bool) -> None:
     if lacking:
         raise ToolError(
             f"the content stands for more than it says ({lacking[0]!r:.80}); nothing was written",
-            hint="Send the whole content, or use patch for a part of the file.",
+            hint="Send the whole content. `patch` changes a part of a file.",
         )
     if not shrink and len(known) > _LARGE and len(content) < len(known) * _SHARE:
         raise ToolError(
             f"{path} would shrink from {len(known):,} to {len(content):,} characters; "
             "nothing was written",
-            hint="Use patch for a part of the file, or pass allow_shrink=true if that is meant.",
+            hint="Pass allow_shrink=true if that is meant. `patch` changes a part of a file.",
         )
 
 

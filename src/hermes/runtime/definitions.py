@@ -13,6 +13,7 @@ from hermes.runtime.manifest import Later
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterable, Sequence
     from typing import Any
 
@@ -157,24 +158,43 @@ def _overrides(entry: ToolEntry, offered: frozenset[str]) -> dict[str, Any]:
     return {key: said[key] for key in ("description", "parameters") if key in said}
 
 
+def offered_text(text: str, registry: ToolRegistry, offered: frozenset[str] | None) -> str:
+    """A hint or note without the sentences that name a tool which can't be called; may be empty.
+
+    `offered` is None for a caller that is offered all tools that are available.
+    """
+    if "`" not in text and "_" not in text:
+        return text
+    if offered is None:
+        offered = frozenset(entry.name for entry in registry.available())
+    absent = declared_tools().union(registry.names()) - offered
+    return _parts_without(text, absent)[0]
+
+
 def without_mentions(text: str, absent: frozenset[str]) -> str:
-    """`text` less the sentences that name an absent tool.
+    """`text` without the sentences that name an absent tool.
 
     A name that is no plain word is always a tool's; a word such as `patch` or `memory` only in
-    backticks. Where nothing would be left, the name alone goes.
+    backticks. Where nothing would be left, only the names are replaced.
     """
     if not any(mark in text for mark in _marks(absent)):
         return text
+    kept, mention = _parts_without(text, absent)
+    return kept or (text if mention is None else mention.sub("another tool", text))
+
+
+def _parts_without(text: str, absent: frozenset[str]) -> tuple[str, re.Pattern[str] | None]:
+    """The sentences that name no absent tool, and the pattern of such names if there are any."""
     named = [name for name in absent if name in text]
     if not named:
-        return text
+        return text, None
     import re
 
     words = "|".join(map(re.escape, sorted(named, key=len, reverse=True)))
     plain = "|".join(re.escape(name) for name in named if not name.isalnum()) or "(?!)"
     mention = re.compile(rf"`(?:{words})`|(?<!\w)(?<!\w[:.-])(?:{plain})(?!\w|[:.-]\w)")
     kept = "".join(part for part in _sentences(text) if not mention.search(part)).strip()
-    return kept or mention.sub("another tool", text)
+    return kept, mention
 
 
 @lru_cache(maxsize=16)

@@ -118,7 +118,8 @@ def unknown_tool(registry: ToolRegistry, name: str, offered: frozenset[str] | No
     """No tool has that name, or none that is offered."""
     name = str(name)[:80]
     known = [*registry.names(), *registry.aliases()] if offered is None else sorted(offered)
-    hint = did_you_mean(name, known, "tool_search finds tools by need.", count=3)
+    search = "tool_search finds tools by need." if "tool_search" in known else ""
+    hint = did_you_mean(name, known, search, count=3)
     return _error(f"no tool is called {name!r}", hint=hint)
 
 

@@ -204,6 +204,8 @@ def stages(runtime: Runtime, call: ToolCall, context: ToolContext) -> Stages:
             _hear(runtime, state, value.source)
         if hooks.transform_tool_result:  # 9 transform
             value = yield from transformed(runtime, state, value)
+        if isinstance(value, ToolResult) and (value.notes or value.hint):
+            _name_offered_tools_only(runtime, state, value)
         answer = result_texts.from_value(value)
     except ArgumentError as error:
         answer = result_texts.from_error(error)
@@ -299,4 +301,21 @@ def _from_hermes_error(
         return result_texts.cancelled(state.tool, str(error))
     if not isinstance(error, ToolError):
         log.info("%s: %s", state.tool, error)
+    if error.hint:
+        error.hint = _offered_text(runtime, state, error.hint) or None
     return result_texts.from_error(error)
+
+
+def _name_offered_tools_only(runtime: Runtime, state: CallState, result: ToolResult) -> None:
+    if state.entry is not None and state.entry.origin == "builtin":
+        notes = [_offered_text(runtime, state, note) for note in result.notes]
+        result.notes = [note for note in notes if note]
+    if result.hint:
+        result.hint = _offered_text(runtime, state, result.hint) or None
+
+
+def _offered_text(runtime: Runtime, state: CallState, text: str) -> str:
+    from hermes.runtime.definitions import offered_text
+
+    offer = state.context.services.offer
+    return offered_text(text, runtime.registry, None if offer is None else offer.reachable)

@@ -215,7 +215,7 @@ class CloudBackground:
     def write(self, data: bytes) -> None:
         """Type something."""
         if not self.takes_input or self.state != "running":
-            raise ToolError(f"{self.name} takes no input", hint="Start it with process start.")
+            raise ToolError(f"{self.name} takes no input", hint="Start it with `process` start.")
         text = base64.b64encode(data).decode()
         script = f"printf %s {text} | base64 -d | timeout 5 dd of={quote(self._folder)}/in"
         if "left" in self._ask(f"{script} 2>/dev/null || echo left"):

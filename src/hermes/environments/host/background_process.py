@@ -255,7 +255,7 @@ class HostBackground:
         if file < 0 or self.state != "running":
             raise ToolError(
                 f"{self.name} takes no input",
-                hint="Start it with pty=True, or with process start, to be able to write to it.",
+                hint="Start it with pty=True, or with `process` start, to write to it.",
             )
         view = memoryview(data)
         deadline = time.monotonic() + 5.0

@@ -162,7 +162,7 @@ def _first(source: Source) -> bytes:
     if not looks_like_tar(block):
         raise ArchiveError(
             "this is no archive but one compressed file, or a damaged archive",
-            hint="A single file is unpacked with gunzip, bunzip2, unxz or unzstd in terminal.",
+            hint="Extract a single file in `terminal`, with gunzip, bunzip2, unxz or unzstd.",
         )
     return block
 

@@ -1,12 +1,11 @@
-"""What is different between two files, or between two folders.
+"""Differences between two files or two folders.
 
-    sides.py      one side of a comparison: a file, a text; and where two of them differ
-    showing.py    changes as a unified diff, side by side, or as a summary
-    contents.py   two sides -> what to tell: equal, lines, bytes
-    folders.py    two folders -> added, removed, changed
-    head.py       a file as the last commit has it
+    content_diff  two inputs -> equal, changed lines, or changed bytes
+    render        changed lines as unified diff, side by side, or summary
+    folder_diff   two folders -> added, removed, changed
+    git_head      a file as in the last commit
 
-Start with contents.py. Nothing here is ever held in memory beyond a few megabytes a side.
+Start with content_diff.py. At most a few megabytes per input are held in memory.
 """
 
 from __future__ import annotations

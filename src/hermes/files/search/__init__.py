@@ -1,21 +1,13 @@
-"""Find files by their content or by their names, and say what was not looked at.
+"""Search files by content or by name, and report the entries that were skipped.
 
-    dialect.py      the one regular-expression dialect, spelled for both engines
-      syntax.py     reads it
-      pieces.py, sets.py, characters.py   parts of a pattern, sets, what is in them
-    globs.py        shell patterns for paths
-    ignoring.py     what .gitignore and its kind say
-    walking.py      files and folders below a place, less what is hidden or ignored
-    values.py       what is asked of an engine, and what it answers
-    ripgrep.py      the engine that is fast
-    fallback.py     the engine that works on any disk; same answers
-      matching.py   matching by Python, in a process of its own when it might take years
-    foreign.py      files in other encodings, for patterns beyond ASCII
-    lines.py        lines as they are shown
-    content.py      `search_content`: page, totals, order, what was left out
-    names.py        `search_names`: names by glob, by part, by what was nearly typed
-    reports.py      both as short text for a model
-    limits.py       the clock, and who may stop a search
+    pattern        regular expression or plain text, for either engine
+    query          the request, the counts of an engine, the deadline
+    walk           files and folders below a root, without hidden and ignored ones
+    ripgrep        the fast engine
+    python_engine  the engine for any disk, and for other encodings
+    content        `search_content`: matches, totals, order, skipped files
+    file_names     `search_names`: names by glob, by part, by similarity
+    report         results as short text for a model
 
 Start with content.py.
 """

@@ -1,13 +1,12 @@
-"""Notice what changes in a folder: wait for it, or have it collected in the background.
+"""File system changes: wait for them, or collect them in the background.
 
-    known.py        which paths there are, so that what happened can be told from what is there now
-    watcher.py      the system's notices -> changes, batched and filtered; polling where need be
-    far.py          the same for a disk whose system tells nothing: looked at again and again
-    background.py   watchers that go on between calls, with bounded memory
+    snapshot    paths and metadata of a folder, to compare with later
+    watcher     system notifications -> changes, batched and filtered; polling on remote disks
+    background  watchers that run between calls, with bounded memory
 
-Start with watcher.py. The notices come from `watchfiles`; they are hints: a file that was replaced
-is announced as new, one in a folder just made not at all, and some lie behind links. What is
-reported is decided by comparing with what was known.
+Start with watcher.py. Notifications come from `watchfiles` and are only hints: a replaced file is
+reported as new, a file in a new folder not at all, and some paths are behind links. The comparison
+with the last snapshot decides.
 """
 
 from __future__ import annotations
