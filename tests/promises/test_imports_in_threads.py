@@ -19,7 +19,6 @@ LOADED_FIRST = {
     "hermes.core",
     "hermes.core.arguments",
     "hermes.core.schema",
-    "hermes.safety.shell.code",
     "hermes.testing",
 }
 BOTH_ENDS = """

@@ -8,7 +8,7 @@ import hermes.safety.shell.output_model as output_model
 import hermes.safety.shell.path_rules as path_rules
 from hermes.safety.shell.assignments import judge_assignment
 from hermes.safety.shell.builtins import BUILTINS
-from hermes.safety.shell.code import INTERPRETERS
+from hermes.safety.shell.code.interpreters import INTERPRETERS
 from hermes.safety.shell.command import Command, Redirect
 from hermes.safety.shell.delete_targets import DELETERS, delete_rules
 from hermes.safety.shell.dry_run import only_asks, only_tries
@@ -20,8 +20,8 @@ from hermes.safety.shell.output_options import works_elsewhere
 from hermes.safety.shell.path_classes import in_workspace
 from hermes.safety.shell.programs import PLAIN, TRIED
 from hermes.safety.shell.read_only import only_reads
-from hermes.safety.shell.rules import FORMS, FORMS_FOR_ANY, FORMS_FOR_OPENED
 from hermes.safety.shell.rules.any_program import TELLING, opens_by_variable
+from hermes.safety.shell.rules.index import FORMS, FORMS_FOR_ANY, FORMS_FOR_OPENED
 from hermes.safety.shell.scope import HOLE, UNSET, Scope, Value, names
 from hermes.safety.shell.script_files import run_file
 from hermes.safety.shell.shells import SHELLS, run_known

@@ -6,14 +6,18 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from hermes.safety.shell.code.command_options import TOOLS, TRANSFERS
+from hermes.safety.shell.code.powershell import POWERSHELLS
 from hermes.safety.shell.code.scripts import judge_script
-from hermes.safety.shell.code.source import find_source
-from hermes.safety.shell.code.sql import judge_statements
+from hermes.safety.shell.code.sql import DATABASES, judge_statements
+from hermes.safety.shell.code.text_tools import TEXT_TOOLS
 from hermes.safety.shell.command import program_name
-from hermes.safety.shell.file_flow import code_at, code_in
-from hermes.safety.shell.inner_command import run_words
+from hermes.safety.shell.file_flow import code_at, code_in, is_unread
+from hermes.safety.shell.inner_command import note_unread, run_words
+from hermes.safety.shell.path_rules import judge_shown
 from hermes.safety.shell.scope import names
-from hermes.safety.shell.shells import note_stream
+from hermes.safety.shell.script_files import run_file
+from hermes.safety.shell.shells import note_stream, run_known
 from hermes.safety.shell.stream import ANYTHING, Stream
 
 if TYPE_CHECKING:
@@ -215,7 +219,162 @@ def _make(command: Command, judge: Judge) -> Stream | None:
     return ANYTHING
 
 
+# Python
+
+
+def run_python(command: Command, judge: Judge) -> Stream | None:
+    """Judge what a Python interpreter was given to run."""
+    module = _module(command)
+    if module is not None:
+        words = command.words[module:]
+        name = words[0].text.partition(".")[0]
+        if name in ("pip", "uv", "pipx", "poetry", "ansible", "conda", "aws", "black", "alembic"):
+            return run_words([words[0].part(name), *words[1:]], command, judge)
+        if words[0].text in ("http.server", "SimpleHTTPServer", "pyftpdlib", "smtpd"):
+            given = [word.text for word in words]
+            near = any(text.endswith(("127.0.0.1", "localhost", "::1")) for text in given)
+            if not near and not {"-h", "--help"} & set(given):
+                judge.blame("network.listener", command)
+        judge_shown(words[1:], command, judge)
+        if command.scope.elevated:
+            judge.blame("system.elevated-script", command)
+        if words[0].known:
+            place, args = words[0].text.replace(".", "/"), [word.text for word in words[1:]]
+            for path in (f"{place}.py", f"{place}/__main__.py"):
+                run_file(path, command, judge, kind="python", args=args)
+        return ANYTHING
+    front = next((word for word in command.operands[:1] if word.text.endswith("manage.py")), None)
+    if front is not None:
+        inner = [front.part("manage.py"), *command.after(front)]
+        return run_words(inner, command, judge)
+    source = find_source(command, judge, inline="c", valued="WXQ")
+    if source is not None:
+        from hermes.safety.shell.code.python_calls import judge_source
+
+        judge_source(source.text, command, judge)
+    return None
+
+
+def _module(command: Command) -> int | None:
+    """Index of the module after `-m`, if that is how Python was started."""
+    words = command.words
+    index = 1
+    while index < len(words):
+        text = words[index].text
+        if len(text) < 2 or text[0] != "-" or text[1] == "-":
+            return None
+        if "c" in text and "m" not in text:
+            return None
+        if text.endswith("m"):
+            return index + 1 if index + 1 < len(words) else None
+        index += 2 if text in ("-W", "-X", "-Q") else 1
+    return None
+
+
+# The code of an interpreter
+
+_PYTHONS = frozenset(("python", "pypy", "ipython", "pythonw", "py"))
+_STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0"))
+
+
+class Source:
+    """Code to read, and the word it stands in (None when it came through a pipe)."""
+
+    __slots__ = ("text", "word")
+
+    def __init__(self, text: str, word: Word | None) -> None:
+        self.text = text
+        self.word = word
+
+
+def find_source(
+    command: Command, judge: Judge, *, inline: str, valued: str = "", long: tuple[str, ...] = ()
+) -> Source | None:
+    """The code that an interpreter would run, when it can be read here.
+
+    Args:
+        inline: Letters of the options that carry code, such as `eE` for Perl.
+        valued: Letters of other options that take a value.
+        long: Long options that carry code.
+    """
+    words = command.words
+    index = 1
+    pieces: list[tuple[str, Word]] = []
+    while index < len(words):
+        text = words[index].text
+        if len(text) < 2 or text[0] != "-" or text in _STDIN:
+            break
+        index += 1
+        if text == "--":
+            break
+        if text[1] == "-":
+            name, equals, value = text.partition("=")
+            if name in long:
+                if equals:
+                    pieces.append((value, words[index - 1]))
+                elif index < len(words):
+                    pieces.append((words[index].text, words[index]))
+                    index += 1
+            continue
+        for position, letter in enumerate(text[1:], 2):
+            if letter in inline:
+                attached = text[position:]
+                if attached:
+                    pieces.append((attached, words[index - 1]))
+                elif index < len(words):
+                    pieces.append((words[index].text, words[index]))
+                    index += 1
+                break
+            if letter in valued:
+                index += 0 if text[position:] else 1
+                break
+    if pieces:
+        for _, word in pieces:
+            note_unread(word, command, judge)
+        return Source("\n".join(text for text, _ in pieces), pieces[0][1])
+    return _file_or_pipe(words[index:], command, judge)
+
+
+def _file_or_pipe(rest: list[Word], command: Command, judge: Judge) -> Source | None:
+    stream = command.stdin
+    if rest and rest[0].process is not None:
+        stream = rest[0].process
+    elif rest and rest[0].text not in _STDIN:
+        known = code_in(rest[0], command.scope)
+        if known is not None and known.text is not None:
+            if is_unread(known):
+                judge.blame("remote-code.downloaded", command)
+            return Source(known.text, None)
+        if known is not None:
+            run_known(known, rest[0].text, command, judge)
+        else:
+            if command.scope.elevated:
+                judge.blame("system.elevated-script", command)
+            if command.name in _PYTHONS and rest[0].known:
+                args = [word.text for word in rest[1:]]
+                run_file(rest[0].text, command, judge, kind="python", args=args)
+        return None
+    if stream is None:
+        if command.scope.elevated and not command.has("-V", "-v", "--version", "-h", "--help"):
+            judge.blame("accounts.root-shell", command)
+        return None
+    if stream.text is None and command.scope.elevated:
+        judge.blame("system.elevated-script", command)
+    note_stream(stream, command, judge)
+    if stream.path and command.name in _PYTHONS:
+        run_file(stream.path, command, judge, kind="python", args=[])
+    return Source(stream.text, None) if stream.text is not None else None
+
+
 INTERPRETERS: dict[str, Callable[[Command, Judge], Stream | None]] = {
+    **dict.fromkeys(
+        ("python", "pypy", "ipython", "micropython", "pythonw", "py", "sage"), run_python
+    ),
+    **DATABASES,
+    **TEXT_TOOLS,
+    **POWERSHELLS,
+    **TOOLS,
+    **TRANSFERS,
     **dict.fromkeys(_OPAQUE, _opaque),
     **dict.fromkeys(_COMPILERS, _compiler),
     **dict.fromkeys(_INLINE, _inline),
