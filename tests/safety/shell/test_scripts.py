@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hermes.safety.shell import Verdict, detect_dangerous_command
-from hermes.safety.shell.smooth import smooth
+from hermes.safety.shell.lexing import smooth
 
 CWD, HOME = "/home/dev/projects/app", "/home/dev"
 PADDING = "# A line of a script that goes on for a while, as they do.\necho step\n" * 30

@@ -14,16 +14,24 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import hermes.safety.shell.tree_text as tree_text
+import hermes.safety.shell.walk as walk
 from hermes.safety.shell.lexing import is_tangled
 from hermes.safety.shell.normalise import is_plain, normalise
 from hermes.safety.shell.parse import run
 from hermes.safety.shell.path_classes import is_null, lies_outside
 from hermes.safety.shell.rules.index import RULES
 from hermes.safety.shell.run_command import run_command
-from hermes.safety.shell.scope import HOLE, UNKNOWN_CHARS, UNSET, Origin, Scope
+from hermes.safety.shell.scope import (
+    ANYTHING,
+    HOLE,
+    NOTHING,
+    UNKNOWN_CHARS,
+    UNSET,
+    Origin,
+    Scope,
+    Stream,
+)
 from hermes.safety.shell.script_files import Reading
-from hermes.safety.shell.stream import ANYTHING, NOTHING, Stream
 from hermes.safety.shell.verdict import (
     ALWAYS,
     ASK,
@@ -38,7 +46,7 @@ from hermes.safety.shell.verdict import (
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.word_builder import Word
+    from hermes.safety.shell.words import Word
 
 
 _DEEPEST = 24
@@ -172,7 +180,7 @@ class Judge:
         if not stripped:
             return NOTHING
         if stripped.startswith("<") and not stripped.startswith(("<<", "<(")):
-            return tree_text.read_file(stripped[1:].strip(), origin, scope, self)
+            return walk.read_file(stripped[1:].strip(), origin, scope, self)
         inner = scope.copy()
         inner.follows = []
         inner.captured = True
@@ -181,7 +189,7 @@ class Judge:
     def scan(self, text: str, origin: Origin, scope: Scope) -> None:
         """Judge the substitutions inside text that is no command itself."""
         if "$" in text or "`" in text or "(" in text:
-            tree_text.expand_inside(text, origin, scope, self)
+            walk.expand_inside(text, origin, scope, self)
 
     def too_large(self) -> None:
         """Note that something was not looked at to its end."""

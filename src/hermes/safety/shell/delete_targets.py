@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.command import Command
     from hermes.safety.shell.scope import Scope
-    from hermes.safety.shell.word_builder import Word
+    from hermes.safety.shell.words import Word
 
 
 def kind_of_delete(

@@ -6,23 +6,24 @@ from fnmatch import fnmatchcase
 from itertools import product
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.scope import UNKNOWN_CHARS, names
-from hermes.safety.shell.stream import (
+from hermes.safety.shell.scope import (
     DECODED,
     KEPT,
     NETWORK,
     PRIVATE,
     SETTINGS,
+    UNKNOWN_CHARS,
     UNPACKED,
     Stream,
     joined,
+    names,
     tagged,
 )
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
     from hermes.safety.shell.scope import Scope
-    from hermes.safety.shell.word_builder import Word
+    from hermes.safety.shell.words import Word
 
 FETCHED = tagged(NETWORK)
 _UNREAD = frozenset((NETWORK, DECODED))

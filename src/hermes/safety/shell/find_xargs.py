@@ -8,19 +8,18 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import hermes.safety.shell.delete_targets as delete_targets
+from hermes.safety.shell.command import literal, run_line, run_words
 from hermes.safety.shell.file_flow import MOST_FILES
-from hermes.safety.shell.inner_command import literal, run_line, run_words
 from hermes.safety.shell.path_classes import is_credential, targets
 from hermes.safety.shell.path_rules import judge_write
-from hermes.safety.shell.scope import HOLE, names
-from hermes.safety.shell.stream import SECRET_FILES, UNKNOWN, Stream, tagged
+from hermes.safety.shell.scope import HOLE, SECRET_FILES, UNKNOWN, Stream, names, tagged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.word_builder import Word
+    from hermes.safety.shell.words import Word
 
 _EXECUTING = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 _FILTERS = names(

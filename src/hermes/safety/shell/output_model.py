@@ -13,14 +13,14 @@ import hermes.safety.shell.path_classes as path_classes
 from hermes.safety.shell.file_flow import FETCHED, fetch, is_unread, place_of
 from hermes.safety.shell.file_operands import READERS
 from hermes.safety.shell.key_names import is_settings_file
-from hermes.safety.shell.scope import HOLE, names
-from hermes.safety.shell.stream import (
+from hermes.safety.shell.scope import (
     ANYTHING,
     ARCHIVE,
     DECODED,
     DECRYPTED,
     ENVIRONMENT,
     FILE,
+    HOLE,
     NETWORK,
     NOTHING,
     SECRET,
@@ -30,15 +30,16 @@ from hermes.safety.shell.stream import (
     UNPACKED,
     Stream,
     joined,
+    names,
     tagged,
 )
-from hermes.safety.shell.word_builder import unescape
+from hermes.safety.shell.words import unescape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.word_builder import Word
+    from hermes.safety.shell.words import Word
 
 _MOST_PIECES = 400
 _DIRECTIVE = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?[sbdiqcxXouefgE])")

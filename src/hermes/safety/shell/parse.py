@@ -7,13 +7,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.lexing import Here, as_ascii, needs_preparing, prepare
+from hermes.safety.shell.lexing import (
+    Here,
+    as_ascii,
+    is_crowded,
+    is_dense,
+    is_merged,
+    needs_preparing,
+    prepare,
+    split_pieces,
+)
 from hermes.safety.shell.run_command import run_simple
-from hermes.safety.shell.scope import HOLE, names
-from hermes.safety.shell.smooth import is_crowded, is_dense, is_merged, split_pieces
-from hermes.safety.shell.stream import ANYTHING, NOTHING, Stream, joined
+from hermes.safety.shell.scope import ANYTHING, HOLE, NOTHING, Stream, joined, names
 from hermes.safety.shell.walk import Walker
-from hermes.safety.shell.word_builder import Word
+from hermes.safety.shell.words import Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

@@ -8,12 +8,11 @@ import re
 from typing import TYPE_CHECKING
 
 from hermes.core.paths import is_below
-from hermes.safety.shell.scope import HOLE, UNSET, names
-from hermes.safety.shell.stream import ENVIRONMENT, SECRET
+from hermes.safety.shell.scope import ENVIRONMENT, HOLE, SECRET, UNSET, names
 
 if TYPE_CHECKING:
     from hermes.safety.shell.scope import Scope
-    from hermes.safety.shell.word_builder import Word
+    from hermes.safety.shell.words import Word
 
 _GLOB = re.compile(r"[*?\[]")
 _ROOT_ENTRIES = names(

@@ -7,10 +7,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.inner_command import run_line, run_word, run_words
-from hermes.safety.shell.scope import names
+from hermes.safety.shell.command import run_line, run_word, run_words
+from hermes.safety.shell.scope import ANYTHING, Stream, names
 from hermes.safety.shell.shells import run_stream
-from hermes.safety.shell.stream import ANYTHING, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.command import Command
     from hermes.safety.shell.scope import Scope
-    from hermes.safety.shell.word_builder import Word
+    from hermes.safety.shell.words import Word
 
 
 # What a container does to itself is its own affair; only the fate of files counts here.

@@ -6,26 +6,32 @@ from typing import TYPE_CHECKING
 
 import hermes.safety.shell.output_model as output_model
 import hermes.safety.shell.path_rules as path_rules
-from hermes.safety.shell.assignments import judge_assignment
-from hermes.safety.shell.builtins import BUILTINS
+from hermes.safety.shell.builtins import BUILTINS, judge_assignment
 from hermes.safety.shell.code.interpreters import INTERPRETERS
-from hermes.safety.shell.command import Command, Redirect
+from hermes.safety.shell.command import Command, Redirect, run_words
 from hermes.safety.shell.delete_targets import DELETERS, delete_rules
-from hermes.safety.shell.dry_run import only_asks, only_tries
 from hermes.safety.shell.file_flow import code_at
-from hermes.safety.shell.file_operands import READERS, WRITERS
+from hermes.safety.shell.file_operands import READERS, WRITERS, works_elsewhere
 from hermes.safety.shell.find_xargs import FINDERS
-from hermes.safety.shell.inner_command import run_words
-from hermes.safety.shell.output_options import works_elsewhere
 from hermes.safety.shell.path_classes import in_workspace
 from hermes.safety.shell.programs import PLAIN, TRIED
-from hermes.safety.shell.read_only import only_reads
+from hermes.safety.shell.read_only import only_asks, only_reads, only_tries
 from hermes.safety.shell.rules.any_program import TELLING, opens_by_variable
 from hermes.safety.shell.rules.index import FORMS, FORMS_FOR_ANY, FORMS_FOR_OPENED
-from hermes.safety.shell.scope import HOLE, UNSET, Scope, Value, names
+from hermes.safety.shell.scope import (
+    ANYTHING,
+    DECODED,
+    HOLE,
+    NETWORK,
+    NOTHING,
+    UNSET,
+    Scope,
+    Stream,
+    Value,
+    names,
+)
 from hermes.safety.shell.script_files import run_file
 from hermes.safety.shell.shells import SHELLS, run_known
-from hermes.safety.shell.stream import ANYTHING, DECODED, NETWORK, NOTHING, Stream
 from hermes.safety.shell.wrappers import WRAPPERS
 
 if TYPE_CHECKING:
@@ -33,7 +39,7 @@ if TYPE_CHECKING:
 
     from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.rules.model import Form
-    from hermes.safety.shell.word_builder import Word
+    from hermes.safety.shell.words import Word
 
 
 # Each gives the output of what it ran, or None to go on with the rules for the program itself.

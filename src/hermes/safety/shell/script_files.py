@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from hermes.core.paths import is_below
 from hermes.safety.shell.command import Command
-from hermes.safety.shell.scope import Scope, Value
-from hermes.safety.shell.stream import ANYTHING, Stream
+from hermes.safety.shell.scope import ANYTHING, Scope, Stream, Value
 
 if TYPE_CHECKING:
     from hermes.safety.shell.analysis import Judge

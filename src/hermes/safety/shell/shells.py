@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes.safety.shell.command import run_word
 from hermes.safety.shell.file_flow import code_at, code_in, is_unread
 from hermes.safety.shell.fork_bombs import starts_itself
-from hermes.safety.shell.inner_command import run_word
-from hermes.safety.shell.scope import Origin, Value, names
-from hermes.safety.shell.script_files import run_file
-from hermes.safety.shell.stream import (
+from hermes.safety.shell.scope import (
     ANYTHING,
     DECODED,
     FILE,
@@ -17,15 +15,19 @@ from hermes.safety.shell.stream import (
     NETWORK,
     NOTHING,
     SET_UP,
+    Origin,
     Stream,
+    Value,
+    names,
 )
+from hermes.safety.shell.script_files import run_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.word_builder import Word
+    from hermes.safety.shell.words import Word
 
 _CHECKING = frozenset(("bash", "sh", "zsh", "dash", "ksh", "mksh", "ash", "fish", "yash"))
 _VALUED = frozenset(("-o", "+o", "-O", "+O", "--rcfile", "--init-file", "-C", "--init-command"))

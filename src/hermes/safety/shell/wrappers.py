@@ -7,17 +7,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.assignments import judge_assignment
-from hermes.safety.shell.inner_command import literal, run_line, run_word, run_words
+from hermes.safety.shell.builtins import judge_assignment
+from hermes.safety.shell.command import literal, run_line, run_word, run_words
 from hermes.safety.shell.remote import REMOTE
-from hermes.safety.shell.scope import Value, names
-from hermes.safety.shell.stream import (
+from hermes.safety.shell.scope import (
     ANYTHING,
     ENVIRONMENT,
     NETWORK,
     NOTHING,
     SETTINGS,
     Stream,
+    Value,
+    names,
     tagged,
 )
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.word_builder import Word
+    from hermes.safety.shell.words import Word
 
 
 # Wrappers of the plain form: options with values, `+1` for an operand before the inner command,

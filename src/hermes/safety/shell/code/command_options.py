@@ -8,16 +8,16 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.inner_command import run_line, run_word, run_words
+from hermes.safety.shell.command import run_line, run_word, run_words
 from hermes.safety.shell.remote import judge_connection
-from hermes.safety.shell.stream import ANYTHING, NETWORK, Stream
+from hermes.safety.shell.scope import ANYTHING, NETWORK, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.word_builder import Word
+    from hermes.safety.shell.words import Word
 
 
 _GIT_COMMANDS = re.compile(

@@ -11,21 +11,19 @@ from hermes.safety.shell.code.powershell import POWERSHELLS
 from hermes.safety.shell.code.scripts import judge_script
 from hermes.safety.shell.code.sql import DATABASES, judge_statements
 from hermes.safety.shell.code.text_tools import TEXT_TOOLS
-from hermes.safety.shell.command import program_name
+from hermes.safety.shell.command import note_unread, program_name, run_words
 from hermes.safety.shell.file_flow import code_at, code_in, is_unread
-from hermes.safety.shell.inner_command import note_unread, run_words
 from hermes.safety.shell.path_rules import judge_shown
-from hermes.safety.shell.scope import names
+from hermes.safety.shell.scope import ANYTHING, Stream, names
 from hermes.safety.shell.script_files import run_file
 from hermes.safety.shell.shells import note_stream, run_known
-from hermes.safety.shell.stream import ANYTHING, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.word_builder import Word
+    from hermes.safety.shell.words import Word
 
 # Letters of options that carry code, letters of options with another value, long options with code.
 _INLINE = {

@@ -11,17 +11,15 @@ import binascii
 import re
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.command import Command
-from hermes.safety.shell.inner_command import literal
-from hermes.safety.shell.scope import HOLE, names
-from hermes.safety.shell.stream import ANYTHING, NETWORK, Stream
+from hermes.safety.shell.command import Command, literal
+from hermes.safety.shell.scope import ANYTHING, HOLE, NETWORK, Stream, names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.scope import Scope
-    from hermes.safety.shell.word_builder import Word
+    from hermes.safety.shell.words import Word
 
 _TOKEN = re.compile(
     r"'((?:[^']|'')*)'|\"((?:[^\"`]|`.)*)\"|(\|\||&&|[;|\n&{}()])|((?:[^\s;|&(){}'\"]|`.)+)"

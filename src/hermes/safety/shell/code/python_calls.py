@@ -32,12 +32,11 @@ from hermes.safety.shell.code.python_values import (
     parsed,
 )
 from hermes.safety.shell.code.service_calls import is_near
+from hermes.safety.shell.command import literal, run_words
 from hermes.safety.shell.file_flow import code_at, fetch, is_unread
-from hermes.safety.shell.inner_command import literal, run_words
-from hermes.safety.shell.scope import HOLE, UNSET
+from hermes.safety.shell.scope import ANYTHING, DECODED, ENVIRONMENT, HOLE, UNSET, Stream
+from hermes.safety.shell.scope import NETWORK as NETWORK_TAG
 from hermes.safety.shell.script_files import run_file
-from hermes.safety.shell.stream import ANYTHING, DECODED, ENVIRONMENT, Stream
-from hermes.safety.shell.stream import NETWORK as NETWORK_TAG
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,19 +15,18 @@ from hermes.safety.shell.code.service_calls import (
     request_rule,
     service_rule,
 )
+from hermes.safety.shell.command import literal
 from hermes.safety.shell.delete_targets import kind_of_delete
 from hermes.safety.shell.file_flow import remember_text
-from hermes.safety.shell.inner_command import literal
 from hermes.safety.shell.path_classes import is_credential, targets
 from hermes.safety.shell.path_rules import judge_write
-from hermes.safety.shell.scope import HOLE, names
-from hermes.safety.shell.stream import DECODED, ENVIRONMENT, NETWORK
+from hermes.safety.shell.scope import DECODED, ENVIRONMENT, HOLE, NETWORK, names
 
 if TYPE_CHECKING:
     from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.code.python_values import Tree, Values
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.word_builder import Word
+    from hermes.safety.shell.words import Word
 
 
 _CLIENTS = ("requests.", "httpx.", "aiohttp.", "urllib3.", "http.client.", "urllib.request.")

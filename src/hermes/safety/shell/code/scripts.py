@@ -18,18 +18,18 @@ from hermes.safety.shell.code.service_calls import (
     request_rule,
     service_rule,
 )
+from hermes.safety.shell.command import literal, run_words
 from hermes.safety.shell.delete_targets import kind_of_delete
-from hermes.safety.shell.inner_command import literal, run_words
 from hermes.safety.shell.path_classes import is_credential, is_startup, targets
 from hermes.safety.shell.path_rules import judge_write
 from hermes.safety.shell.scope import HOLE, expand_home, names
-from hermes.safety.shell.word_builder import unescape
+from hermes.safety.shell.words import unescape
 
 if TYPE_CHECKING:
     from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.command import Command
     from hermes.safety.shell.scope import Scope
-    from hermes.safety.shell.word_builder import Word
+    from hermes.safety.shell.words import Word
 
 Token = tuple[str, str]
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.inner_command import literal
+from hermes.safety.shell.command import literal
 from hermes.safety.shell.path_classes import lies_outside
 from hermes.safety.shell.path_rules import judge_write
-from hermes.safety.shell.scope import names
+from hermes.safety.shell.scope import ANYTHING, NETWORK, Stream, names
 from hermes.safety.shell.script_files import source_of
-from hermes.safety.shell.stream import ANYTHING, NETWORK, Stream
 from hermes.safety.shell.verdict import INSIDE, OUTSIDE
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
     from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.word_builder import Word
+    from hermes.safety.shell.words import Word
 
 
 _TOKEN = re.compile(

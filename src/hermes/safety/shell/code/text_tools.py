@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from hermes.safety.shell.command import literal, run_words
 from hermes.safety.shell.delete_targets import kind_of_delete
 from hermes.safety.shell.file_flow import remember_text
 from hermes.safety.shell.file_operands import READERS
-from hermes.safety.shell.inner_command import literal, run_words
 from hermes.safety.shell.output_model import reads_nothing
 from hermes.safety.shell.path_classes import is_null
 from hermes.safety.shell.path_rules import judge_reads, judge_write
-from hermes.safety.shell.scope import HOLE, expand_home
-from hermes.safety.shell.stream import ANYTHING, DECODED, NETWORK, UNKNOWN, Stream
-from hermes.safety.shell.word_builder import unescape
+from hermes.safety.shell.scope import ANYTHING, DECODED, HOLE, NETWORK, UNKNOWN, Stream, expand_home
+from hermes.safety.shell.words import unescape
 
 if TYPE_CHECKING:
     from collections.abc import Callable

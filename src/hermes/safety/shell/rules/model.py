@@ -10,7 +10,7 @@ A row has forms, separated by `;`. A form is met when all its terms are, read fr
     !-x|--long      none of these options was given
     ~word|word      one of these is among the first operands; `!~` for none of them
     %word|word      one of these is among all arguments, in small letters
-    @name           a function of `predicates` is true
+    @name           a function of `predicates` or `any_program` is true
 
 An operand is an argument that is neither an option nor the value of one.
 """
@@ -20,6 +20,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
+import hermes.safety.shell.rules.any_program as any_program
 import hermes.safety.shell.rules.predicates as predicates
 from hermes.safety.shell.verdict import ASK
 
@@ -93,7 +94,7 @@ def by_program(rules: Iterable[Rule]) -> dict[str, dict[str, list[Form]]]:
 
 def _test(term: str) -> Callable[[Command, int], int | None]:
     if term[0] == "@":
-        predicate = getattr(predicates, term[1:])
+        predicate = getattr(any_program, term[1:], None) or getattr(predicates, term[1:])
         return lambda command, at: at if predicate(command) else None
     if term[0] == "+":
         more = int(term[1:] or 1)

@@ -21,16 +21,14 @@ from hermes.safety.shell.path_classes import (
     is_temporary,
     targets,
 )
-from hermes.safety.shell.rules.any_program import deletes_by_request as deletes_by_request
-from hermes.safety.shell.rules.any_program import destroys as destroys
-from hermes.safety.shell.rules.any_program import opens_to_all as opens_to_all
-from hermes.safety.shell.rules.any_program import takes_name
-from hermes.safety.shell.scope import names
-from hermes.safety.shell.stream import ARCHIVE, ENVIRONMENT, PRIVATE, SECRET
+from hermes.safety.shell.rules.any_program import (
+    takes_name,
+)
+from hermes.safety.shell.scope import ARCHIVE, ENVIRONMENT, PRIVATE, SECRET, names
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.word_builder import Word
+    from hermes.safety.shell.words import Word
 
 # Files and disks
 
