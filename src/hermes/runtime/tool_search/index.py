@@ -5,6 +5,8 @@ available.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from itertools import islice
 from math import log
 from operator import mul
 from threading import Lock
@@ -61,9 +63,12 @@ _SATURATION = 4.0
 _LENGTH_SHARE = 0.15
 _USUAL_LENGTH = 45.0
 
-# Terms are read rarest first. Once this many postings were read, the frequent ones that are left
-# add no candidates: they re-rank the best so far.
-_POSTINGS_READ = 3_000
+_LONGEST_FIELD = 1_500
+# Terms are read rarest first. Once this many documents were read, frequent terms add no further
+# candidates: they re-rank the best so far.
+_DOCUMENTS_READ = 1_200
+# So many candidates are ranked where even the rarest term is in more documents than are read.
+_CANDIDATES = 400
 _RERANKED = 200
 _FUSED = 50
 # How many documents a search may hand to the embedding model; the rest waits for the next one.
@@ -117,8 +122,13 @@ class SearchIndex:
         self._lock = Lock()
         self._pending: dict[str, Document] = {}
         self._documents: dict[str, Document] = {}
-        self._terms: dict[str, tuple[str, ...]] = {}
-        self._postings: dict[str, dict[str, float]] = {}
+        # Tokens of each document, by field; weights of its terms, computed when it is first ranked.
+        self._fields: dict[str, list[list[str]]] = {}
+        self._terms: dict[str, dict[str, float]] = {}
+        # Documents by word, words by term; and documents by term, joined of these when asked for.
+        self._by_word: dict[str, dict[str, None]] = {}
+        self._words_of: dict[str, list[str]] = {}
+        self._by_term: dict[str, dict[str, None]] = {}
         self._vectors: dict[str, list[float]] = {}
 
     def __len__(self) -> int:
@@ -170,57 +180,106 @@ class SearchIndex:
         self._pending.pop(name, None)
         if self._documents.pop(name, None) is None:
             return
-        for term in self._terms.pop(name):
-            postings = self._postings[term]
-            del postings[name]
-            if not postings:
-                del self._postings[term]
+        from hermes.runtime.tool_search.query import document_words
+
+        self._terms.pop(name, None)
+        for word in document_words(self._fields.pop(name)):
+            del self._by_word[word][name]
+        self._by_term = {}
         self._vectors.pop(name, None)
 
     def _settle(self) -> None:
-        """Read the documents that were added since the last search."""
-        from hermes.runtime.tool_search.query import document_terms
+        """Index the words of the documents that were added since the last search."""
+        if not self._pending:
+            return
+        from hermes.runtime.tool_search.query import document_words, word_terms
+        from hermes.runtime.tool_search.tokens import document_tokens
 
-        for name, doc in self._pending.items():
-            weights = document_terms(_fields(doc))
-            length = sum(weight for term, weight in weights.items() if term[0] != "#")
-            norm = _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE * length / _USUAL_LENGTH)
-            for term, weight in weights.items():
-                worth = weight * (_SATURATION + 1) / (weight + norm)
-                self._postings.setdefault(term, {})[name] = worth
-            self._documents[name] = doc
-            self._terms[name] = tuple(weights)
+        texts = [[text for text, _ in _fields(doc)] for doc in self._pending.values()]
+        for name, fields in zip(self._pending, document_tokens(texts), strict=True):
+            self._fields[name] = fields
+            for word in document_words(fields):
+                documents = self._by_word.get(word)
+                if documents is None:
+                    documents = self._by_word[word] = {}
+                    for term, _ in word_terms(word):
+                        self._words_of.setdefault(term, []).append(word)
+                documents[name] = None
+        self._documents |= self._pending
         self._pending = {}
+        self._by_term = {}
+
+    def _with_term(self, term: str) -> dict[str, None]:
+        """The documents that have a term."""
+        documents = self._by_term.get(term)
+        if documents is None:
+            words = self._words_of.get(term, ())
+            documents = self._by_word[words[0]] if len(words) == 1 else {}
+            if len(words) > 1:
+                for word in words:
+                    documents |= self._by_word[word]
+            self._by_term[term] = documents
+        return documents
+
+    def _worth(self, name: str) -> dict[str, float]:
+        """The terms of a document, each with its BM25 weight less the rarity."""
+        terms = self._terms.get(name)
+        if terms is None:
+            from hermes.runtime.tool_search.query import document_terms
+
+            weights = [weight for _, weight in _fields(self._documents[name])]
+            terms = document_terms(zip(self._fields[name], weights, strict=True))
+            length = sum(weight for term, weight in terms.items() if term[0] != "#")
+            norm = _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE * length / _USUAL_LENGTH)
+            for term, weight in terms.items():
+                terms[term] = weight * (_SATURATION + 1) / (weight + norm)
+            self._terms[name] = terms
+        return terms
 
     def _rank(self, query: str, limit: int) -> list[tuple[str, float]]:
         from heapq import nlargest
-        from math import log
 
         from hermes.runtime.tool_search.query import need_terms
 
         total = len(self._documents)
-        terms: list[tuple[float, dict[str, float]]] = []
-        for term, weight in need_terms(query, knows=self._postings.__contains__).items():
-            postings = self._postings.get(term)
-            if postings:
-                count = len(postings)
+        terms: list[tuple[str, float, dict[str, None]]] = []
+        for term, weight in need_terms(query, knows=self._words_of.__contains__).items():
+            documents = self._with_term(term)
+            if documents:
+                count = len(documents)
                 rarity = log(1 + (total - count + 0.5) / (count + 0.5))
-                terms.append((weight * rarity, postings))
-        terms.sort(key=lambda pair: len(pair[1]))
+                terms.append((term, weight * rarity, documents))
+        terms.sort(key=lambda entry: len(entry[2]))
         scores: dict[str, float] = {}
         read = 0
-        for place, (weight, postings) in enumerate(terms):
-            read += len(postings)
-            if read > _POSTINGS_READ and scores:
-                best = nlargest(max(limit, _RERANKED), scores, key=scores.__getitem__)
-                scores = {name: scores[name] for name in best}
-                _rerank(scores, terms[place:])
+        for position, (term, weight, documents) in enumerate(terms):
+            read += len(documents)
+            if read > _DOCUMENTS_READ:
+                names = _common(terms, limit)
+                if scores:
+                    names = nlargest(max(limit, _RERANKED), scores, key=scores.__getitem__)
+                scores = {name: scores.get(name, 0.0) for name in names}
+                self._add(scores, names, terms[position:])
                 break
-            for name, worth in postings.items():
-                scores[name] = scores.get(name, 0.0) + weight * worth
-        best = nlargest(limit * 2, scores, key=scores.__getitem__)
-        best.sort(key=lambda name: (-scores[name], name))
-        return [(name, scores[name]) for name in best[:limit]]
+            self._add(scores, documents, [(term, weight, documents)])
+        found = nlargest(limit * 2, scores, key=scores.__getitem__)
+        found.sort(key=lambda name: (-scores[name], name))
+        return [(name, scores[name]) for name in found[:limit]]
+
+    def _add(
+        self,
+        scores: dict[str, float],
+        names: Iterable[str],
+        terms: list[tuple[str, float, dict[str, None]]],
+    ) -> None:
+        """Add what some terms are worth in some documents to their scores."""
+        known, worth = self._terms.get, self._worth
+        for name in names:
+            own = known(name) or worth(name)
+            score = scores.get(name, 0.0)
+            for term, weight, _ in terms:
+                score += weight * own.get(term, 0.0)
+            scores[name] = score
 
     def _fused(self, query: str, ranked: list[tuple[str, float]]) -> list[tuple[str, float]]:
 
@@ -245,20 +304,23 @@ class SearchIndex:
             return fuse(ranked, similar, total=len(self._documents))
 
 
-def _rerank(scores: dict[str, float], terms: list[tuple[float, dict[str, float]]]) -> None:
-    for weight, postings in terms:
-        for name in scores:
-            worth = postings.get(name)
-            if worth:
-                scores[name] += weight * worth
+def _common(terms: list[tuple[str, float, dict[str, None]]], limit: int) -> list[str]:
+    """Documents to rank where every term is frequent: those that have the most terms."""
+    first = terms[0][2]
+    common: AbstractSet[str] = first.keys()
+    for _, _, documents in terms[1:]:
+        if len(common) <= _CANDIDATES:
+            break
+        common = (common & documents.keys()) or common
+    return list(islice((name for name in first if name in common), max(limit, _CANDIDATES)))
 
 
 def _fields(doc: Document) -> Iterable[tuple[str, float]]:
     first, _, rest = doc.description.partition(". ")
     yield doc.name, _NAME
     yield doc.toolset, _TOOLSET
-    yield first, _FIRST_SENTENCE
-    yield rest, _DESCRIPTION
+    yield first[:_LONGEST_FIELD], _FIRST_SENTENCE
+    yield rest[:_LONGEST_FIELD], _DESCRIPTION
     for tag in doc.tags:
         yield tag, _TAG
     yield " . ".join(doc.parameters), _PARAMETER

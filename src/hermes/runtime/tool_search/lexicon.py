@@ -35,18 +35,19 @@ class Lexicon:
                 _enter(words, hinting.split(",~"), (concept, _WEAK))
         self._words = words
         self._related = related
-        self._text = f",{text},".replace("\n", ",").replace("\t", ",").replace(",~", ",")
-        self._openings = {word.partition(" ")[0] for word in words if " " in word}
+        # The first words of phrases, each with the words that follow it in one.
+        self.openings: dict[str, set[str]] = {}
+        for phrase in words:
+            if " " in phrase:
+                first, second = phrase.split(" ", 2)[:2]
+                self.openings.setdefault(first, set()).add(second)
         self._known: dict[str, _Concepts] = {}
         self._by_length: dict[int, str] = {}
+        self._by_prefix: dict[str, list[str]] = {}
 
     def exact(self, word: str) -> _Concepts:
         """Concepts that list exactly this word or phrase, each with its strength."""
         return self._words.get(word, ())
-
-    def opens_phrase(self, word: str) -> bool:
-        """Whether a phrase of the lexicon begins with this word."""
-        return word in self._openings
 
     def concepts(self, word: str) -> _Concepts:
         """Concepts of a word as it is, inflected, or put together from two known ones."""
@@ -129,14 +130,12 @@ class Lexicon:
         root = 4 if word[0] < "\u0590" else 3
         if len(word) < root:
             return []
-        opening = "," + word[:root]
-        found: list[str] = []
-        position = self._text.find(opening)
-        while position >= 0:
-            end = self._text.index(",", position + 1)
-            found.append(self._text[position + 1 : end])
-            position = self._text.find(opening, end)
-        return [listed for listed in found if " " not in listed]
+        if not self._by_prefix:
+            for listed in self._words:
+                if " " not in listed:
+                    size = 4 if listed[0] < "\u0590" else 3
+                    self._by_prefix.setdefault(listed[:size], []).append(listed)
+        return self._by_prefix.get(word[:root], [])
 
     def _compound(self, word: str) -> _Concepts:
         """Concepts of both halves of a compound such as German and Dutch make."""

@@ -7,6 +7,10 @@ from __future__ import annotations
 import re
 import unicodedata
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
 _MARKS = re.compile("[\u0300-\u036f\u0610-\u061a\u064b-\u065f\u0670\u0640\u093c]+")
 _LETTERS = str.maketrans(
     {"ı": "i", "ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th"}
@@ -16,6 +20,9 @@ _LETTERS = str.maketrans(
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 # Vowel signs of Indic scripts are no letters to `\w`, but they are part of the word.
 _TOKEN = re.compile(rf"[{_UNSPACED}]+|(?:(?![{_UNSPACED}])[^\W_]|[\u0900-\u0dff])+")
+_DOCUMENT, _FIELD = "\x00", "\x01"
+_NO_SEPARATORS = {0: " ", 1: " "}
+_TOKEN_OR_SEPARATOR = re.compile(f"[{_DOCUMENT}{_FIELD}]|{_TOKEN.pattern}")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _INNER_APOSTROPHE = re.compile(r"(?<=[\u0400-\u04ff])'(?=[\u0400-\u04ff])")
 _DIGIT_EDGE = re.compile(r"(?<=[a-z]{3})(?=\d)")
@@ -35,6 +42,32 @@ def tokens(text: str) -> list[str]:
     if not folded.isascii():
         folded = _INNER_APOSTROPHE.sub("", folded)
     return _TOKEN.findall(_DIGIT_EDGE.sub(" ", folded))
+
+
+def document_tokens(documents: Iterable[Sequence[str]]) -> Iterator[list[list[str]]]:
+    """The tokens of each field of each document, found in one pass over all texts."""
+    texts = []
+    for fields in documents:
+        text = _FIELD.join(fields)
+        if _DOCUMENT in text or text.count(_FIELD) >= len(fields):
+            text = _FIELD.join([part.translate(_NO_SEPARATORS) for part in fields])
+        texts.append(text)
+    folded = fold(_CAMEL.sub(" ", _DOCUMENT.join(texts)))
+    if not folded.isascii():
+        folded = _INNER_APOSTROPHE.sub("", folded)
+    words: list[str] = []
+    found = [words]
+    for token in _TOKEN_OR_SEPARATOR.findall(_DIGIT_EDGE.sub(" ", folded)):
+        if token == _FIELD:
+            words = []
+            found.append(words)
+        elif token == _DOCUMENT:
+            yield found
+            words = []
+            found = [words]
+        else:
+            words.append(token)
+    yield found
 
 
 def unspaced(token: str) -> bool:
