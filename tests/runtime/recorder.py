@@ -54,9 +54,9 @@ class NotingAudit:
         self.seen = seen
         self.lines: list[tuple[Any, str]] = []
 
-    def record(self, line: Any, arguments: str = "", *, now: bool = False) -> None:
+    def record(self, state: Any, status: str, seconds: float, *, now: bool = False) -> None:
         self.seen.append("record")
-        self.lines.append((line, arguments))
+        self.lines.append((state, status))
 
     def flush(self) -> None:
         self.seen.append("flush")

@@ -5,60 +5,24 @@ Without an approver the call is refused, or stored for review if the policy allo
 
 from __future__ import annotations
 
-from copy import copy, deepcopy
+from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from hermes.core.approval import ApprovalRequest
-from hermes.core.errors import ToolError
 from hermes.core.log import Log
 from hermes.runtime import result_texts
 from hermes.runtime import waits as needs
-from hermes.safety.call_effects import effects_of
-from hermes.safety.policy import Ruling
-from hermes.safety.taint import check_unasked, reviewed
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from typing import Any
 
-    from hermes.core.context import ToolContext
-    from hermes.core.entry import ToolEntry
     from hermes.runtime.call_state import CallState
     from hermes.runtime.pipeline import Runtime
+    from hermes.safety.policy import Ruling
 
 
 log = Log("hermes.runtime")
-
-
-def judge(
-    runtime: Runtime, entry: ToolEntry, arguments: dict[str, Any], context: ToolContext
-) -> Ruling:
-    """The policy's ruling on a call, stricter where the conversation has read untrusted text."""
-    try:
-        ruling = runtime.policy.judge(entry, arguments, context)
-        if ruling.action != "allow" and ruling.action not in ("ask", "refuse"):
-            raise ValueError(f"it ruled {ruling.action!r}")
-        if entry.acts and ruling.effects is None:
-            # A policy may rule without looking at the effects; taint tracking and undo need them.
-            ruling = copy(ruling)
-            ruling.effects = effects_of(entry, arguments, context)
-        sources = runtime.heard.sources(context)
-        return reviewed(ruling, entry, arguments, context, sources) if sources else ruling
-    except ToolError:
-        # The arguments are impossible; the tool says why, and nothing runs.
-        raise
-    except Exception as error:
-        # The gate fails closed.
-        log.exception("the policy failed on %s", entry.name)
-        return Ruling("refuse", reason=f"the policy failed: {error}", rule="policy:failed")
-
-
-def resolve_path(runtime: Runtime, context: ToolContext, kind: str, path: str) -> str:
-    """Where a path leads that a handler comes upon; the policy may refuse it."""
-    found = runtime.policy.resolve_path(context, kind, path)
-    if kind != "read" and runtime.heard.sources(context):
-        check_unasked(path, found)
-    return found
 
 
 _YES = ("once", "session", "always")
@@ -108,7 +72,7 @@ def approve(
         return result_texts.refused(f"{ruling.reason}, and the person asked said no")
     if ruling.grants:
         assert state.entry is not None
-        again = judge(runtime, state.entry, state.arguments, context)
+        again = runtime.judge(state.entry, state.arguments, context)
         # Scripts and links may have changed while the person was asked.
         if again.action != "allow" and again.grants != ruling.grants:
             state.verdict = "changed"
@@ -119,7 +83,7 @@ def approve(
         runtime.policy.remember(ruling, said, context)
     if runtime.audit is not None:
         # On disk before it runs: a call that kills us has still been noted.
-        runtime.audit.record(state.line("approved", 0.0), now=True)
+        runtime.audit.record(state, "approved", 0.0, now=True)
     return None
 
 

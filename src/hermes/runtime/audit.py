@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
+    from hermes.runtime.call_state import CallState
+
 
 # What the first line follows.
 START = "0" * 64
@@ -142,10 +144,27 @@ class AuditLog:
         self._last = START
         self._size = -1
 
-    def record(self, line: AuditLine, *, now: bool = False) -> None:
+    def record(self, state: CallState, status: str, seconds: float, *, now: bool = False) -> None:
         """Record one call; `now` puts it on disk before returning."""
+        context = state.context
         waiting = self._waiting
-        waiting.append(line)
+        waiting.append(
+            AuditLine(
+                time.time(),
+                context.front_door,
+                context.session_id,
+                context.task.id,
+                context.agent_path,
+                state.call_id,
+                state.tool,
+                state.verdict,
+                state.rule,
+                state.approver,
+                status,
+                int(seconds * 1_000_000) / 1000,
+                state.noted,
+            )
+        )
         if now:
             self.flush()
         elif len(waiting) == 1:

@@ -1,16 +1,12 @@
-"""State of one running call, shared by the pipeline's stages; source of its audit line and trace
-span.
-"""
+"""State of one running call, shared by the stages of the pipeline."""
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from hermes.core.approval import Ruling
-from hermes.runtime.audit import AuditLine
 
 if TYPE_CHECKING:
     from typing import Any
@@ -27,7 +23,7 @@ UNJUDGED = Ruling("refuse", rule="policy:pending")
 
 
 class CallState(msgspec.Struct, eq=False):
-    """What is known of a call while it is under way."""
+    """A running call: its arguments, the ruling on it, and its place in the trace."""
 
     call_id: str
     tool: str
@@ -36,36 +32,18 @@ class CallState(msgspec.Struct, eq=False):
     started: float
     entry: ToolEntry | None = None
     arguments: dict[str, Any] = {}
+    # The arguments as JSON, before the handler can change them.
     noted: str = "{}"
     ruling: Ruling = UNJUDGED
     # The rule that asked for or refused the call, or that an earlier approval covers.
     rule: str = ""
     verdict: str = "allowed"
-    # Who said yes, or no.
+    # The approver that allowed or refused it.
     approver: str = ""
-    # Secrets that it was given in place of placeholders.
+    # Secrets that were filled in for placeholders.
     used: Used | None = None
-    # Whose words it brings in.
+    # Source of untrusted text in its result.
     source: str = ""
-    # Its part in the trace, and the span that it is inside of.
+    # Its span in the trace, and the parent of that.
     span: Span | None = None
     around: Span | None = None
-
-    def line(self, status: str, seconds: float) -> AuditLine:
-        """The audit line of the call as it now stands."""
-        context = self.context
-        return AuditLine(
-            time.time(),
-            context.front_door,
-            context.session_id,
-            context.task.id,
-            context.agent_path,
-            self.call_id,
-            self.tool,
-            self.verdict,
-            self.rule,
-            self.approver,
-            status,
-            int(seconds * 1_000_000) / 1000,
-            self.noted,
-        )

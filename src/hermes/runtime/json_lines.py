@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hermes.core.home import flock, is_current, make_private
-from hermes.core.json_text import to_json
 from hermes.core.log import Log
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ FLUSH_SECONDS = 1.0
 # Items kept in memory while the disk refuses them.
 _KEPT = 10_000
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
+_encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
 
@@ -91,8 +91,19 @@ def read_at(handle: int, count: int, offset: int) -> bytes:
 
 
 def json_line(value: Any) -> bytes:
-    """A value as one line of JSON."""
-    return to_json(value).encode() + b"\n"
+    """A value as one line of JSON; lone surrogates, which a model may send, become text."""
+    try:
+        return _encode(value) + b"\n"
+    except UnicodeEncodeError:
+        return _encode(_escaped(value)) + b"\n"
+
+
+def _escaped(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_escaped(key): _escaped(inner) for key, inner in value.items()}
+    return [_escaped(inner) for inner in value] if isinstance(value, list) else value
 
 
 def read_json_lines(path: str) -> Iterator[tuple[bytes, Any]]:
@@ -114,17 +125,16 @@ class LineBuffer:
         self._flush = flush
         self.waiting: list[Any] = []
         self._lock = threading.Lock()
-        self._wake = threading.Event()
+        self.awake = threading.Event()
         self._full = threading.Event()
         self._thread: threading.Thread | None = None
         self._failing = False
 
     def wake(self) -> None:
         """Have the buffer written within `FLUSH_SECONDS`."""
-        if not self._wake.is_set():
-            if self._thread is None:
-                self._start()
-            self._wake.set()
+        if self._thread is None:
+            self._start()
+        self.awake.set()
 
     def full(self) -> None:
         """Have the buffer written now, by the thread."""
@@ -146,7 +156,7 @@ class LineBuffer:
             self._failing = False
             del self.waiting[: len(items)]
             if self.waiting:
-                self._wake.set()
+                self.awake.set()
             return written
 
     def _start(self) -> None:
@@ -161,8 +171,8 @@ class LineBuffer:
 
     def _run(self) -> None:
         while True:
-            self._wake.wait()
+            self.awake.wait()
             self._full.wait(FLUSH_SECONDS)
-            self._wake.clear()
+            self.awake.clear()
             self._full.clear()
             self._flush()

@@ -1,40 +1,40 @@
-"""Runtime: runs tool calls, and owns the state between calls (tasks, sessions, running calls,
-services).
+"""Runtime: runs tool calls, and owns the state between calls: tasks, running calls, services.
 
 A call passes the twelve stages of `stages.py`. Two drivers carry it from stage to stage: `call` for
-async
-code, `call_sync` for sync code. Handlers are reached in no other way; CLI, chat and MCP server add
-the
-caller's identity and an approver.
+async code, `call_sync` for sync code. Handlers are reached in no other way. CLI, chat and MCP
+server add the caller's identity and an approver.
 """
 
 from __future__ import annotations
 
-import functools
 import threading
+from copy import copy
 from typing import TYPE_CHECKING
 
+from hermes.core.approval import Ruling
 from hermes.core.context import Services, Task, ToolContext
 from hermes.core.entry import ToolCall
+from hermes.core.errors import ToolError
 from hermes.core.log import Log
 from hermes.core.registry import registry as shared_registry
-from hermes.runtime import approval_stage, waits
+from hermes.runtime import waits
 from hermes.runtime.events import EventBus
 from hermes.runtime.hooks import Hooks
 from hermes.runtime.placeholder_fill import Secrets
 from hermes.runtime.stages import stages
 from hermes.runtime.workers import Workers
+from hermes.safety.call_effects import effects_of
 from hermes.safety.policy import EffectPolicy
 from hermes.safety.redaction import Redactor
 from hermes.safety.sanitise import sanitise_error
-from hermes.safety.taint import Heard
+from hermes.safety.taint import Heard, check_unasked, reviewed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
     from hermes.core.cancellation import Cancellation
-    from hermes.core.entry import Lifecycle, ToolOutcome
+    from hermes.core.entry import Lifecycle, ToolEntry, ToolOutcome
     from hermes.core.protocols import Approver
     from hermes.core.registry import ToolRegistry
     from hermes.runtime.artifacts import ArtifactStore
@@ -93,7 +93,7 @@ class Runtime:
         # Shared by all contexts; interfaces add theirs.
         self.services = Services(
             runtime=self,
-            resolve_path=functools.partial(approval_stage.resolve_path, self),
+            resolve_path=self._resolve_path,
             artifacts=artifacts,
         )
         # Run before a name is looked up; sources of tools that change on disk hook in here.
@@ -106,6 +106,37 @@ class Runtime:
         self._lock = threading.Lock()
         self._context = self.context()
         registry.attach(self)
+
+    # -- rulings ----------------------------------------------------------------------------------
+
+    def judge(self, entry: ToolEntry, arguments: dict[str, Any], context: ToolContext) -> Ruling:
+        """The policy's ruling on a call, stricter where the conversation has read untrusted text.
+
+        The policy fails closed: its exception refuses the call. A `ToolError` of the tool's own
+        look at the arguments is passed on: nothing runs then either.
+        """
+        try:
+            ruling = self.policy.judge(entry, arguments, context)
+            if ruling.action != "allow" and ruling.action not in ("ask", "refuse"):
+                raise ValueError(f"it ruled {ruling.action!r}")
+            if entry.acts and ruling.effects is None:
+                # A policy may rule without the effects; taint tracking and undo need them.
+                ruling = copy(ruling)
+                ruling.effects = effects_of(entry, arguments, context)
+            sources = self.heard.sources(context)
+            return reviewed(ruling, entry, arguments, context, sources) if sources else ruling
+        except ToolError:
+            raise
+        except Exception as error:
+            log.exception("the policy failed on %s", entry.name)
+            return Ruling("refuse", reason=f"the policy failed: {error}", rule="policy:failed")
+
+    def _resolve_path(self, context: ToolContext, kind: str, path: str) -> str:
+        """Resolve a path that a handler meets; the policy may refuse it."""
+        resolved = self.policy.resolve_path(context, kind, path)
+        if kind != "read" and self.heard.sources(context):
+            check_unasked(path, resolved)
+        return resolved
 
     # -- the front doors' side ----------------------------------------------------------------
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hermes.safety.redaction import Redactor
 
 # What every placeholder begins with; see `hermes.safety.placeholders`.
-_START = "[secret:"
+PLACEHOLDER = "[secret:"
 # The right to have placeholders filled.
 RIGHT = "secret:use"
 
@@ -34,7 +34,7 @@ class Secrets:
 
     def filled(self, state: CallState, policy: Policy) -> dict[str, Any]:
         """The arguments as the handler gets them; raises `ToolError` where a secret may not go."""
-        if _START not in state.noted or state.entry is None:
+        if state.entry is None:
             return state.arguments
         given, state.used = self._open().fill(
             state.arguments,
@@ -46,6 +46,11 @@ class Secrets:
             allowed=policy.allows(RIGHT, state.context),
         )
         return given
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a secret was seen."""
+        return self._vault is not None
 
     def masked(self, content: str, state: CallState) -> str:
         """A result with a placeholder for each secret in it."""

@@ -21,9 +21,10 @@ from hermes.core.json_text import to_json
 from hermes.core.log import Log
 from hermes.core.result import ToolResult
 from hermes.runtime import result_texts, waits
-from hermes.runtime.approval_stage import approve, judge
+from hermes.runtime.approval_stage import approve
 from hermes.runtime.call_state import CallState
 from hermes.runtime.hooks import HookCall, Rewrite, Veto
+from hermes.runtime.placeholder_fill import PLACEHOLDER
 from hermes.runtime.workers import StoppedLateError, StuckError
 from hermes.safety.taint import conversation_of, source_of
 
@@ -59,7 +60,7 @@ def before_call(
     if state.arguments is before or to_json(state.arguments) == to_json(before):
         return None
     # What runs is what was judged: other arguments are judged again.
-    ruling = judge(runtime, state.entry, state.arguments, state.context)
+    ruling = runtime.judge(state.entry, state.arguments, state.context)
     state.ruling = ruling
     return None if ruling.action == "allow" else (yield from approve(runtime, state, ruling))
 
@@ -110,7 +111,9 @@ def end(runtime: Runtime, state: CallState, answer: result_texts.Answer) -> Tool
     if state.entry is not None and state.entry.max_result_size_chars is not None:
         limit = state.entry.max_result_size_chars
     try:
-        content = runtime.secrets.masked(answer.content, state)  # 10 redact
+        content = runtime.redactor.redact(answer.content)  # 10 redact
+        if content is not answer.content or runtime.secrets.in_use:
+            content = runtime.secrets.masked(answer.content, state)
         if answer.error is not None:
             answer.error = runtime.redactor.redact(answer.error)
         if len(content) > limit:  # 11 fit
@@ -135,8 +138,8 @@ def end(runtime: Runtime, state: CallState, answer: result_texts.Answer) -> Tool
     )
     if runtime.audit is not None:  # 12 record
         try:
-            line = state.line(answer.status, outcome.seconds)
-            runtime.audit.record(line, now=answer.status == "refused")
+            refused = answer.status == "refused"
+            runtime.audit.record(state, answer.status, outcome.seconds, now=refused)
         except Exception as error:  # noqa: BLE001 - the call has happened: its result stays
             runtime.report_trouble(f"the audit log: {type(error).__name__}: {error}", state)
     if state.span is not None and runtime.tracer is not None:
@@ -184,7 +187,7 @@ def stages(runtime: Runtime, call: ToolCall, context: ToolContext) -> Stages:
         if state.span is not None:
             state.span.attributes["gen_ai.tool.call.arguments"] = state.noted
 
-        ruling = judge(runtime, entry, arguments, context)  # 5 permit
+        ruling = runtime.judge(entry, arguments, context)  # 5 permit
         state.ruling = ruling
         if ruling.by:
             state.rule, state.approver = ruling.rule, ruling.by
@@ -198,7 +201,9 @@ def stages(runtime: Runtime, call: ToolCall, context: ToolContext) -> Stages:
             if refusal is not None:
                 return end(runtime, state, refusal)
 
-        arguments = runtime.secrets.filled(state, runtime.policy)
+        arguments = state.arguments
+        if PLACEHOLDER in state.noted:
+            arguments = runtime.secrets.filled(state, runtime.policy)
         value = yield _started(runtime, state, entry, arguments)  # 8 run
         if isinstance(value, ToolResult) and value.source:
             _hear(runtime, state, value.source)

@@ -97,6 +97,7 @@ class Tracer:
         self._open: dict[str, Span] = {}
         self._buffer = LineBuffer("traces", self.flush)
         self._waiting: list[Span] = self._buffer.waiting
+        self._awake = self._buffer.awake
 
     # -- spans ----------------------------------------------------------------------------------
 
@@ -106,7 +107,8 @@ class Tracer:
         """A span from now on; inside of the current one where no parent is given."""
         span = Span(kind, name, attributes, parent if parent is not None else current.get())
         self._open[span.id] = span
-        self._buffer.wake()
+        if not self._awake.is_set():
+            self._buffer.wake()
         return span
 
     def end(self, span: Span, status: Status = "ok", error: str = "") -> None:

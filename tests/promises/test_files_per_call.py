@@ -1,0 +1,77 @@
+"""One call runs through few files: a reader can follow it. Counted with the profiler, warm."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROGRAM = """
+import os, sys, threading
+from hermes.core import ToolCall
+from hermes.runtime.app import App
+
+os.chdir(sys.argv[1])
+open("a.txt", "w").write("x\\n" * 30)
+seen = set()
+
+def note(frame, event, arg):
+    name = frame.f_code.co_filename
+    if "/hermes/" in name:
+        seen.add(name)
+
+def count(work):
+    work()
+    seen.clear()
+    threading.setprofile(note)
+    sys.setprofile(note)
+    work()
+    sys.setprofile(None)
+    threading.setprofile(None)
+    return len(seen)
+
+CASE
+"""
+CALL = """
+runtime = App().runtime
+print(count(lambda: runtime.call_sync(ToolCall(NAME, ARGUMENTS))))
+runtime.close()
+"""
+VERDICT = """
+from hermes.safety.shell import detect_dangerous_command
+print(count(lambda: detect_dangerous_command("git push --force", cwd=os.getcwd())))
+"""
+
+
+def called(name: str, arguments: dict[str, str]) -> str:
+    return CALL.replace("NAME", repr(name)).replace("ARGUMENTS", repr(arguments))
+
+
+@pytest.mark.parametrize(
+    ("case", "most"),
+    [
+        (called("read_file", {"path": "a.txt"}), 44),
+        (called("terminal", {"command": "ls -la"}), 68),
+        (VERDICT, 24),
+    ],
+    ids=["read_file", "terminal", "verdict on git push --force"],
+)
+def test_a_call_runs_through_few_files(tmp_path: Path, case: str, most: int) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "work").mkdir()
+
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.replace("CASE", case), str(tmp_path / "work")],
+        env={"PATH": "/usr/bin:/bin", "HERMES_HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+
+    assert int(done.stdout) <= most
