@@ -4,10 +4,22 @@ Run it: `python examples/embed.py`. The "model" here is a list of calls as model
 numbers as text, JSON in a fence, one cut-off argument.
 """
 
-from hermes.core import ApprovalRequest, ToolCall
-from hermes.runtime import Runtime
+from collections.abc import Mapping
+from typing import Any
+
+from hermes import (
+    ApprovalRequest,
+    EffectPolicy,
+    Ruling,
+    Runtime,
+    ToolCall,
+    ToolContext,
+    ToolEntry,
+    ToolError,
+    ToolRegistry,
+    tool,
+)
 from hermes.runtime.events import Event
-from hermes.tools import ToolContext, ToolError, ToolRegistry, tool
 
 registry = ToolRegistry()
 stock = {"lamp": 4, "chair": 0}
@@ -38,8 +50,18 @@ def order(ctx: ToolContext, name: str, count: int = 1) -> str:
     return f"{count} × {name} ordered"
 
 
+class ShopPolicy(EffectPolicy):
+    """The program's own tools run without a question; an order is the exception here."""
+
+    def judge(self, entry: ToolEntry, arguments: Mapping[str, Any], context: ToolContext) -> Ruling:
+        """Ask before an order."""
+        if entry.name == "order":
+            return Ruling("ask", reason="it costs money", rule="shop:order")
+        return super().judge(entry, arguments, context)
+
+
 def ask(request: ApprovalRequest) -> bool:
-    """Who is asked before anything changes: small orders are fine."""
+    """The person who approves: small orders are fine."""
     return int(request.arguments["count"]) <= 10
 
 
@@ -57,7 +79,7 @@ def main() -> None:
         ToolCall("order", {"name": "chair", "count": 500}, id="3"),
         ToolCall("order", '{"name": "cha', id="4"),
     ]
-    with Runtime(registry, approver=ask) as runtime:
+    with Runtime(registry, policy=ShopPolicy(), approver=ask) as runtime:
         runtime.events.subscribe(watch)
         for outcome in runtime.call_many_sync(calls):
             print(f"{outcome.call_id} {outcome.status}: {outcome.content}")

@@ -2,32 +2,144 @@
 
 From the inside out; each package imports only from those listed before it:
 
-    core          words everyone shares: ToolEntry, registry, schema, coercion, errors
-    safety        what may happen: shell analysis, paths, URLs, approval, redaction
-    runtime       how a call happens: pipeline, discovery, bridge, disk, artifacts
-    stores        what is remembered: checkpoints of files, sessions
-    environments  where commands run: this machine, a sandbox, a container, another host
-    files         what is done with files: text, edits, search, differences
-    tools         what the model can call; one file per family
-    agent         the loop: prompt, model call, tool calls, repeat
-    interfaces    how people and programs reach it: the command line
-    testing       for tests, ours and yours: a temporary home, a scripted model
+    core          tools, calls and results: registry, schema, argument coercion, settings, errors
+    text          pure text: encodings, diffs, globs, fuzzy replacement, patches
+    safety        permission to run: shell analysis, paths, URLs, approvals, taint, redaction
+    runtime       execution of a call: pipeline, hooks, threads, discovery, plugins, audit
+    environments  places where commands run: this host, sandbox, container, ssh, cloud; their disks
+    stores        persistent state: checkpoints for undo, sessions, memory
+    files         file operations: read, edit, search, compare, watch, archives
+    tools         tools that the model can call; one file per family
+    embedded      the small language model that Hermes brings along
+    mcp           Model Context Protocol: client for other servers, server for our tools
+    agent         agent loop: prompt, model call, tool calls, compaction, delegation
+    interfaces    command line and chat
+    testing       for tests, ours and yours: a scripted model server
 
+What a program needs to embed Hermes is importable from here; docs/api.md is the reference.
 New here? Read core/registry.py, then runtime/pipeline.py, then tools/files.py, then agent/loop.py.
 """
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from hermes.agent.agent import Agent
+    from hermes.core.approval import ApprovalRequest
+    from hermes.core.arguments import coerce_tool_args
+    from hermes.core.availability import needs
+    from hermes.core.cancellation import Cancellation, CancelledError
+    from hermes.core.context import Task, ToolContext
+    from hermes.core.entry import ToolCall, ToolEntry, ToolOutcome
+    from hermes.core.errors import (
+        ArgumentError,
+        ConfigError,
+        HermesError,
+        RegistrationError,
+        ToolError,
+        UnavailableError,
+    )
+    from hermes.core.registry import ToolRegistry, registry
+    from hermes.core.result import ToolResult, tool_error, tool_result
+    from hermes.core.tool_definition import BaseTool, tool
+    from hermes.core.toolsets import Toolset, create_custom_toolset, resolve_toolset
+    from hermes.runtime.app import App, discover_builtin_tools, handle_function_call
+    from hermes.runtime.definitions import get_tool_definitions
+    from hermes.runtime.hooks import Hooks, Rewrite, Veto
+    from hermes.runtime.pipeline import Runtime
+    from hermes.safety.policy import EffectPolicy, Policy, Ruling
 
 __version__ = "0.1.0"
-__all__ = ["Agent", "__version__"]
+
+# Each public name with its module: importing this package imports nothing else.
+_MODULES = {
+    "Agent": "agent.agent",
+    "App": "runtime.app",
+    "ApprovalRequest": "core.approval",
+    "ArgumentError": "core.errors",
+    "BaseTool": "core.tool_definition",
+    "Cancellation": "core.cancellation",
+    "CancelledError": "core.cancellation",
+    "ConfigError": "core.errors",
+    "EffectPolicy": "safety.policy",
+    "HermesError": "core.errors",
+    "Hooks": "runtime.hooks",
+    "Policy": "safety.policy",
+    "RegistrationError": "core.errors",
+    "Rewrite": "runtime.hooks",
+    "Ruling": "safety.policy",
+    "Runtime": "runtime.pipeline",
+    "Task": "core.context",
+    "ToolCall": "core.entry",
+    "ToolContext": "core.context",
+    "ToolEntry": "core.entry",
+    "ToolError": "core.errors",
+    "ToolOutcome": "core.entry",
+    "ToolRegistry": "core.registry",
+    "ToolResult": "core.result",
+    "Toolset": "core.toolsets",
+    "UnavailableError": "core.errors",
+    "Veto": "runtime.hooks",
+    "coerce_tool_args": "core.arguments",
+    "create_custom_toolset": "core.toolsets",
+    "discover_builtin_tools": "runtime.app",
+    "get_tool_definitions": "runtime.definitions",
+    "handle_function_call": "runtime.app",
+    "needs": "core.availability",
+    "registry": "core.registry",
+    "resolve_toolset": "core.toolsets",
+    "tool": "core.tool_definition",
+    "tool_error": "core.result",
+    "tool_result": "core.result",
+}
+__all__ = [
+    "Agent",
+    "App",
+    "ApprovalRequest",
+    "ArgumentError",
+    "BaseTool",
+    "Cancellation",
+    "CancelledError",
+    "ConfigError",
+    "EffectPolicy",
+    "HermesError",
+    "Hooks",
+    "Policy",
+    "RegistrationError",
+    "Rewrite",
+    "Ruling",
+    "Runtime",
+    "Task",
+    "ToolCall",
+    "ToolContext",
+    "ToolEntry",
+    "ToolError",
+    "ToolOutcome",
+    "ToolRegistry",
+    "ToolResult",
+    "Toolset",
+    "UnavailableError",
+    "Veto",
+    "__version__",
+    "coerce_tool_args",
+    "create_custom_toolset",
+    "discover_builtin_tools",
+    "get_tool_definitions",
+    "handle_function_call",
+    "needs",
+    "registry",
+    "resolve_toolset",
+    "tool",
+    "tool_error",
+    "tool_result",
+]
 
 
 def __getattr__(name: str) -> object:
-    """`Agent`, imported when it is first asked for: most programs here never need it."""
-    if name == "Agent":
-        from hermes.agent.agent import Agent
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
 
-        return Agent
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # `hermes.tools` gives registries a default runtime; authors of tools may use it at once.
+    import_module("hermes.tools")
+    value: object = getattr(import_module(f"hermes.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -331,3 +331,31 @@ def test_a_tool_without_run_says_so_when_called() -> None:
         effect = "read"
 
     assert "has no run()" in Runtime(registry).dispatch("Empty", {})
+
+
+def test_a_class_or_an_instance_is_registered_by_itself() -> None:
+    registry = ToolRegistry()
+
+    class Greet(BaseTool):
+        """Greet somebody."""
+
+        effect = "read"
+        parameters: ClassVar[Any] = {"type": "object", "properties": {"who": {"type": "string"}}}
+
+        def __init__(self, name: str = "greet") -> None:
+            self.name = name  # type: ignore[misc]
+
+        def run(self, params: dict[str, Any], context: ToolContext) -> Any:
+            return f"hello {params['who']}"
+
+    registry.register(Greet)
+    registry.register(Greet("welcome"), toolset="other")
+
+    assert registry.names() == ["greet", "welcome"]
+    assert registry.toolsets() == {"custom": ["greet"], "other": ["welcome"]}
+    for name in registry.names():
+        assert Runtime(registry).call_sync(ToolCall(name, {"who": "you"})).value == "hello you"
+    with pytest.raises(RegistrationError, match="not a BaseTool"):
+        registry.register(int)  # type: ignore[arg-type]
+    with pytest.raises(RegistrationError, match="no schema"):
+        registry.register("bare")

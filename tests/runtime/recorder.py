@@ -26,7 +26,7 @@ class NotingTool:
         self.events: list[Any] = []
         self.answer: Any = "done"
 
-        @tool("work", registry=self.registry, effect=effect)
+        @tool("work", registry=self.registry, effect=effect, origin="plugin", owner="acme")
         def work(path: str = "a", count: int = 1, flag: Any = None) -> Any:
             """Work."""
             self.ran.append({"path": path, "count": count, "flag": flag})

@@ -10,6 +10,7 @@ import pytest
 from tests.runtime.recorder import NotingTool, both_ways
 
 from hermes.core import ToolCall, ToolContext, ToolRegistry
+from hermes.runtime import Runtime
 from hermes.safety.policy import EffectPolicy, Policy, Ruling
 
 
@@ -155,7 +156,7 @@ def test_a_ruling_by_what_the_tool_declares() -> None:
     registry = ToolRegistry()
     registry.register(
         "files", "own", {"properties": {"action": {}}}, lambda action=None: None,
-        effect="write", reads_when={"action": ["list"]},
+        effect="write", reads_when={"action": ["list"]}, origin="plugin", owner="acme",
     )  # fmt: skip
     entry: Any = registry.get("files")
 
@@ -194,3 +195,19 @@ def test_the_caller_can_not_change_what_runs_while_somebody_is_asked() -> None:
     asyncio.run(bench.runtime.call(ToolCall("work", arguments)))
 
     assert bench.ran == [{"path": "mine", "count": 1, "flag": ["x"]}]
+
+
+def test_a_tool_of_the_program_itself_runs_without_a_question() -> None:
+    registry = ToolRegistry()
+    asked: list[Any] = []
+    registry.register("own", "t", {}, lambda: "done", effect="write")
+
+    assert Runtime(registry).call_sync(ToolCall("own", {})).ok
+    assert Runtime(registry, approver=asked.append).call_sync(ToolCall("own", {})).ok
+    assert asked == []
+
+
+def test_a_refusal_names_the_three_ways_out_for_a_developer() -> None:
+    hint = NotingTool().call().value["hint"]
+
+    assert all(word in hint for word in ('effect="read"', "approver=", "policy="))

@@ -34,7 +34,7 @@ def path(tmp_path: Path) -> Path:
 def call(path: Path, *texts: Any, effect: str = "read") -> list[str]:
     """Make calls as a program would; how each ended."""
     registry = ToolRegistry()
-    registry.register("say", "t", SCHEMA, lambda text="": text, effect=effect)
+    registry.register("say", "t", SCHEMA, lambda text="": text, effect=effect, origin="plugin")
     with Runtime(registry, audit=AuditLog(str(path))) as runtime:
         return [runtime.call_sync(ToolCall("say", {"text": text})).status for text in texts]
 
@@ -131,7 +131,7 @@ def test_a_name_that_is_no_proper_text_does_not_stop_the_log(path: Path) -> None
 
 def test_a_refused_call_is_on_disk_at_once(path: Path) -> None:
     registry = ToolRegistry()
-    registry.register("say", "t", SCHEMA, lambda text="": text, effect="write")
+    registry.register("say", "t", SCHEMA, lambda text="": text, effect="write", origin="plugin")
     runtime = Runtime(registry, audit=AuditLog(str(path)))
 
     runtime.call_sync(ToolCall("say", {"text": "a"}))

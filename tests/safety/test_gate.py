@@ -19,7 +19,7 @@ def registry() -> ToolRegistry:
     text = {"type": "object", "properties": {"value": {"type": "string"}}}
 
     def add(name: str, **fields: Any) -> None:
-        registry.register(name, "test", text, lambda value: value, **fields)
+        registry.register(name, "test", text, lambda value: value, origin="plugin", **fields)
 
     add("look", effect="read", permissions=["file:read"], acts={"value": "read"})
     add("know", effect="read")
@@ -124,3 +124,15 @@ def test_a_right_named_by_a_profile_needs_no_question(
     named = _gate(registry, Profile("p", allow=("*", "robot:move")))
 
     assert _action(named, registry, "blind", "forward", tmp_path) == "allow"
+
+
+def test_a_tool_of_the_program_itself_asks_nobody(tmp_path: Path) -> None:
+    registry = ToolRegistry()
+    text = {"type": "object", "properties": {"value": {"type": "string"}}}
+    registry.register("own", "test", text, lambda value: value, effect="execute")
+    registry.register("run", "test", text, lambda value: value, acts={"value": "execute"})
+
+    assert _action(_gate(registry), registry, "own", "forward", tmp_path) == "allow"
+    # Its commands and paths are judged as those of any other tool.
+    assert _action(_gate(registry), registry, "run", "git push --force", tmp_path) == "ask"
+    assert _action(_gate(registry, mode="strict"), registry, "own", "x", tmp_path) == "ask"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar, Protocol
 
     from hermes.core.context import ToolContext
+    from hermes.core.tool_definition import BaseTool
 
 
 _owner: ContextVar[tuple[str, str] | None] = ContextVar("hermes_owner", default=None)
@@ -34,9 +35,12 @@ def owned_by(origin: str, owner: str) -> Iterator[None]:
 
 
 def current_owner(module: str) -> tuple[str, str]:
-    """Origin and owner of something that `module` registers now."""
+    """Origin and owner of a tool that `module` registers now; `custom` is the program itself."""
     if module.startswith("hermes.tools."):
         return "builtin", ""
+    if module.startswith("hermes_plugins."):
+        # Registered later than its plugin was loaded: in a hook, a thread or a handler.
+        return _owner.get() or ("plugin", module.split(".")[1])
     return _owner.get() or ("custom", "")
 
 
@@ -84,18 +88,32 @@ class ToolRegistry:
 
     def register(
         self,
-        name: str,
-        toolset: str,
-        schema: Mapping[str, Any],
-        handler: Callable[..., Any],
+        name: str | type[BaseTool] | BaseTool,
+        toolset: str = "custom",
+        schema: Mapping[str, Any] | None = None,
+        handler: Callable[..., Any] | None = None,
         *,
         is_async: bool | None = None,
         **fields: Any,
     ) -> ToolEntry:
-        """Add a tool with an explicit schema; see `ToolEntry` for the other fields.
+        """Add a tool: by name, schema and handler, or a `BaseTool` class or instance alone.
 
         `schema` is the function schema (name, description, parameters) or the parameters alone.
+        `fields` are the other fields of `ToolEntry`.
         """
+        if not isinstance(name, str):
+            from hermes.core.tool_definition import BaseTool, entry_for
+
+            if not isinstance(name, (type, BaseTool)):
+                raise RegistrationError(f"a tool has no name: {name!r:.80}")
+
+            if "origin" not in fields:
+                fields["origin"], fields["owner"] = current_owner(name.__module__)
+            return self.add(entry_for(name, None, toolset, None, fields))
+        if schema is None:
+            raise RegistrationError(
+                f"{name!r} has no schema", hint="Give schema= and handler=, or use @tool."
+            )
         if not callable(handler):
             raise RegistrationError(f"the handler of {name!r} can't be called: {handler!r:.80}")
         if is_async is None:

@@ -131,18 +131,19 @@ def _finish(answer: Any) -> None:
 
 
 def entry_for(
-    cls: type,
+    target: type | BaseTool,
     name: str | None,
     toolset: str | None,
     description: str | None,
     fields: dict[str, Any],
 ) -> ToolEntry:
-    """The entry of a `BaseTool` class; one instance of it serves all calls."""
+    """The entry of a `BaseTool` class or instance; one instance serves all calls."""
+    cls = target if isinstance(target, type) else type(target)
     if not issubclass(cls, BaseTool):
         raise RegistrationError(
-            f"{cls.__name__} is a class but no BaseTool", hint="Subclass hermes.tools.BaseTool."
+            f"{cls.__name__} is not a BaseTool", hint="Subclass hermes.tools.BaseTool."
         )
-    instance = cls()
+    instance = target if isinstance(target, BaseTool) else cls()
     once = Once(instance)
     run = instance.run
     awaits = is_coroutine_function(run)
@@ -162,30 +163,31 @@ def entry_for(
 
     chosen = async_handler if is_async else handler
     for key in ("effect", "tags", "timeout_seconds"):
-        fields.setdefault(key, getattr(cls, key))
-    own = cls.toolset if toolset in (None, "custom") else toolset
+        fields.setdefault(key, getattr(instance, key))
+    own = instance.toolset if toolset in (None, "custom") else toolset
     return ToolEntry(
-        name or cls.name or cls.__name__,
+        name or instance.name or cls.__name__,
         own or "custom",
-        _parameters(cls),
+        _parameters(instance),
         chosen,
         invoke=chosen,
         is_async=is_async,
-        description=description or cls.description or (cls.__doc__ or "").strip(),
+        description=description or instance.description or (cls.__doc__ or "").strip(),
         module=cls.__module__,
         lifecycle=once,
         **fields,
     )
 
 
-def _parameters(cls: type[BaseTool]) -> dict[str, Any]:
-    given = cls.parameters
-    if given is None:
+def _parameters(instance: BaseTool) -> dict[str, Any]:
+    parameters = instance.parameters
+    if parameters is None:
         return {"type": "object", "properties": {}}
-    if isinstance(given, dict):
-        return given
+    if isinstance(parameters, dict):
+        return parameters
     raise RegistrationError(
-        f"parameters of {cls.__name__} must be a JSON Schema object, not {given!r:.60}"
+        f"parameters of {type(instance).__name__} must be a JSON Schema object, "
+        f"not {parameters!r:.60}"
     )
 
 

@@ -43,11 +43,15 @@ class App:
     """One program's Hermes: settings, tools, and the runtime that carries out their calls."""
 
     def __init__(
-        self, registry: ToolRegistry = shared_registry, *, project: str | None = None
+        self,
+        registry: ToolRegistry = shared_registry,
+        *,
+        project: str | None = None,
+        approver: Approver | None = None,
     ) -> None:
         self._registry = registry
         self.project = project or _here()
-        self.approver: Approver | None = None
+        self.approver = approver
         self.profile: str | None = None
         self._loading = threading.RLock()
         self._begun = self._loaded = False
@@ -290,3 +294,20 @@ def default_dispatcher(registry: ToolRegistry) -> Any:
     from hermes.runtime.pipeline import Runtime
 
     return default_app().runtime if registry is shared_registry else Runtime(registry)
+
+
+def discover_builtin_tools() -> list[str]:
+    """Names of the tools that Hermes ships, sorted; their modules are not imported."""
+    return [entry.name for entry in default_app().registry.entries() if entry.origin == "builtin"]
+
+
+def handle_function_call(
+    name: str, args: dict[str, Any] | str | None = None, task_id: str | None = None
+) -> str:
+    """Carry out one call by name through the whole pipeline; the JSON text for the model.
+
+    Calls with the same `task_id` share a task: shell state, background processes, undo.
+    """
+    runtime = default_app().runtime
+    context = None if task_id is None else runtime.context(task_id)
+    return str(runtime.dispatch(name, args, context))

@@ -113,6 +113,4 @@ def _nobody(runtime: Runtime, state: CallState, ruling: Ruling) -> result_texts.
         state.verdict = "waits for review"
         return result_texts.waiting(held.id, ruling.keeps, sources)
     state.verdict = "nobody to ask"
-    return result_texts.refused(
-        f"{ruling.reason}, which needs a person's approval, and nobody can be asked here"
-    )
+    return result_texts.nobody_to_ask(ruling.reason)

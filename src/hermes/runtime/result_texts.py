@@ -98,6 +98,17 @@ def refused(reason: str) -> Answer:
     )
 
 
+def nobody_to_ask(reason: str) -> Answer:
+    """The call needs an approval, and the program has no approver."""
+    return _error(
+        f"Not run: {reason}, which needs a person's approval, and nobody can be asked here.",
+        status="refused",
+        hint="Do not try this again or in another way; go on without it, or ask the person. "
+        'Developers: register the tool with effect="read" if it only reads, or give the Runtime '
+        "or App an approver= that answers, or a policy= that allows it.",
+    )
+
+
 def waiting(review: str, kept: str, sources: Sequence[str]) -> Answer:
     """The call was put aside for a person to look at; it was not carried out."""
     return _error(

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["EffectPolicy", "Policy", "Ruling"]
 
 _READS = Ruling("allow", rule="effect:read")
+# Its author is the program's author: defining the tool was the decision.
+PROGRAM_TOOL = Ruling("allow", rule="origin:program")
 _MAY = {
     "write": "may change files or settings",
     "execute": "may run code",
@@ -26,7 +28,7 @@ _MAY = {
 
 
 class EffectPolicy(Policy):
-    """What only reads passes; everything else asks."""
+    """Allows tools that only read and tools that the program itself defines; all others ask."""
 
     def judge(
         self,
@@ -38,4 +40,6 @@ class EffectPolicy(Policy):
         effect = entry.effect
         if effect == "read" or entry.effect_of(arguments) == "read":
             return _READS
+        if entry.origin == "custom":
+            return PROGRAM_TOOL
         return Ruling("ask", reason=f"{entry.name} {_MAY[effect]}", rule=f"effect:{effect}")

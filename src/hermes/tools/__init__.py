@@ -1,8 +1,8 @@
-"""What the model can call: one file per family, and what authors of tools import.
+"""Tools that a model can call, one file per family, and the names that authors of tools import.
 
     from hermes.tools import tool, ToolResult, BaseTool, ToolContext, registry
 
-A module here that registers a tool at its top level is found by discovery; no list names it.
+Discovery finds each module here that registers a tool at its top level; there is no list of them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,14 @@ from hermes.core import (
     tool_error,
     tool_result,
 )
+from hermes.core.lazy import names_from
+
+TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
+if TYPE_CHECKING:
+    from hermes.core.arguments import coerce_tool_args
+    from hermes.core.toolsets import create_custom_toolset, resolve_toolset
+    from hermes.runtime.app import discover_builtin_tools, handle_function_call
+    from hermes.runtime.definitions import get_tool_definitions
 
 __all__ = [
     "BaseTool",
@@ -26,12 +34,30 @@ __all__ = [
     "ToolError",
     "ToolRegistry",
     "ToolResult",
+    "coerce_tool_args",
+    "create_custom_toolset",
+    "discover_builtin_tools",
+    "get_tool_definitions",
+    "handle_function_call",
     "needs",
     "registry",
+    "resolve_toolset",
     "tool",
     "tool_error",
     "tool_result",
 ]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "coerce_tool_args": "hermes.core.arguments",
+        "create_custom_toolset": "hermes.core.toolsets",
+        "discover_builtin_tools": "hermes.runtime.app",
+        "get_tool_definitions": "hermes.runtime.definitions",
+        "handle_function_call": "hermes.runtime.app",
+        "resolve_toolset": "hermes.core.toolsets",
+    },
+)
 
 
 def _dispatcher(tools: ToolRegistry) -> object:
@@ -40,5 +66,5 @@ def _dispatcher(tools: ToolRegistry) -> object:
     return default_dispatcher(tools)
 
 
-# A registry that is asked to dispatch before anybody gave it a runtime gets one.
+# A registry without a runtime gets the default one at its first `dispatch`.
 ToolRegistry.default_dispatcher = staticmethod(_dispatcher)  # type: ignore[assignment]
