@@ -46,3 +46,13 @@ def test_importing_the_package_imports_nothing_else() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"
+
+
+def test_the_older_import_paths_still_work() -> None:
+    from hermes.core import ToolCall, replace_text
+    from hermes.runtime import App, Runtime
+    from hermes.tools import registry, tool
+
+    assert (ToolCall, Runtime, App) == (hermes.ToolCall, hermes.Runtime, hermes.App)
+    assert (registry, tool) == (hermes.registry, hermes.tool)
+    assert replace_text("a b", "a", "c").text == "c b"

@@ -391,7 +391,7 @@ def test_two_calls_of_one_id_do_not_get_in_each_others_way() -> None:
 def test_a_call_that_waits_for_approval_can_be_cancelled() -> None:
     registry = ToolRegistry()
     ran: list[int] = []
-    tool("work", registry=registry, effect="write")(lambda: ran.append(1))
+    tool("work", registry=registry, effect="write", origin="plugin")(lambda: ran.append(1))
 
     async def ask(request: Any) -> bool:
         begun.set()

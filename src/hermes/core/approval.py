@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class Answer(str):
-    """What was said to a request, and by whom, for the audit log: `Answer("once", by="…")`."""
+    """The answer to a request, and its author for the audit log: `Answer("once", by="…")`."""
 
     __slots__ = ("by",)
 
-    def __new__(cls, said: str, *, by: str = "") -> Answer:
+    def __new__(cls, text: str, *, by: str = "") -> Answer:
         """The answer, which is text like any other."""
-        answer = super().__new__(cls, said)
+        answer = super().__new__(cls, text)
         answer.by = by
         return answer
 
@@ -27,9 +27,9 @@ class Answer(str):
 
 
 class ApprovalRequest:
-    """What a human is asked: which tool, with what, why, and under which rules.
+    """A question to a person about one call: tool, arguments, reason and rules.
 
-    `rule` is the first of `rules`; `human_only` says that no model may answer for the person.
+    `rule` is the first of `rules`; with `human_only`, no model may answer for the person.
     """
 
     __slots__ = (
@@ -72,10 +72,10 @@ class Ruling:
     """A policy's ruling on one call: `allow`, `ask` or `refuse`, with the reason and the rule.
 
     `effects` has the call's effects and the analysis of its commands.
-    `grants` is what an approval covers and `targets` what a refusal is about, for a policy that
+    `grants` is the scope of an approval and `targets` that of a refusal, for a policy that
     remembers answers. `paths` maps kind and spelling of the call's paths to the resolved path; `by`
     is the earlier approval of an allowed call; `human_only` keeps models from approving. `keeps`
-    names what the call would store for later conversations, if it can wait for a review.
+    names the data that the call would store for later conversations, if it can wait for a review.
     """
 
     __slots__ = (

@@ -46,7 +46,7 @@ class Requirement:
         return self.missing() is None
 
     def missing(self) -> str | None:
-        """Why it can't work here, with what would help; None when it can."""
+        """The missing requirement with a remedy; None when all are met."""
         import sys
 
         if self.platforms and not sys.platform.startswith(self.platforms):
@@ -72,7 +72,7 @@ class Requirement:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Requirement:
-        """What `to_dict` made, back again."""
+        """The requirement that `to_dict` wrote."""
         several: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in values.items()
@@ -141,7 +141,7 @@ PATIENCE_SECONDS = 5.0
 
 
 class _Run:
-    """A check under way in a thread, and what it said."""
+    """A check that runs in a thread, and its result."""
 
     __slots__ = ("done", "reason")
 
@@ -191,7 +191,7 @@ class Availability:
             return all(at > oldest for at, _ in self._known.values())
 
     def reasons(self, checks: Iterable[Check]) -> dict[Check, str | None]:
-        """For each check why it says no, or None; what is not known is found out, all at once."""
+        """The reason of each failed check, or None; checks without a cached result run in parallel."""
         wanted = dict.fromkeys(checks)
         oldest = self._clock() - REMEMBERED_SECONDS
         with self._lock:

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class CancelledError(HermesError):
-    """The call was cancelled; what it had begun is being undone or left as reported."""
+    """The call was cancelled; its partial work is undone or reported."""
 
 
 class Cancellation:
-    """Says once, to whoever asks or waits, that a call is to stop; its children stop with it."""
+    """Cancellation token of one call: set once, observed by polling or callback; children follow."""
 
     __slots__ = ("_callbacks", "_children", "_event", "_parent", "reason")
 

@@ -265,7 +265,7 @@ def unknown_setting(name: str) -> ConfigError:
 
 
 def set_value(name: str, text: str, path: str | None = None) -> Any:
-    """Set one setting from what a person typed; the value as it was understood."""
+    """Set one setting from typed text; returns the parsed value."""
     import yaml
 
     name = SHORT.get(name, name)

@@ -255,7 +255,7 @@ class ToolContext:
         self.cancellation.check()
 
     def progress(self, message: str, *, fraction: float | None = None) -> None:
-        """Tell whoever watches how far the work is."""
+        """Report progress to the listeners of the call."""
         if self.report is not None:
             self.report("progress", {"message": message, "fraction": fraction})
 

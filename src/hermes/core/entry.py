@@ -26,10 +26,10 @@ PRECEDENCE = {"builtin": 0, "custom": 1, "yaml": 2, "plugin": 3, "mcp": 4}
 
 
 class ToolEntry:
-    """One version of one tool. Never changed after it was made: a change is a new entry.
+    """One version of one tool. Immutable: a change is a new entry.
 
-    `invoke(arguments, context)` calls the handler in the way its signature wants. `handler` is
-    None while the tool is known only from the manifest; `module` then says what to import.
+    `invoke(arguments, context)` calls the handler as its signature requires. `handler` is None
+    while the tool is known only from the manifest; `module` is then the module to import.
     """
 
     __slots__ = (
@@ -160,7 +160,7 @@ class ToolEntry:
         }
 
     def effect_of(self, arguments: Mapping[str, Any]) -> Effect:
-        """What one call may change: `reads_when` names arguments with which it only reads."""
+        """Effect of one call: `read` with the arguments that `reads_when` names."""
         for name, values in self.reads_when.items():
             given = arguments.get(name)
             # By type too: 1 is not True here, and what asks must not be talked out of asking.
@@ -174,7 +174,7 @@ class ToolEntry:
         return {"type": "function", "function": self.schema}
 
     def definition_among(self, offered: frozenset[str]) -> dict[str, Any]:
-        """The definition as the tool wants it said beside the others that are offered."""
+        """The definition for a model, adapted to the other tools that are offered."""
         function = self.schema
         overrides = self.dynamic_schema_overrides
         if overrides is not None:
@@ -215,11 +215,11 @@ class Lifecycle:
     """A tool with a life of its own, and so an end; `core/tool_definition.py` implements it."""
 
     def close(self) -> Any:
-        """Release whatever the tool holds, at shutdown; may give something to await."""
+        """Release the resources of the tool at shutdown; may return an awaitable."""
 
 
 class ToolCall:
-    """What a model asked for: a name, and arguments as an object or as the text that came."""
+    """A call by a model: tool name, and arguments as an object or as raw text."""
 
     __slots__ = ("arguments", "id", "name")
 
@@ -239,9 +239,9 @@ class ToolCall:
 
 
 class ToolOutcome:
-    """How a call ended. `content` is the JSON text for the model, whatever happened.
+    """Outcome of a call. `content` is the JSON text for the model, in every case.
 
-    `source` says whose words are in it, where these are neither ours nor the person's.
+    `source` names the origin of untrusted text in it.
     """
 
     __slots__ = (
@@ -282,7 +282,7 @@ class ToolOutcome:
         return f"<{self.status} {self.name} {self.content[:80]}>"
 
     def copy(self) -> ToolOutcome:
-        """The same again, for whoever may only look."""
+        """A copy, for observers."""
         twin = ToolOutcome.__new__(ToolOutcome)
         for slot in ToolOutcome.__slots__:
             setattr(twin, slot, getattr(self, slot))
@@ -290,7 +290,7 @@ class ToolOutcome:
 
     @property
     def ok(self) -> bool:
-        """Whether the tool ran and did what was asked."""
+        """Whether the call succeeded."""
         return self.status == "ok"
 
     @property

@@ -8,8 +8,8 @@
         ├── ArgumentError    the model sends the call again with other arguments
         └── EditError        the model sends another piece of text to replace
 
-The message says what happened, `hint` says what to do next, and facts are attributes, so that
-no caller has to parse text.
+The message describes the failure, `hint` the next step; facts are attributes, so that no caller
+parses text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class HermesError(Exception):
-    """Anything that Hermes reports on purpose."""
+    """Base class of all errors that Hermes raises on purpose."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -28,7 +28,7 @@ class HermesError(Exception):
 
 
 class ConfigError(HermesError):
-    """A setting is missing, unreadable or has a value that can't be."""
+    """A setting is missing, unreadable or invalid."""
 
 
 class UnavailableError(HermesError):
@@ -40,7 +40,7 @@ class RegistrationError(HermesError):
 
 
 class ToolError(HermesError):
-    """A tool could not do what was asked, and says why."""
+    """A tool failed; the message is for the model."""
 
 
 class ArgumentError(ToolError):

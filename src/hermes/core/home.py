@@ -40,8 +40,8 @@ def make_private(folder: str) -> str:
 def write_private(path: str, data: bytes) -> None:
     """Write a file atomically with mode 0600: readers see the old bytes or the new ones.
 
-    The temporary file has a random name and must not exist yet, so that nobody can have put a
-    link there.
+    The temporary file has a random name and is created exclusively, so that no link can be
+    planted there.
     """
     make_private(os.path.dirname(path) or os.curdir)
     draft = f"{path}.{os.urandom(8).hex()}.new"
@@ -84,7 +84,7 @@ def open_lock(path: str) -> int:
 
 
 def is_current(handle: int, path: str) -> bool:
-    """Whether an open file is still the one at `path`: a lock on a removed file excludes nobody."""
+    """Whether an open file is still the one at `path`: a lock on a removed file has no effect."""
     try:
         return os.path.samestat(os.fstat(handle), os.stat(path, follow_symlinks=False))
     except FileNotFoundError:

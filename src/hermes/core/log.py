@@ -21,7 +21,7 @@ class Log:
         self._logger().warning(message, *values, exc_info=exc_info)
 
     def info(self, message: str, *values: object, exc_info: bool = False) -> None:
-        """Something that helps to find out what happened."""
+        """Log a record for debugging."""
         self._logger().info(message, *values, exc_info=exc_info)
 
     def exception(self, message: str, *values: Any) -> None:

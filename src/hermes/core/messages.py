@@ -28,9 +28,9 @@ class Image(msgspec.Struct, frozen=True, omit_defaults=True):
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     """One message. Which fields have a meaning depends on the role.
 
-    `calls` and `reasoning` are an assistant's; `call_id` and `name` say which call a `tool`
-    message answers; `images` belong to what a person or a tool sends. `extra` is what a provider
-    wants to see again and nobody else understands (signatures of reasoning, item ids).
+    `calls` and `reasoning` belong to the assistant; `call_id` and `name` identify the call that a
+    `tool` message answers; `images` come from a person or a tool. `extra` is opaque data that a
+    provider expects back (signatures of reasoning, item ids).
     """
 
     role: Role
@@ -44,7 +44,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a request cost, in tokens. `cached` is part of `input`, `reasoning` of `output`."""
+    """Tokens of a request. `cached` is part of `input`, `reasoning` of `output`."""
 
     input: int = 0
     output: int = 0

@@ -100,7 +100,7 @@ Event = TextDelta | ReasoningDelta | CallDelta | Discarded | Waiting | Noted | D
 
 
 class Provider(Protocol):
-    """A model. The constructor opens nothing; `close` releases what requests opened."""
+    """A model. The constructor opens nothing; `close` releases the connections of requests."""
 
     @property
     def name(self) -> str:

@@ -47,7 +47,7 @@ def current_owner(module: str) -> tuple[str, str]:
 if TYPE_CHECKING:
 
     class Dispatcher(Protocol):
-        """What carries out a call; the runtime is one."""
+        """Carries out calls by name; the runtime is one."""
 
         def dispatch(
             self,
@@ -126,9 +126,9 @@ class ToolRegistry:
         return self.add(ToolEntry(name, toolset, schema, handler, is_async=is_async, **fields))
 
     def add(self, entry: ToolEntry) -> ToolEntry:
-        """Put an entry under its name and aliases; the entry as it now stands.
+        """Add an entry under its name and aliases; returns the registered entry.
 
-        Raises `RegistrationError` when somebody else holds one of the names.
+        Raises `RegistrationError` when another owner holds one of the names.
         """
         for name in (entry.name, *entry.aliases):
             _check_name(name)
@@ -155,7 +155,7 @@ class ToolRegistry:
 
     @contextmanager
     def collecting(self) -> Iterator[list[tuple[ToolEntry, RegistrationError]]]:
-        """Gather what is refused inside instead of raising: one clash must not stop a plugin."""
+        """Collect refused registrations instead of raising: one clash must not stop a plugin."""
         refused: list[tuple[ToolEntry, RegistrationError]] = []
         token = _collected.set(refused)
         try:
@@ -196,7 +196,7 @@ class ToolRegistry:
         return entry
 
     def deregister(self, name: str) -> bool:
-        """Take a tool away, with its aliases and what its toolset no longer needs."""
+        """Remove a tool, its aliases, and the check of a toolset that becomes empty."""
         with self._lock:
             entry = self._entries.get(name)
             if entry is None:
@@ -220,7 +220,7 @@ class ToolRegistry:
                 del self._aliases[alias]
 
     def touch(self) -> None:
-        """Have whatever was worked out from this registry worked out anew."""
+        """Invalidate everything that is cached by `generation`."""
         with self._lock:
             self.generation += 1
 
@@ -382,7 +382,7 @@ class ToolRegistry:
 
 
 def _same_holder(held: ToolEntry, new: ToolEntry, name: str) -> bool:
-    """Whether `new` may take `name` over as its own: a toolset refreshing what it has."""
+    """Whether `new` replaces its own earlier version: same toolset, origin and owner."""
     if (held.toolset, held.origin, held.owner) != (new.toolset, new.origin, new.owner):
         return False
     # Within a toolset a tool's own name goes before the alias of another.

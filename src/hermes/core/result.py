@@ -10,12 +10,11 @@ if TYPE_CHECKING:
 
 
 class ToolResult:
-    """The answer of a handler that wants to say more than a plain value does.
+    """Result of a handler, with more than plain data.
 
-    `error` set means that the tool did not do what was asked. `notes` are short remarks that the
-    model should see beside the data (what was cut, what was skipped). `source` says whose words
-    the data are, where they are a stranger's and only the handler can know: it is not shown as
-    part of the data, which is marked as a whole.
+    With `error` set, the call failed. `notes` are short remarks for the model beside the data
+    (cut, skipped). `source` names the origin of untrusted data that only the handler knows; the
+    data are marked as a whole.
     """
 
     __slots__ = ("data", "error", "extra", "hint", "notes", "source")
@@ -42,7 +41,7 @@ class ToolResult:
 
     @property
     def ok(self) -> bool:
-        """Whether the tool did what was asked."""
+        """Whether the call succeeded."""
         return self.error is None
 
     def value(self) -> Any:
@@ -64,7 +63,7 @@ class ToolResult:
 
 
 class JsonText(str):
-    """Text that is JSON already, so that nobody encodes it again."""
+    """Text that is JSON already and is not encoded again."""
 
     __slots__ = ()
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class BaseTool:
-    """Subclass it, say what the tool is, and write `run`; `setup` and `teardown` if there is need.
+    """Base class of tools with set-up and tear-down: define the attributes and `run`.
 
     `parameters` is the JSON Schema of the arguments.
     `setup` runs once, before the first call; a failing one is tried again by the next call.
@@ -46,7 +46,7 @@ class BaseTool:
         raise RegistrationError(f"{type(self).__name__} has no run()")
 
     def teardown(self) -> Any:
-        """Let go of what `setup` took."""
+        """Release the resources of `setup`."""
 
 
 class Once(Lifecycle):
@@ -62,7 +62,7 @@ class Once(Lifecycle):
         self._ready = False
 
     def prepare(self) -> None:
-        """Have `setup` run, whoever comes first; the others wait for it."""
+        """Run `setup` once; concurrent callers wait for it."""
         while not self._ready:
             over = threading.Event()
             if self._may_begin(over.set):
@@ -72,7 +72,7 @@ class Once(Lifecycle):
                 over.wait()
 
     async def prepare_async(self) -> None:
-        """`prepare` for a tool whose `setup` awaits."""
+        """`prepare` for an async `setup`."""
         while not self._ready:
             import asyncio
 
@@ -116,7 +116,7 @@ class Once(Lifecycle):
                     continue
 
     def close(self) -> Any:
-        """Have `teardown` run, if there is anything to take down; what is left to await."""
+        """Run `teardown` if `setup` ran; its awaitable, if it is async."""
         with self._lock:
             if not self._begun:
                 return None
@@ -223,7 +223,7 @@ def tool(  # noqa: F811
     registry: ToolRegistry | None = None,
     **fields: Any,
 ) -> Any:
-    """Register a function, sync or async, or a `BaseTool` class; it stays what it was.
+    """Register a function, sync or async, or a `BaseTool` class, and return it unchanged.
 
     The schema comes from the type hints, the text for the model from the docstring. `fields` are
     those of `ToolEntry`: tags, timeout_seconds, effect, permissions, aliases, check_fn, …

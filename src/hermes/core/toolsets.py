@@ -262,7 +262,7 @@ class Toolsets:
         tools: Iterable[str] = (),
         includes: Iterable[str] = (),
     ) -> Toolset:
-        """Make a toolset at run time, or make one of ours anew; a shipped one can't be replaced."""
+        """Create a custom toolset, or replace one; shipped toolsets can't be replaced."""
         if not name or not isinstance(name, str):
             raise RegistrationError("a toolset needs a name")
         if _ships(name):

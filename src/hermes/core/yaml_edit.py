@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
 
 def edited(text: str, parts: list[str], value: Any) -> str | None:
-    """`text` with `value` under the names in `parts`; None where the text has an odd shape.
+    """`text` with `value` at the key path `parts`; None for a layout that is not supported.
 
-    The caller has to compare what the new text means with what was wanted.
+    The caller parses the new text and compares it with the intended values.
     """
     import yaml
 

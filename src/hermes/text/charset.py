@@ -148,7 +148,7 @@ def guess(data: bytes) -> Guess:
 
 
 def _named(encoding: str, data: bytes) -> str:
-    """GBK by the name of what it became, where the text has what came with that."""
+    """`gb18030` instead of `gbk` for text with characters that only the successor has."""
     if encoding == "gbk":
         try:
             data.decode(encoding)

@@ -66,7 +66,7 @@ class Text:
 
 
 def decode(data: bytes) -> Text:
-    """The text of a whole file, whatever it is written in; never fails."""
+    """The text of a whole file in any encoding; never fails."""
     encoding, bom, certain = detect(data)
     if certain and encoding == "utf-8":
         return Text(data.decode())

@@ -123,7 +123,7 @@ class Ignoring:
         return bool(self._levels)
 
     def below(self, name: str) -> Ignoring:
-        """What holds in a folder of that name in this one, before its own files are read."""
+        """The rules for a subdirectory of that name, without its own ignore files."""
         if not self._levels:
             return self
         lead = f"{as_bytes(name)}/"

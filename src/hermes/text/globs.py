@@ -42,11 +42,11 @@ def glob_regex(glob: str, *, anywhere: bool = False, lenient: bool = False) -> s
 
 
 def chooser(globs: str, *, below: bool = True) -> Callable[[str], bool]:
-    """Whether a path, relative to where the search begins, is one of those meant.
+    """A predicate on paths relative to the start of the search.
 
     Several patterns are separated by commas; one that begins with `!` takes paths away. A pattern
     without a slash is compared with the last part of a path, another with the whole of it. With
-    `below`, what fits a folder fits all that is in it.
+    `below`, a match of a directory covers its content.
     """
     wanted: list[str] = []
     unwanted: list[str] = []
@@ -206,8 +206,8 @@ class _Reader:
 def _joined(signs: tuple[str, ...]) -> str:
     """The expression for one list of signs.
 
-    What follows a star is taken where it comes first, for good: trying further places could not
-    help the rest. The last star of a name, and the last of those that cross folders, must reach
+    The text after a star is matched at its first occurrence, in an atomic group: a later one
+    could not help the rest. The last star of a name, and the last of those that cross folders, must reach
     the end, and are the only ones to try.
     """
     if signs == (_FOLDERS,):

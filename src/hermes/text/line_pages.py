@@ -48,7 +48,7 @@ class Index:
 
     @classmethod
     def of(cls, data: bytes | str) -> tuple[Index, str]:
-        """The same for what is in memory, and its text as it can be shown."""
+        """The index of data in memory, and its printable text."""
         import hashlib
 
         raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
@@ -81,7 +81,7 @@ class Index:
 
 
 def identity(file: BinaryIO) -> tuple[int, ...]:
-    """What changes when a file does, as far as its status tells; empty where there is none."""
+    """Device, inode, size and times of a file; empty where there is no status."""
     try:
         found = os.fstat(file.fileno())
     except (OSError, AttributeError):
@@ -175,7 +175,7 @@ class _Tally:
 
 
 class _Letters:
-    """Finds out, piece by piece, what a text of bytes is written in."""
+    """Detects the encoding, block by block."""
 
     def __init__(self) -> None:
         self.valid = True
@@ -228,7 +228,7 @@ _KEPT = 32  # files whose index is kept
 
 
 class Page(NamedTuple):
-    """Some lines of a file, and what is known of the whole of it."""
+    """Some lines of a file, and properties of the whole file."""
 
     lines: list[str]  # without line ends; what is cut off a long one is said at its end
     offset: int  # the number of the first one
@@ -266,16 +266,16 @@ class LineReader:
         max_chars: int = CHARACTERS,
         watch: Callable[[float], None] | None = None,
     ) -> Page:
-        """Lines from `offset` on; what a file becomes meanwhile can't harm.
+        """Lines from `offset` on; concurrent changes of the file do no harm.
 
         Args:
-            file: Open for reading, and seekable; where it stands doesn't matter.
+            file: Open for reading and seekable, at any position.
             offset: The first line, from 1; negative numbers count from the end.
             limit: How many lines at most.
             max_line: Characters of a line, above which it is cut.
             max_chars: Characters of the numbered page, above which it ends; one line is always
                 there.
-            watch: Told from time to time which share of a long file was streamed; may raise.
+            watch: Called with the share of a long file that was read; may raise.
         """
         file.seek(0)
         head = _filled(file)
@@ -316,7 +316,7 @@ def page_of(
     max_line: int = LINE,
     max_chars: int = CHARACTERS,
 ) -> Page:
-    """A page of what is in memory already."""
+    """A page of data in memory."""
     index, text = Index.of(data)
     first = _first(offset, index.total)
     *lines, rest = text.split(index.end)

@@ -61,7 +61,7 @@ def compile_parts(parts: tuple[str, ...], *, folded: bool) -> tuple[Part, ...]:
 def matches(pattern: Sequence[Part], parts: Sequence[str], *, below: bool) -> bool:
     """Whether the pattern fits these parts of a path; with `below`, also one of the folders above.
 
-    Takes time in proportion to both lengths, whatever the pattern.
+    Takes time in proportion to both lengths for any pattern.
     """
     end = len(pattern)
     states = _closure({0}, pattern)

@@ -54,8 +54,8 @@ def check_syntax_change(path: str, before: str, after: str) -> str | None:
 def _blocks(before: str, after: str) -> tuple[str, str, int]:
     """The outermost statements that an edit touched, before and after, and the lines above.
 
-    They start and end with lines at the margin. Where such a line is inside a literal, what is
-    cut out could not be read before either, and nothing is said.
+    They start and end with lines without indentation. Where such a line is inside a literal, the
+    cut part did not parse before either, and no problem is reported.
     """
     old, new = before.split("\n"), after.split("\n")
     limit = min(len(old), len(new))

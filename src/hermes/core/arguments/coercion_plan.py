@@ -36,7 +36,7 @@ class Plan:
             self._coerce = None
 
     def run(self, arguments: dict[str, Any], *, parsed: bool) -> tuple[dict[str, Any], Run]:
-        """The arguments with all repairs made, and the remarks on what could not be repaired."""
+        """The coerced arguments, and remarks on values that could not be coerced."""
         run = Run()
         run.parsed = parsed
         if self._coerce is None:

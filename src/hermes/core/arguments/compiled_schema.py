@@ -227,7 +227,7 @@ class Document:
         )
 
     def resolve(self, reference: object) -> tuple[Schema, str] | None:
-        """What a reference within this document points to, and the JSON pointer of it."""
+        """The target of a reference within this document, and its JSON pointer."""
         if not isinstance(reference, str) or not reference.startswith("#"):
             return None
         pointer = unquote(reference[1:])

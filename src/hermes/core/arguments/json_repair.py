@@ -325,7 +325,7 @@ def parse_container(text: str) -> dict[str, Any] | list[Any] | None:
 def read_object(raw: str, *, exact: bool = False) -> dict[str, Any] | None:
     """The object that argument text holds; None where the text is empty.
 
-    Raises `ArgumentError` for anything else, saying what arrived and why it was not executed.
+    Raises `ArgumentError` for other text, with an excerpt and the reason.
     """
     text = raw
     for level in range(_ENCODINGS):

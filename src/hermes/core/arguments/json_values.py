@@ -71,7 +71,7 @@ def is_simple(arguments: dict[str, Any]) -> bool:
 
 
 def unusable(arguments: dict[str, Any]) -> str | None:
-    """Why a value can't be handled safely, whatever its schema: too deep, too large, no JSON."""
+    """Why a value is refused under any schema: too deep, too large, not JSON."""
     level: list[Any] = [arguments]
     for _ in range(MAX_DEPTH):
         inner: list[Any] = []

@@ -82,7 +82,7 @@ def refuse(lines: list[str], more: int = 0, *, hint: str) -> ArgumentError:
 
 
 class _Explainer:
-    """Turns validator errors into lines, and remembers what the next step should name."""
+    """Validator errors as lines, and the fields that the hint names."""
 
     def __init__(
         self, document: Document, value: dict[str, Any], remarks: list[tuple[Any, str]]
@@ -167,7 +167,7 @@ class _Explainer:
         return list(owner[0].get("properties", ())) if owner and isinstance(owner[0], dict) else []
 
     def _find(self, error: Any) -> tuple[Path, Any]:
-        """Where an error is and what stands there, as it was sent."""
+        """Path and value of an error, as they were sent."""
         found: Any = self._value
         path: Path = []
         for step in [*error.instance_path, None]:

@@ -118,7 +118,7 @@ class ArgumentReader:
         return self._repair(document, raw, arguments, filled, simple=simple)
 
     def _handed(self, document: Document, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Valid arguments as whoever asked for them wants them."""
+        """Valid arguments, with whole numbers as `int` where the handler is Python."""
         return whole(arguments, document) if self._for_python else arguments
 
     def _compile(self) -> Document:

@@ -1,21 +1,16 @@
-"""From a Python function to a tool schema, and from JSON arguments back to Python values.
+"""Tool schemas from Python signatures, and converters from JSON arguments to the annotated types.
 
-    function    function_schema: what everything else here serves
-    signature   the parameters of a callable, read without `inspect`
-    docstring   the text for the model, and one description per parameter
-    hints       the hints of one function; which of them is the context of the call
-    scope       annotations written as text become objects
-    build       a type hint becomes JSON Schema and a converter
-    containers  converters for arrays and objects
-    records     dataclasses, typed dicts, named tuples
-    atoms       single values: dates, paths, enums, bytes
-    unions      one of several: the schema, and which member a value belongs to
-    field       constraints inside `Annotated`
-    defaults    default values, where JSON can say them
-    values      what converters are, and what they say about a value that can't be used
+    function    function_schema: parameters, hints, docstring of a callable
+    docstring   docstring parser: description of the tool, and of each parameter
+    field       `Field` constraints, converter types, default values
+    types       type hints to JSON Schema and converter
+    atoms       dates, paths, enums, bytes and other single values
+    composites  unions, arrays, mappings
+    records     dataclasses, typed dicts, named tuples, msgspec, attrs and pydantic classes
+    scope       name lookup for annotations written as strings
 
-Start-up pays for what it uses: a function annotated with plain builtins needs neither `typing`
-nor anything below `scope` in this list.
+A function annotated with plain builtins needs only `function`, `docstring` and `field`, and no
+`typing`: start-up depends on it.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def one_of(values: Iterable[Any]) -> Schema:
 
 
 def kind(value: object) -> str:
-    """What JSON calls a value of this Python type."""
+    """The JSON type name of a Python type."""
     return _KINDS.get(type(value), type(value).__name__)
 
 

@@ -165,7 +165,7 @@ def whole_keys(convert: Convert | None) -> Convert:
 
 
 def collector(make: Any, convert: Convert | None) -> Convert:
-    """An array whose items are converted, and which is made into what the hint names."""
+    """Converter of an array: its items, then the collection type of the hint."""
 
     def collect(value: Any) -> Any:
         if isinstance(value, str) or not hasattr(value, "__iter__"):
@@ -199,7 +199,7 @@ def fixed_tuple(shapes: list[Shape], definitions: dict[str, Schema]) -> Convert:
 
 
 def mapper(make: Any, key_convert: Convert | None, convert: Convert | None) -> Convert:
-    """An object whose keys and values are converted."""
+    """Converter of an object: its keys and values."""
 
     def collect(value: Any) -> Any:
         if not isinstance(value, dict):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class HintError(Exception):
-    """A type hint that no schema can be made from; `advice` says what to write instead."""
+    """A type hint without a schema; `advice` proposes another hint."""
 
     def __init__(self, reason: str, *, advice: str) -> None:
         super().__init__(reason)
@@ -72,7 +72,7 @@ _NAMES = (*_BOUNDS, "multiple_of", "min_length", "max_length", "pattern", "examp
 
 
 class Field:
-    """What `Annotated` says about a parameter beyond its type."""
+    """Constraints and description of a parameter inside `Annotated`."""
 
     __slots__ = (
         "description",

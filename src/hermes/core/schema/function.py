@@ -45,7 +45,7 @@ class Parameter:
 
 
 class Signature:
-    """What a callable takes, without what is already bound, and the function it comes from."""
+    """Parameters of a callable without the bound ones, and its underlying function."""
 
     __slots__ = ("doc", "function", "is_async", "keywords", "keywords_name", "name", "parameters")
 
@@ -182,7 +182,7 @@ _shared: dict[str, tuple[Schema, tuple[str, ...]]] = {
 
 
 class HintReader:
-    """Reads the hints of one function; loads what that takes only when a hint asks for it."""
+    """Reads the hints of one function; loads the general part only for uncommon hints."""
 
     __slots__ = ("_builder", "_signature")
 
@@ -203,7 +203,7 @@ class HintReader:
         return shape
 
     def others(self, name: str, hint: object) -> tuple[Schema | bool, Convert | None]:
-        """What `**kwargs` takes: a schema for each value, or True for anything."""
+        """Schema of the values of `**kwargs`; True for any value."""
         if hint is MISSING:
             return True, None
         schema, convert = self._built(f"**{name}", hint)
@@ -280,7 +280,7 @@ def _names_context(text: str) -> bool:
 
 
 class FunctionSchema:
-    """What the model is told about a function, and how its arguments become Python values."""
+    """Description and parameters of a function for the model, and the converter of its arguments."""
 
     __slots__ = (
         "accepts_kwargs",
@@ -314,11 +314,11 @@ def function_schema(fn: Callable[..., Any], *, skip: Collection[str] = ()) -> Fu
 
     Args:
         fn: A function, a bound method, a partial or an object that can be called.
-        skip: Parameters that the caller fills in; the model never hears of them.
+        skip: Parameters that the caller fills in; they stay out of the schema.
 
     Raises:
-        RegistrationError: It takes what no tool call can pass, a hint has no schema, or the
-            docstring describes a parameter that does not exist.
+        RegistrationError: A parameter that no call can pass, a hint without a schema, or a
+            docstring that describes a parameter that does not exist.
     """
     signature = Signature(fn)
     summary, described = parse(signature.doc)

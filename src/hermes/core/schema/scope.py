@@ -38,7 +38,7 @@ class Scope:
 
     @classmethod
     def of_function(cls, function: Any) -> Scope:
-        """What a function sees: its closure, the functions around it that still run, its module."""
+        """Scope of a function: its closure, the enclosing functions that still run, its module."""
         names = _enclosing(function.__qualname__, function.__globals__)
         for name, cell in zip(
             function.__code__.co_freevars, function.__closure__ or (), strict=True
@@ -53,12 +53,12 @@ class Scope:
 
     @classmethod
     def of_module(cls, name: str, *, parent: Scope) -> Scope:
-        """What a module sees, and whatever the parent knows besides."""
+        """Scope of a module, then the parent scope."""
         module = sys.modules.get(name)
         return cls(vars(module) if module else {}, {}, parent=parent)
 
     def of_class(self, owner: type) -> Scope:
-        """What the body of a class sees; names it lacks are looked up where the class was used."""
+        """Scope of a class body; missing names are looked up where the class was used."""
         module = sys.modules.get(owner.__module__)
         found = vars(module) if module else {}
         # The class's own names come last: in `date: date | None = None` they would hide the type.

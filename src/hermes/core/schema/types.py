@@ -55,7 +55,7 @@ class _Record:
         return ref
 
     def late(self, value: Any) -> Any:
-        """Convert with what is known only after the definition is complete."""
+        """Convert by a definition that is completed later."""
         return value if self.convert is None else self.convert(value)
 
 
@@ -72,7 +72,7 @@ class Builder:
         self._depth = 0
 
     def within(self, scope: Scope, hint: Any) -> Shape:
-        """The shape of a hint whose names belong to another scope."""
+        """The shape of a hint with names of another scope."""
         outer, self.scope = self.scope, scope
         try:
             return self.shape(hint)
@@ -92,7 +92,7 @@ class Builder:
             self._depth -= 1
 
     def definitions(self) -> dict[str, Schema]:
-        """What several places or the records themselves refer to; the rest moves in place."""
+        """Definitions with several references or with cycles; the others are inlined."""
         shared: dict[str, Schema] = {}
         for record in reversed(self._records.values()):  # what is inside moves first
             if record.recursive or len(record.refs) > 1:
@@ -130,7 +130,7 @@ class Builder:
         return self._counted(*found) if found else self._container(cls, ())
 
     def _counted(self, schema: Schema, convert: Convert | None) -> Shape:
-        """The same shape; converters that refer to nothing else are what makes others needed."""
+        """The same shape, without converters that change nothing."""
         self._conversions += convert is not None
         return schema, convert
 
@@ -315,6 +315,6 @@ class Builder:
 
 
 def _name(hint: Any) -> str:
-    """What `typing` calls a special form, whichever module it comes from."""
+    """The name of a special form of `typing` or `typing_extensions`."""
     origin = getattr(hint, "__origin__", None)
     return getattr(origin, "_name", None) or getattr(origin, "__name__", None) or ""

@@ -126,7 +126,7 @@ def apply_hunks(text: str, hunks: Sequence[Hunk]) -> Applied:
 
     Raises:
         EditError: A hunk has no place or several, or the hunks are out of order. The message
-            names the hunk, the hint has what is needed to send it again.
+            names the hunk, the hint has the lines to send it again.
     """
     try:
         return _applied(text, hunks)
@@ -197,7 +197,7 @@ def _edit(source: Source, site: Site, place: int) -> tuple[int, int, list[tuple[
 
 
 def _stretches(hunk: Hunk) -> Iterator[tuple[str, int, int, int, int]]:
-    """What becomes of the old lines of a hunk, as its marks say."""
+    """The opcodes of a hunk, by its line marks."""
     first = last = start = end = 0
     before = ""
     for mark, _ in [*hunk.lines, ("", "")]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Site:
-    """The places that one hunk may belong to, and what had to be bridged to find them."""
+    """Candidate positions of one hunk, and the differences that were tolerated."""
 
     __slots__ = ("_bridged", "hunk", "lines", "number", "size", "strategy")
 
@@ -59,7 +59,7 @@ class Site:
         return kept
 
     def outside(self) -> EditError:
-        """What is wrong when its lines are there, but not where it says."""
+        """The error for lines that are in the file, but not where the hunk says."""
         where = ", ".join(str(line + 1) for line in self.lines[:20])
         place = "at the end of the file"
         if self.hunk.headings:
@@ -77,7 +77,7 @@ def label(site: Site) -> str:
 
 
 def line_count(source: Source) -> int:
-    """The number of lines; what follows the last line end is one only if it is not empty."""
+    """The number of lines; an empty rest after the last line end does not count."""
     return len(source.contents) - (not source.contents[-1])
 
 

@@ -28,7 +28,7 @@ class PatchError(EditError):
 
 
 class Opening:
-    """What a line that starts with `@@` states, as far as it does.
+    """A hunk header, the line that starts with `@@`; each part may be missing.
 
     `start` and `new_start` are lines of the old and the new file, counted from 1; `counts` is
     how many lines of each the hunk has; `heading` is the text behind.
@@ -93,7 +93,7 @@ class Hunk:
 
 
 class FilePatch:
-    """What a patch does to one file; `mode` is its new mode where the patch sets one.
+    """The changes of a patch to one file; `mode` is the new mode where the patch sets one.
 
     The lines of a new file end with carriage returns, too, when it says `returns`.
     """

@@ -193,7 +193,7 @@ def _has_returns(patch: FilePatch, sent: list[str], end: int | None) -> bool:
 
 
 def paths_of(patch_text: str) -> list[tuple[Kind, str]]:
-    """What a patch would do to which paths; [] for one that can't be read and so does nothing."""
+    """Actions and paths of a patch; [] for one that can't be parsed and so changes nothing."""
     try:
         patches = parse_patch(patch_text)
     except EditError:

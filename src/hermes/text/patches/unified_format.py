@@ -116,7 +116,7 @@ def parse_unified(lines: Sequence[str], *, whole: bool) -> list[FilePatch]:
 
 
 class _Header:
-    """What the lines in front of the hunks of one file say."""
+    """The file header in front of the hunks."""
 
     def __init__(self, line: int) -> None:
         self.line = line

@@ -1,23 +1,15 @@
-"""Replace a piece of text: exactly, or across differences that change no meaning, or not at all.
+"""Text replacement: exact match first, then matches up to whitespace and typography.
 
-    engine       replace_text: exact first, then by how little has to be bridged
-    search       how the old text can be found
-    source       a text as lines, with where each starts and how it ends
-    folding      typography: what counts as the same character; the tokens of a line
-    matching     where the old text is, and what had to be bridged to find it
-    indentation  how far a block moves, and in tabs or spaces
-    spelling     other readings of what was sent: escapes, pasted line numbers
-    transfer     the new text, in the spelling of the place where it goes
-    elision      `...` that stands for text left out
-    applied      whether the new text is in place already
-    nearest      the place that was probably meant
-    describing   how it differs, by line and by character
-    refusals     the errors, with all that is needed to try again
-    candidates   the error where several places fit
-    naming       what errors call the two texts
+    engine           replace_text: match strategies in order of tolerance
+    needle_variants  the old text as sent, unescaped, without pasted line numbers
+    source_lines     a text as lines; indentation; character folding
+    match            matching regions, and the nearest other region
+    reindent         the new text, adapted to the region it replaces
+    elision          placeholder lines such as `...`
+    errors           errors with the nearest region or the candidates
 
-Words, numbers, operators and the number of lines are never bridged. What old and new text agree
-on stays as the file has it, to the byte.
+Words, numbers, operators and the number of lines are never ignored in a comparison. Parts that old
+and new text have in common stay as the file has them, byte for byte.
 """
 
 from __future__ import annotations

@@ -40,19 +40,19 @@ def replace_text(
     replace_all: bool = False,
     names: tuple[str, str] = ("old", "new"),
 ) -> Replacement:
-    """Put `new` in the place of `old`, which has to be in the text once.
+    """Replace `old`, which must occur once, by `new`.
 
     Args:
-        text: The whole text; what lies outside the replaced spans is returned as it is.
-        old: What to replace. Where it is not there to the letter, differences in white space,
-            indentation, line endings, typography, escapes or pasted line numbers are bridged.
-        new: What to put there; it takes the line endings and the indentation of the place.
+        text: The whole text; everything outside the replaced spans stays byte for byte.
+        old: The text to replace. Without an exact match, differences in white space,
+            indentation, line endings, typography, escapes or pasted line numbers are tolerated.
+        new: Its replacement; it takes the line endings and the indentation of the match.
         replace_all: Replace every occurrence instead of refusing more than one.
-        names: What whoever reads an error calls `old` and `new`.
+        names: The names of `old` and `new` in errors.
 
     Raises:
         EditError: No place or more than one was found, or the edit leaves text out or changes
-            nothing. The hint says what to send instead.
+            nothing. The hint has the text to send instead.
     """
     try:
         return _replace(text, old, new, replace_all=replace_all)
@@ -192,7 +192,7 @@ def _refuse_repetition(text: str, span: tuple[int, int], piece: str) -> None:
 
 
 def refuse_elisions(source: Source, match: Match, old: str, new: list[str]) -> None:
-    """Refuse a new text that leaves something out, judged by what will stand around it."""
+    """Refuse a new text with elisions, judged together with its surroundings."""
     if not new:
         return
     first, last = source.line_at(match.start), source.line_at(match.end)

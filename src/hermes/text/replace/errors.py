@@ -102,7 +102,7 @@ def describe(content: str, line: str) -> str:
 
 
 def visible(line: str) -> str:
-    """A line as a message shows it: tabs and unusual characters can be told apart."""
+    """A line in a message: tabs and unusual characters are escaped."""
     shown = "".join(
         c if c.isprintable() or c == "\t" else f"\\u{ord(c):04x}" for c in line[:_LONGEST]
     )
@@ -273,7 +273,7 @@ class _Surroundings:
         self._counts: dict[int, dict[str, int]] = {}
 
     def telling(self, index: int) -> int | None:
-        """The closest line around a candidate that tells it from all others, if there is one."""
+        """The closest line around a candidate that distinguishes it from all others, if any."""
         for distance in range(self._farthest + 1):
             for offset in (-distance, distance):
                 line = self._line(self._places[index], offset)

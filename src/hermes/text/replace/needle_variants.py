@@ -30,7 +30,7 @@ OLD, NEW = "\ufdd0", "\ufdd1"
 
 
 def name(error: EditError, old: str, new: str) -> None:
-    """Put names into what an error says."""
+    """Insert the names of both texts into an error."""
     error.args = (_named(str(error), old, new),)
     if error.hint is not None:
         error.hint = _named(error.hint, old, new)

@@ -27,9 +27,9 @@ def transferred(
     new: Sequence[str],
     stretches: Iterable[tuple[str, int, int, int, int]],
 ) -> list[tuple[str, int | None]]:
-    """The new lines in the spelling of the match, each with the old line that it stands for.
+    """The new lines, adapted to the match, each with the old line that it corresponds to.
 
-    `stretches` say what became of the old lines, as `differences` has it.
+    `stretches` are the opcodes of `differences`.
     """
     lines: list[tuple[str, int | None]] = []
     for tag, first, last, start, end in stretches:
@@ -49,7 +49,7 @@ def transferred(
 def differences(
     old: Sequence[object], new: Sequence[object]
 ) -> Iterator[tuple[str, int, int, int, int]]:
-    """What became of each stretch: (tag, first, last, start, end), as difflib has it."""
+    """Opcodes (tag, first, last, start, end), as difflib has them."""
     limit = min(len(old), len(new))
     head = 0
     while head < limit and old[head] == new[head]:

@@ -164,7 +164,7 @@ class Source:
         return self._folded
 
     def lines_of(self, text: str) -> list[str]:
-        """The lines of a text that is to be found here or put here."""
+        """The lines of an old or a new text."""
         text = text.replace("\r\n", "\n")
         return (text.replace("\r", "\n") if self.returns else text).split("\n")
 
