@@ -191,7 +191,7 @@ class Availability:
             return all(at > oldest for at, _ in self._known.values())
 
     def reasons(self, checks: Iterable[Check]) -> dict[Check, str | None]:
-        """The reason of each failed check, or None; checks without a cached result run in parallel."""
+        """The reason of each failed check, or None; uncached checks run in parallel."""
         wanted = dict.fromkeys(checks)
         oldest = self._clock() - REMEMBERED_SECONDS
         with self._lock:

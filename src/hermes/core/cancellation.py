@@ -16,7 +16,7 @@ class CancelledError(HermesError):
 
 
 class Cancellation:
-    """Cancellation token of one call: set once, observed by polling or callback; children follow."""
+    """Cancellation token of one call: set once, polled or observed by callback; children follow."""
 
     __slots__ = ("_callbacks", "_children", "_event", "_parent", "reason")
 

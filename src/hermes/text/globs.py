@@ -207,8 +207,8 @@ def _joined(signs: tuple[str, ...]) -> str:
     """The expression for one list of signs.
 
     The text after a star is matched at its first occurrence, in an atomic group: a later one
-    could not help the rest. The last star of a name, and the last of those that cross folders, must reach
-    the end, and are the only ones to try.
+    could not help the rest. Only the last star of a name and the last `**`, which must reach the
+    end, may backtrack.
     """
     if signs == (_FOLDERS,):
         return ".*"

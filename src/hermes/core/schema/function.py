@@ -280,7 +280,7 @@ def _names_context(text: str) -> bool:
 
 
 class FunctionSchema:
-    """Description and parameters of a function for the model, and the converter of its arguments."""
+    """Description and parameters of a function for the model; converter of its arguments."""
 
     __slots__ = (
         "accepts_kwargs",
