@@ -1,34 +1,34 @@
-"""What a shell command would really do, before it runs.
+"""Analysis of shell commands before they run.
 
-`detect_dangerous_command` reads a command the way a shell would and says whether it may run, has
-to be asked about, or is refused. From the outside in:
+`detect_dangerous_command` reads a command the way a shell would and gives a verdict: it may run, a
+person is asked first, or it is refused. From the outside in:
 
+    analysis.py       the entry: state and limits of one analysis
+    verdict.py        `Verdict` and `Finding`, with the kinds of findings
     normalise.py      look-alikes, hidden characters, terminal codes
-    lexing.py         heredocs and brackets, before the grammar sees them
-    smoothing.py      shell that the grammar misreads, rewritten in place
+    lexing.py         heredocs, brackets, rewrites of text that the grammar misreads
     parse.py          the syntax tree, in pieces when the text is long
     walk.py           the tree, statement by statement
-    tree_text.py      its other pieces: words, values, redirections
-    words.py, word_building.py
-                      quotes, variables, substitutions, braces: the real arguments
-    simple.py         one simple command: what it is and who judges it
-    builtins.py, shells.py, wrappers.py, wrapper_table.py, remote_wrappers.py, finding_files.py,
-    administration.py, mounts.py
-                      programs that start others, opened
-    trying.py         dry runs, checks and questions, which no rule minds
-    interpreters/     code of other languages inside a command
-    producers.py      what a command prints, for pipes and substitutions
-    effects.py, outputs.py, places.py, paths.py
-                      what is written or read, and where that is
-    written.py        what the text itself puts into files, when it uses them again
-    naming.py         files of secrets read for their names or size alone
-    own_settings.py   edits of Hermes' own configuration, by the keys that they name
-    bombs.py          what starts copies of itself without end
-    script_files.py   scripts of the workspace that a command runs, judged by their lines
-    reading.py        what changes nothing at all
-    rules/            the rules, as data with examples
+    words.py          quotes, variables, substitutions, braces: the real arguments
+    scope.py          variables, functions, directories; streams between commands
+    command.py        a program with its words, options and redirections
+    run_command.py    one simple command: assignments, redirections, program, rules
+    builtins.py, shells.py, wrappers.py, remote.py, find_xargs.py
+                      programs that start others
+    code/             code of other languages inside a command
+    programs.py       data: options with values, read-only uses, dry runs
+    read_only.py      uses of programs that change nothing
+    file_operands.py  words of programs that are read, written or moved away
+    path_classes.py, path_rules.py, delete_targets.py
+                      the targets of reads, writes and deletes
+    output_model.py   the output of a command, for pipes and substitutions
+    file_flow.py      contents of files that a command writes and uses again
+    key_names.py      reads of secrets that show names or sizes alone
+    fork_bombs.py     commands that start copies of themselves without end
+    script_files.py   scripts of the workspace that a command runs
+    rules/            the rules, as rows of data with examples
 
-New here? Read judge.py, then walk.py, then rules/deletes.py.
+New here? Read analysis.py, then walk.py, then rules/local.py.
 """
 
 from __future__ import annotations
