@@ -1,29 +1,22 @@
-"""How a call happens: from a model's request to the JSON text it gets back.
+"""Runtime: how a call happens, and where tools come from.
 
-pipeline       Runtime; stages  the twelve stages of a call; flight  one on its way through them;
-               judging  asking the gate; approving  a person; hooking  the hooks;
-               ending  the last ones: redact, fit, record;
-               needs  what they wait for; answers  what the model is told
-parallel       the calls of one turn, side by side
-bridge         sync code to async handlers; drive  awaiting what may have to be stopped;
-               workers  threads that can be given up on
-discovery      which modules hold tools, seen from their syntax trees; manifest  remembered
-definitions    what the model is offered; deferral  few schemas, the rest on demand
-search         find a tool by need
-plugins        other people's tools, hooks and commands; trust  whose content may load;
-               plugin_modules, entry_points  where they are found
-yaml_tools     tools without code, reloaded when their file changes
-rights         the gate of a running program, put together from its files
-hooks, events  what may be changed, what may be watched; sessions  a conversation's ends
-artifacts      large results kept for paging; fit  how they are cut; line_search  in them
-archives       unpack what others packed: all of it, or nothing
-audit          one chained line per call; audit_lines  how they are made
-secrets        masked in results, filled in where they belong; reviews  writes that wait
-marked         processes by the variable that they carry; child_environment  what they see
-tracing        spans of what is done; span_files  where they are kept; traces  read back;
-               otlp  sent to a collector
-protocol       tool calls and results as JSON
-app            all of it put together for a front door
+app              settings, registry, gate and runtime of one program
+pipeline         Runtime: runs calls; stages: the twelve stages of a call; approval_stage: the
+                 question to a person; call_state: one running call; waits: handler, hook or
+                 approver with timeout and cancellation; result_texts: JSON for the model
+parallel         concurrent calls of one turn, with locks per resource
+workers          thread pool; bridge: sync to async; loop_thread: an event loop in a thread
+discovery        tool modules by their syntax tree; manifest: cache of their declarations
+definitions      tool definitions for the model; tool_offer: core tools and deferred ones
+tool_search      index behind `tool_search`
+plugins          tools and hooks of other authors; trust: project folders pinned by digest
+yaml_tools       tools defined in YAML files
+gate_setup       permission gate from its files; reviews: calls that wait for a person
+placeholder_fill secrets masked in results and filled in arguments
+hooks            functions that observe, veto or rewrite a call; events: progress for observers
+artifacts        large results on disk; truncate: results cut to size
+json_lines       rotating line files; audit: log of calls; span_files, tracing, otlp: traces
+child_process    environment of child processes, and killing all that carry a marker
 """
 
 from __future__ import annotations

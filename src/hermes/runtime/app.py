@@ -87,7 +87,7 @@ class App:
         self._loaded = True
 
     def refresh(self) -> None:
-        """Take in what changed on disk: files of YAML tools."""
+        """Reload the YAML tools whose files changed."""
         if "yaml_tools" in self.__dict__:
             self.yaml_tools.refresh()
         elif time.monotonic() > self._look_again:
@@ -106,7 +106,7 @@ class App:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """What is remembered of the tool modules."""
+        """Cache of tool declarations."""
         from hermes.runtime.manifest import Manifest
 
         return Manifest.load(self._tools_folder)
@@ -134,14 +134,14 @@ class App:
 
     @cached_property
     def hooks(self) -> Hooks:
-        """What plugins may see and change of a call."""
+        """Plugin hooks."""
         from hermes.runtime.hooks import Hooks
 
         return Hooks()
 
     @cached_property
     def plugins(self) -> Plugins:
-        """Other people's tools."""
+        """Plugins."""
         from hermes.runtime.plugins import Plugins
 
         return Plugins(
@@ -155,7 +155,7 @@ class App:
 
     @cached_property
     def yaml_tools(self) -> YamlTools:
-        """Tools without code."""
+        """YAML tools."""
         from hermes.runtime.yaml_tools import YamlTools
 
         return YamlTools(self._registry, home=self.home, on_change=self._yaml_changed)
@@ -166,14 +166,14 @@ class App:
 
     @cached_property
     def definitions(self) -> Definitions:
-        """What a model is offered."""
+        """Tool definitions for the model."""
         from hermes.runtime.definitions import Definitions
 
         return Definitions(self.registry, self.toolsets)
 
     @cached_property
     def index(self) -> ToolIndex:
-        """What finds a tool by need; an embedding model helps where the settings say so."""
+        """Index of `tool_search`, with an embedding model if the settings enable it."""
         from hermes.runtime.tool_offer import ToolIndex
 
         embed = None
@@ -195,14 +195,14 @@ class App:
 
     @cached_property
     def audit(self) -> AuditLog | None:
-        """The log of calls, unless the settings turn it off."""
+        """Audit log, unless the settings disable it."""
         from hermes.runtime.audit import AuditLog
 
         return AuditLog() if self.config.get("audit.enabled") else None
 
     @cached_property
     def tracer(self) -> Tracer | None:
-        """The traces of what is done, unless the settings turn them off."""
+        """Tracer, unless the settings disable it."""
         if not self.config.get("trace.enabled"):
             return None
         from hermes.runtime.span_files import SpanFiles
@@ -221,7 +221,7 @@ class App:
 
     @cached_property
     def runtime(self) -> Runtime:
-        """What carries out calls."""
+        """Runtime that runs the calls."""
         from hermes.runtime.gate_setup import open_gate
         from hermes.runtime.pipeline import Runtime
         from hermes.runtime.reviews import Reviews
@@ -242,7 +242,7 @@ class App:
         return runtime
 
     def offer(self, enabled: list[str] | None = None, disabled: list[str] | None = None) -> Offer:
-        """What one conversation is offered; the settings decide where nothing is asked for."""
+        """Tool offer of one conversation; toolsets default to the settings."""
         from hermes.runtime.tool_offer import Offer
 
         return Offer(
@@ -255,14 +255,14 @@ class App:
     def chosen(
         self, enabled: list[str] | None = None, disabled: list[str] | None = None
     ) -> list[ToolEntry]:
-        """The tools of some toolsets; the settings decide where nothing is asked for."""
+        """Tools of the chosen toolsets, which default to the settings."""
         if enabled is None and disabled is None:
             enabled = self.config.get("tools.enabled_toolsets")
             disabled = self.config.get("tools.disabled_toolsets")
         return self.definitions.chosen(enabled, disabled)
 
     def close(self) -> None:
-        """End what was begun."""
+        """Close the runtime."""
         if "runtime" in self.__dict__:
             self.runtime.close()
 
@@ -290,7 +290,7 @@ def default_app() -> App:
 
 
 def default_dispatcher(registry: ToolRegistry) -> Any:
-    """Who carries out calls for a registry that was given no runtime."""
+    """The runtime for a registry without one of its own."""
     from hermes.runtime.pipeline import Runtime
 
     return default_app().runtime if registry is shared_registry else Runtime(registry)

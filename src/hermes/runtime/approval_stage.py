@@ -31,7 +31,7 @@ _YES = ("once", "session", "always")
 def approve(
     runtime: Runtime, state: CallState, ruling: Ruling
 ) -> Generator[needs.Need, Any, result_texts.Answer | None]:
-    """None when a human said yes; else what the model is told."""
+    """Ask for approval; the refusal for the model, or None when the call is approved."""
     state.ruling, state.rule = ruling, ruling.rule
     if ruling.action == "refuse":
         state.verdict = "refused"
@@ -88,7 +88,7 @@ def approve(
 
 
 def _ask(runtime: Runtime, ask: needs.Ask) -> Generator[needs.Need, Any, Any]:
-    """What the person says; how long that took is part of the trace."""
+    """The approver's answer, traced as a span."""
     if runtime.tracer is None:
         return (yield ask)
     request = ask.request

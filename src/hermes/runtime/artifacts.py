@@ -46,8 +46,8 @@ class ArtifactStore:
         """Keep a text; the handle it can be read by. The same text has the same handle.
 
         Args:
-            text: What is kept.
-            source: Whose words they are; a text that was once a stranger's stays that.
+            text: The content.
+            source: Untrusted source of the text; once set for a text, it stays.
         """
         data = text.encode("utf-8", "surrogatepass")
         handle = _PREFIX + hashlib.sha256(data).hexdigest()[:_DIGITS]
@@ -76,12 +76,12 @@ class ArtifactStore:
         return handle
 
     def _mark(self, handle: str, source: str) -> None:
-        """Have it known whose words a text is made of; before the text can be read."""
+        """Record the untrusted source of a text, before the text can be read."""
         if source and not self.source(handle):
             write_private(self._path(handle) + _BESIDE, source.encode("utf-8", "replace"))
 
     def source(self, handle: str) -> str:
-        """Whose words an artifact is made of; empty where nobody else's are known to be in it."""
+        """Untrusted source of an artifact; empty for trusted text."""
         if not _is_handle(handle):
             return ""
         try:
@@ -142,7 +142,7 @@ class ArtifactStore:
         return len(sizes), sum(sizes)
 
     def _make_room(self, wanted: int) -> None:
-        """Drop what is too old, and the oldest until `wanted` bytes more fit."""
+        """Remove expired artifacts, and the oldest until `wanted` bytes more fit."""
         if wanted > self._max_bytes:
             raise OSError(f"{wanted} bytes are more than the artifact store may hold")
         files = sorted(self._files())
@@ -182,7 +182,7 @@ def _is_handle(handle: str) -> bool:
 
 
 def _holds(path: str, size: int) -> bool:
-    """Whether a file of ours is there, whole; a link is none of ours."""
+    """Whether the artifact is there as a complete regular file."""
     try:
         status = os.lstat(path)
     except FileNotFoundError:

@@ -44,7 +44,7 @@ _encode = msgspec.json.Encoder().encode_lines
 
 
 class AuditLine(msgspec.Struct, gc=False):
-    """What is noted of one call. `arguments` is JSON text, masked when the line is written."""
+    """One call in the log. `arguments` is JSON text, masked when the line is written."""
 
     at: float
     front_door: str
@@ -64,7 +64,7 @@ class AuditLine(msgspec.Struct, gc=False):
 def chain(
     lines: Sequence[AuditLine], after: str, redact: Callable[[str], str]
 ) -> tuple[bytes, str]:
-    """The lines as they are written after the one whose hash is given; and the last one's hash."""
+    """The encoded lines that follow the hash `after`, and the hash of the last one."""
     _mask([line for line in lines if isinstance(line.arguments, str)], redact)
     written: list[bytes] = []
     last, append = after.encode(), written.append

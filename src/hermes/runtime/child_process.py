@@ -23,7 +23,7 @@ _PASSED_WINDOWS = ("SYSTEMROOT", "PATHEXT", "COMSPEC", "TEMP", "TMP", "USERPROFI
 def child_environment(
     declared: Iterable[str], task_env: Mapping[str, str | None]
 ) -> dict[str, str]:
-    """What a process of ours may see: a few harmless variables, those declared, the task's own."""
+    """Environment of a child process: allow-listed and declared variables, and the task's own."""
     passed = {*_PASSED, *declared, *(_PASSED_WINDOWS if os.name == "nt" else ())}
     env = {
         name: value

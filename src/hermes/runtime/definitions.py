@@ -43,8 +43,8 @@ class Definitions:
     ) -> list[Definition]:
         """The definitions, sorted by name. They are shared: don't change them.
 
-        `enabled` wins; else all but `disabled`; else all. A toolset that nobody knows raises
-        `UnknownToolsetError`, or is passed over with a log line when `quiet`.
+        `enabled` wins; else all but `disabled`; else all. An unknown toolset raises
+        `UnknownToolsetError`, or is skipped with a log line when `quiet`.
         """
         registry = self._registry
         key = (tuple(enabled or ()), tuple(disabled or ()), quiet)
@@ -61,7 +61,7 @@ class Definitions:
         return list(made)
 
     def _state(self, variables: Sequence[str]) -> tuple[Any, ...]:
-        """What the answer depends on; another one means that it has to be worked out again."""
+        """Cache key: the definitions are built again when it changes."""
         registry = self._registry
         there = tuple(bool(os.environ.get(name)) for name in variables)
         return registry.generation, registry.availability.epoch, there
@@ -123,7 +123,7 @@ def _definition(entry: ToolEntry, offered: frozenset[str], absent: frozenset[str
 
 
 def _short(parameters: Any) -> Any:
-    """The same in fewer tokens: what is left out is null or false without saying so."""
+    """The schema in fewer tokens: keywords that repeat a default are left out."""
     fields = parameters.get("properties") if isinstance(parameters, dict) else None
     if not isinstance(fields, dict):
         return parameters
@@ -143,7 +143,7 @@ def _short_field(field: Any) -> Any:
 
 
 def _overrides(entry: ToolEntry, offered: frozenset[str]) -> dict[str, Any]:
-    """What the tool itself says of the present situation; it may look at what is offered."""
+    """The tool's dynamic description and parameters, given the offered tools."""
     function: Any = entry.dynamic_schema_overrides
     try:
         if isinstance(function, Later):
@@ -210,7 +210,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _without_mentions_inside(schema: Any, absent: frozenset[str]) -> Any:
-    """A schema whose descriptions name no absent tool; the same object when none does."""
+    """A schema without references to absent tools; the same object if it has none."""
     if isinstance(schema, list):
         items = [_without_mentions_inside(item, absent) for item in schema]
         return items if any(a is not b for a, b in zip(items, schema, strict=True)) else schema

@@ -29,7 +29,7 @@ UNKNOWN = "?"
 
 
 class Discovery:
-    """What was found: how many modules, how many of them had to be imported, what failed."""
+    """Result of a discovery: number of modules, number of imports, errors."""
 
     def __init__(self) -> None:
         self.modules: list[str] = []
@@ -41,7 +41,7 @@ class Discovery:
 def discover(
     registry: ToolRegistry, folder: str, package: str, manifest: Manifest | None = None
 ) -> Discovery:
-    """Put the tools of every tool module in `folder` into `registry`, importing what is new."""
+    """Register the tools of every tool module in `folder`, importing new modules only."""
     found = Discovery()
     manifest = Manifest.load(folder) if manifest is None else manifest
     present: set[str] = set()
@@ -78,7 +78,7 @@ def holds_tools(text: bytes | str) -> bool:
 
 
 def registrations(text: bytes | str) -> list[str]:
-    """The tools that a module registers at its top level, by name; `?` where none is to be seen."""
+    """Names of the tools that a module registers at its top level; `?` where a name is dynamic."""
     import ast
 
     try:
@@ -91,7 +91,7 @@ def registrations(text: bytes | str) -> list[str]:
 
 
 def _imported_names(tree: ast.Module) -> dict[str, str]:
-    """What names that Hermes gives are called in this module: `import tool as t`."""
+    """Aliases of Hermes' names in this module, as in `import tool as t`."""
     import ast
 
     return {
@@ -129,7 +129,7 @@ def _last_name(node: ast.expr, meant: dict[str, str]) -> str:
 
 
 def _own_name(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
-    """A function's name, or what a `BaseTool` class says its name is."""
+    """The name of a function, or of a `BaseTool` class."""
     import ast
 
     if not isinstance(node, ast.ClassDef):

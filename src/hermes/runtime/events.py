@@ -67,7 +67,7 @@ class EventBus:
         return unsubscribe
 
     def emit(self, kind: Kind, call_id: str = "", tool: str = "", /, **data: Any) -> None:
-        """Tell every listener. One that raises is reported and hurts nobody."""
+        """Send an event to every listener; the exception of one is logged and ignored."""
         if not self.listeners:
             return
         event = Event(kind, call_id, tool, data)

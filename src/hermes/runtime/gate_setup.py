@@ -1,9 +1,8 @@
 """Builds the permission gate from its files: profile of the home folder, project file, approvals.
 
 Layers, outermost first: the profile in the home folder's `hermes_permissions.yaml` (or the shipped
-`standard`), the
-project's file, which can only restrict, and the session's additions. An unreadable file closes the
-gate.
+`standard`), the project's file, which can only restrict, and the session's additions. An unreadable
+file closes the gate.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ LIMIT_SECONDS = 5.0
 
 
 class Veto:
-    """A hook's no, with the reason that the model is told."""
+    """Refusal by a hook, with the reason for the model."""
 
     __slots__ = ("reason",)
 
@@ -51,7 +51,7 @@ class Rewrite:
 
 
 class HookCall:
-    """What a hook is told of a call."""
+    """The call that a hook receives."""
 
     __slots__ = ("arguments", "call_id", "context", "tool")
 

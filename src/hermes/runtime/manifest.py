@@ -73,7 +73,7 @@ class Manifest:
         return manifest
 
     def tools(self, module: str, digest: str) -> list[ToolEntry] | None:
-        """The tools of a module whose text has that digest; None when they are not known."""
+        """The tools of a module by its digest; None if it is not cached."""
         known = self.modules.get(module)
         if not isinstance(known, dict) or known.get("digest") != digest:
             return None
@@ -84,7 +84,7 @@ class Manifest:
             return None
 
     def remember(self, module: str, digest: str, tools: list[ToolEntry]) -> None:
-        """Note what a module registers."""
+        """Store the declarations of a module."""
         self.modules[module] = {"digest": digest, "tools": [_fields(entry) for entry in tools]}
         self._changed = True
 
@@ -114,7 +114,7 @@ class Manifest:
 
 
 def digest(text: bytes) -> str:
-    """What identifies a module's text."""
+    """Digest of a module's text."""
     from importlib.util import source_hash
 
     # What Python itself keys compiled files by; a cache needs no more.

@@ -26,9 +26,9 @@ _OK, _ERROR = 1, 2
 
 
 def exporter(endpoint: str, environ: Mapping[str, str]) -> Exporter:
-    """What sends spans to an endpoint, or to the one that the environment names.
+    """Exporter to an endpoint, by default the one in the environment.
 
-    Raises `ConfigError` where neither says where to.
+    Raises `ConfigError` where there is none.
     """
     address = endpoint.strip() or environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "").strip()
     whole = "" if endpoint.strip() else environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "")
@@ -43,7 +43,7 @@ def exporter(endpoint: str, environ: Mapping[str, str]) -> Exporter:
 
 
 class Exporter:
-    """Sends the lines of ended spans; what can't be sent waits for the next time."""
+    """Sends ended spans; failed ones are kept for the next request."""
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
         self.url = url
@@ -69,7 +69,7 @@ class Exporter:
             self._failing = True
 
     def _post(self, data: bytes) -> str:
-        """Send one request; what went wrong, if anything."""
+        """Send one request; the error text, or empty."""
         import http.client
         import urllib.request
 

@@ -1,9 +1,8 @@
 """Concurrent tool calls: the calls of one turn run in parallel unless they use the same resource.
 
 A tool declares its concurrency: `parallel` (no limit), `exclusive` (no other writer at the same
-time), or
-`resource` (readers-writer lock per path, first come, first served). `claims` lists the locks of a
-call, `Turns` queues them.
+time), or `resource` (readers-writer lock per path, first come, first served). `claims` lists the
+locks of a call, `Turns` queues them.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _EVERYTHING = "*"
 
 
 class Turns:
-    """Whose turn it is: calls that would disturb each other go one after the other."""
+    """Readers-writer locks of running calls, first come, first served."""
 
     __slots__ = ("_resources",)
 
@@ -33,7 +32,7 @@ class Turns:
         self._resources: dict[str, _Resource] = {}
 
     def take(self, claims: Iterable[tuple[str, bool]]) -> Turn:
-        """A place behind those that came before; see `claims` for what is claimed."""
+        """Queue for the locks of a call; see `claims`."""
         keys = []
         done = asyncio.Event()
         before: list[asyncio.Event] = []
@@ -51,7 +50,7 @@ class Turns:
 
 
 class Turn:
-    """One call's place in the rows for what it uses."""
+    """The locks of one call."""
 
     __slots__ = ("_before", "_done", "_keys", "_resources")
 
@@ -68,12 +67,12 @@ class Turn:
         self._before = before
 
     async def come(self) -> None:
-        """Wait until everything is free that the call uses."""
+        """Wait for the locks."""
         for event in self._before:
             await event.wait()
 
     def end(self) -> None:
-        """Let the next one go on."""
+        """Release the locks."""
         self._done.set()
         for key in self._keys:
             resource = self._resources.get(key)
@@ -82,7 +81,7 @@ class Turn:
 
 
 class _Resource:
-    """Who changes a resource last, and who reads it after that."""
+    """The last writer of a resource, and the readers after it."""
 
     __slots__ = ("readers", "writer")
 
@@ -91,7 +90,7 @@ class _Resource:
         self.readers: list[asyncio.Event] = []
 
     def claim(self, done: asyncio.Event, *, shared: bool) -> list[asyncio.Event]:
-        """What has to be waited for before `done`'s call may use the resource."""
+        """Events to wait for before the resource may be used."""
         if shared:
             self.readers.append(done)
             return [self.writer] if self.writer else []
@@ -100,7 +99,7 @@ class _Resource:
         return before
 
     def leave(self, done: asyncio.Event) -> bool:
-        """Forget who has ended; whether nobody is left."""
+        """Release the lock; whether the resource is unused now."""
         if self.writer is done:
             self.writer = None
         elif done in self.readers:
@@ -109,7 +108,7 @@ class _Resource:
 
 
 class Watcher(Protocol):
-    """Told of each call of a turn by its number: just before it begins, and how it ended."""
+    """Observer of the calls of a turn, by number."""
 
     def begun(self, number: int) -> None: ...
 

@@ -52,7 +52,7 @@ log = Log("hermes.runtime")
 class Runtime:
     """Carries out tool calls. One per program is usual; tests and embedders make their own.
 
-    Without an `approver`, whatever the policy wants a human to see is refused at once.
+    Without an `approver`, calls that need approval are refused.
     """
 
     def __init__(

@@ -1,9 +1,7 @@
-"""Secret placeholders in calls: results are masked, and placeholders in arguments are filled for
-the handler.
+"""Secret placeholders: results are masked, and placeholders in arguments filled for the handler.
 
 The value reaches only the handler's arguments, and only at the destination where it was read.
-Events, approvals
-and the audit log keep the placeholder.
+Events, approvals and the audit log keep the placeholder.
 """
 
 from __future__ import annotations

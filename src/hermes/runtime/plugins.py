@@ -1,7 +1,7 @@
-"""How a plugin becomes a module: from a file or folder, or from an installed package.
+"""Plugins: tools, toolsets, hooks and commands from the home, the project and installed packages.
 
-Trust in a project's plugins is for the text of their files. Python would rather run a compiled
-copy lying beside a text, which nobody has looked at; for these plugins it is not given the choice.
+A project's plugins are trusted by the digest of their source. Bytecode files beside the source are
+not covered by that, so such plugins are always compiled from source.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def from_file(name: str, path: str, *, is_folder: bool, compiled: bool) -> Loade
 
 
 def from_package(target: str) -> Loader:
-    """Imports what an entry point names: `module`, or `module:object`."""
+    """Loader for an entry point: `module`, or `module:object`."""
     module_name, _, inside = target.partition(":")
 
     def load() -> Any:
@@ -127,7 +127,7 @@ def _text_loader() -> Any:
     from importlib.machinery import SourceFileLoader
 
     class TextLoader(SourceFileLoader):
-        """Compiles the text, whatever compiled copies there are, and leaves none."""
+        """Compiles the source, and neither reads nor writes bytecode files."""
 
         def get_code(self, fullname: str) -> Any:
             path = self.get_filename(fullname)
@@ -142,7 +142,7 @@ GROUP = "hermes.plugins"
 
 
 class Plugin:
-    """One plugin and what became of it."""
+    """One plugin and its state after loading."""
 
     def __init__(self, name: str, source: str, path: str) -> None:
         self.name = name
@@ -180,7 +180,7 @@ class Command:
 
 
 class PluginApi:
-    """What a plugin's `register(api)` is given."""
+    """The API passed to a plugin's `register(api)`."""
 
     def __init__(self, plugin: Plugin, plugins: Plugins) -> None:
         self._plugin = plugin
@@ -256,7 +256,7 @@ class Plugins:
         self._manifest = manifest
 
     def load(self) -> list[Plugin]:
-        """Load every plugin there is, in the order of their names; what became of each."""
+        """Load every plugin, in the order of their names."""
         places: dict[str, str] = {}
         for plugin, module in sorted(self._candidates(), key=lambda pair: pair[0].name):
             self.found.append(plugin)
@@ -364,7 +364,7 @@ class Plugins:
         forget(plugin.name)
 
     def _move(self, plugin: Plugin, before: list[ToolEntry]) -> None:
-        """Bring what `@tool` put into the shared registry into ours, and leave that as it was."""
+        """Move tools that `@tool` registered in the shared registry to this one."""
         for entry in self._own(shared_registry, plugin):
             self.registry.add(entry)
             shared_registry.deregister(entry.name)
@@ -379,10 +379,9 @@ class Plugins:
         ]
 
     def report(self, offered: Iterable[str]) -> list[dict[str, Any]]:
-        """For every plugin: declared, registered and visible tools, and why each other is not.
+        """For every plugin: declared, registered and visible tools, and reasons for missing ones.
 
-        `healthy` says that it loaded and registered what it declared, `complete` that all of it is
-        visible too.
+        `healthy`: it loaded and registered its declared tools; `complete`: all of them are visible.
         """
         seen = frozenset(offered)
         unavailable = self.registry.availability.missing(self.registry.entries())
@@ -414,14 +413,14 @@ class Plugins:
 
 
 def _put_back(before: list[ToolEntry], registry: ToolRegistry) -> None:
-    """Give those their names back whom a plugin had taken them from."""
+    """Restore the tools whose names a plugin had taken."""
     for entry in before:
         if registry.get(entry.name) is None:
             registry.add(entry)
 
 
 def _declared(path: str, start: str) -> tuple[list[str], str | None]:
-    """What `plugin.yaml` says, or else what the syntax tree shows; and what is wrong with it."""
+    """Declarations in `plugin.yaml`, else in the syntax tree; and their error."""
     described = os.path.join(path, "plugin.yaml")
     try:
         if os.path.isfile(described):
@@ -446,7 +445,7 @@ def _listed(text: bytes) -> tuple[list[str], str | None]:
 
 
 def _declared_by(module: object) -> list[str]:
-    """What the text of an imported module shows."""
+    """Declarations in the syntax tree of an imported module."""
     path = getattr(module, "__file__", None) or ""
     if not path.endswith(".py") or not os.path.isfile(path):
         return []

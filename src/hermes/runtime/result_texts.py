@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Answer(msgspec.Struct, eq=False):
-    """JSON text for the model, and what kind of end it stands for."""
+    """JSON text for the model, and the status of the call."""
 
     content: str
     status: Status = "ok"
@@ -74,7 +74,7 @@ def from_error(error: HermesError) -> Answer:
 
 
 def from_bug(error: BaseException) -> Answer:
-    """An exception nobody meant to raise."""
+    """An unexpected exception of a handler."""
     return _error(f"Tool execution failed: {type(error).__name__}: {error}")
 
 
@@ -90,7 +90,7 @@ def cancelled(tool: str, reason: str) -> Answer:
 
 
 def refused(reason: str) -> Answer:
-    """The gate or a hook said no."""
+    """Refusal by the policy, a person or a hook."""
     return _error(
         f"Not run: {reason}.",
         status="refused",

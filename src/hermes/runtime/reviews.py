@@ -1,11 +1,10 @@
 """Review queue: calls stored until a person approves or rejects them.
 
     reviews/pending/ID.json    not run yet
-    reviews/settled/ID.json    approved or rejected, by whom and when
+    reviews/settled/ID.json    approved or rejected, with name and time
 
 The id is a digest of the call, so a repeated call is stored once. Settling moves the file first, so
-that two
-people cannot run the same call.
+that two people cannot run the same call.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class ReviewError(HermesError):
 
 
 class Review:
-    """One call that was put aside: what it would do, and where the words for it came from.
+    """One stored call, with the untrusted sources that the conversation had read.
 
     `changed` holds the files that it would write, each with the digest it had; `state` is
     `pending`, `approved` or `rejected`.
@@ -68,12 +67,12 @@ class Review:
         return {name: getattr(self, name) for name in self.__slots__}
 
     def outdated(self) -> list[str]:
-        """The files that are no longer what they were when the call was made."""
+        """Files that changed since the call was made."""
         return [place for place, seen in self.changed.items() if _digest(place) != seen]
 
 
 class Reviews:
-    """What waits in one home folder; nothing is made before it is needed."""
+    """Review queue of one home folder, created on first use."""
 
     def __init__(self, folder: str | None = None) -> None:
         self._folder = folder
@@ -114,11 +113,11 @@ class Reviews:
         return review
 
     def pending(self) -> list[Review]:
-        """What waits, oldest first."""
+        """Pending reviews, oldest first."""
         return self._all("pending")
 
     def settled(self) -> list[Review]:
-        """What was decided, oldest decision first."""
+        """Settled reviews, oldest decision first."""
         return sorted(self._all("settled"), key=lambda review: review.settled_at)
 
     def find(self, name: str) -> Review:
@@ -137,7 +136,7 @@ class Reviews:
         return review
 
     def settle(self, review: Review, state: Literal["approved", "rejected"], by: str) -> None:
-        """Decide; raises `ReviewError` when somebody else was faster."""
+        """Settle a review; `ReviewError` when another process was faster."""
         old, new = self._path("pending", review.id), self._path("settled", review.id)
         make_private(os.path.dirname(new))
         try:

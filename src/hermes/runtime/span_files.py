@@ -73,7 +73,7 @@ class SpanFiles:
         return [os.path.join(self.folder, name) for name in sorted(ours)]
 
     def _tidy(self) -> None:
-        """Remove what is too old, then the oldest of what is too much."""
+        """Remove expired files, then the oldest beyond the size limit."""
         self._tidied = time.time()
         found = []
         for path in self.paths():
@@ -120,7 +120,7 @@ class Trace:
 
     @property
     def name(self) -> str:
-        """What it is about: the outermost span."""
+        """Name of the outermost span."""
         return str(next(self.tree())[1]["name"])
 
     @property
@@ -154,9 +154,9 @@ class Trace:
         }
 
     def tree(self) -> Iterator[tuple[str, Line]]:
-        """Every span with the branches that are drawn before it; parents before children.
+        """Every span with its tree prefix, parents before children.
 
-        One whose parent was never written stands at the top.
+        A span without a recorded parent is a root.
         """
         known = {span["span_id"] for span in self.spans}
         below: dict[str, list[Line]] = {}

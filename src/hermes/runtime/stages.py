@@ -1,10 +1,8 @@
-"""The twelve stages of a call, in order: resolve, read, coerce, validate, permit, approve, pre
-hooks, run,
-transform, redact, truncate, record.
+"""The twelve stages of a call.
 
-`stages` is one generator for sync and async callers: where a stage has to wait (a person, a hook,
-the handler)
-it yields a wait (`waits.py`), and the driver in `Runtime` performs it.
+In order: resolve, read, coerce, validate, permit, approve, pre hooks, run, transform, redact,
+truncate, record. `stages` is one generator for sync and async callers: where a stage has to wait (a
+person, a hook, the handler) it yields a wait (`waits.py`), and a driver of `Runtime` performs it.
 """
 
 from __future__ import annotations
@@ -66,7 +64,7 @@ def before_call(
 
 
 def transformed(runtime: Runtime, state: CallState, value: Any) -> Generator[waits.Need, Any, Any]:
-    """What hooks make of a handler's value."""
+    """The value after the transform hooks."""
     for hook in runtime.hooks.transform_tool_result:
         changed = yield from _hook(runtime, hook, state, value)
         value = value if changed is None else changed
@@ -76,7 +74,7 @@ def transformed(runtime: Runtime, state: CallState, value: Any) -> Generator[wai
 def after_call(
     runtime: Runtime, state: CallState, outcome: ToolOutcome
 ) -> Generator[waits.Need, Any, None]:
-    """Show hooks what became of a call."""
+    """Run the post hooks."""
     for hook in runtime.hooks.post_tool_call:
         yield from _hook(runtime, hook, state, outcome.copy())
 
@@ -105,7 +103,7 @@ _clock = time.perf_counter
 
 
 def end(runtime: Runtime, state: CallState, answer: result_texts.Answer) -> ToolOutcome:
-    """What the caller of a tool gets, after everybody who keeps records has it."""
+    """Stages 10 to 12: redact, truncate and record; the outcome for the caller."""
     artifact = None
     limit = DEFAULT_RESULT_SIZE
     if state.entry is not None and state.entry.max_result_size_chars is not None:
@@ -157,7 +155,7 @@ _ids = itertools.count(1)
 
 
 def stages(runtime: Runtime, call: ToolCall, context: ToolContext) -> Stages:
-    """One call, from what the model asked for to what it is told."""
+    """The stages of one call, up to its outcome."""
     cancellation = Cancellation(context.cancellation)
     call_id = call.id or f"call_{next(_ids)}"
     state = CallState(call_id, call.name, context, cancellation, _clock())
@@ -278,7 +276,7 @@ def _started(
 def _announced(
     runtime: Runtime, state: CallState, entry: ToolEntry
 ) -> Callable[[str, dict[str, Any]], None]:
-    """Tell who watches that the handler begins; gives what it reports its progress with."""
+    """Emit `started`; the function that emits the handler's progress."""
     emit, masked = runtime.events.emit, runtime.redactor.redact_value
     call_id, tool = state.call_id, entry.name
 

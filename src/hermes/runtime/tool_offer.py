@@ -1,10 +1,8 @@
-"""Tool offer of a conversation: core tools with full schemas, the rest deferred behind
-`tool_search`.
+"""Tool offer of a conversation: core tools with full schemas, the rest behind `tool_search`.
 
 Above a number of tools only the core set is sent, and the description of `tool_search` lists the
-rest. Tools found
-by a search are appended, so that the prefix of the list stays identical and provider caches keep
-working.
+rest. Tools found by a search are appended, so that the prefix of the list stays identical and
+provider caches keep working.
 """
 
 from __future__ import annotations
@@ -128,7 +126,7 @@ class Offer:
         return {definition["function"]["name"]: definition for definition in made}
 
     def definitions(self) -> list[Definition]:
-        """What the model is sent: the same beginning every time, grown only at the end."""
+        """Definitions for the model; the list grows only at its end."""
         with self._lock:
             return list(self._definitions)
 

@@ -142,7 +142,7 @@ class Tracer:
             self.flush()
 
     def around(self, session_id: str, *, inside: bool) -> Span | None:
-        """What a turn is part of: the current span if it is `inside` of one, or its session."""
+        """Parent of a turn: the current span if it is `inside` of one, else its session."""
         session = self._sessions.get(session_id)
         return (current.get() or session) if inside else (session or current.get())
 
@@ -166,7 +166,7 @@ class Tracer:
         return span
 
     def call_ends(self, state: CallState, span: Span, outcome: ToolOutcome) -> None:
-        """How the call ended, with its arguments; what was current before is current again."""
+        """End the span of a call; its parent is current again."""
         current.set(state.around)
         attributes = span.attributes
         attributes["gen_ai.tool.call.arguments"] = state.noted

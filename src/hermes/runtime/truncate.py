@@ -23,9 +23,9 @@ def fit(
 ) -> tuple[str, str | None]:
     """`content` (JSON text) in at most `limit` characters, and the handle of the whole.
 
-    `source` says whose words they are, where they are a stranger's: the whole keeps it.
+    `source` is the untrusted source of the text, stored with the whole.
 
-    What says that something is missing takes room too: a limit below some 450 is taken as that.
+    The note on the omitted part needs room: a limit below about 450 is taken as 450.
     """
     limit = max(limit, _FRAME + _SMALLEST)
     if len(content) <= limit:

@@ -37,16 +37,16 @@ class TrustStore:
         return {str(place): str(seen) for place, seen in found.items()}
 
     def knows(self, place: str) -> bool:
-        """Whether this place was ever trusted, whatever it held then."""
+        """Whether this path was ever trusted, with any content."""
         return os.path.realpath(place) in self.all()
 
     def trusts(self, place: str) -> bool:
-        """Whether this place holds exactly what was trusted."""
+        """Whether this path has exactly the trusted content."""
         place = os.path.realpath(place)
         return self.all().get(place) == fingerprint(place)
 
     def give(self, place: str) -> str:
-        """Trust what the place holds now; the digest."""
+        """Trust the present content; its digest."""
         place = os.path.realpath(place)
         if not os.path.exists(place):
             raise ConfigError(f"{place} does not exist")
@@ -71,10 +71,10 @@ class TrustStore:
 
 
 def fingerprint(place: str) -> str:
-    """A digest of every file below a place: names, kinds, links and content.
+    """Digest of every file below a path: names, kinds, links and content.
 
-    What a link leads to counts as if it were there. Compiled copies that Python makes do not
-    count; whoever loads trusted content must not use them.
+    Links are followed. Bytecode files of Python do not count, so they must not be loaded from
+    trusted folders.
     """
     total = hashlib.sha256()
     try:

@@ -1,10 +1,7 @@
-"""Waits of a call: the handler, an approval or a hook, each with a sync and an async
-implementation, timeout
-and cancellation.
+"""Waits of a call: handler, approval or hook, each sync and async, with timeout and cancellation.
 
 A sync handler without timeout runs in the caller's thread, one with timeout in a worker thread; an
-async handler
-runs in the caller's task, or through the bridge when the caller is sync.
+async handler runs in the caller's task, or through the bridge when the caller is sync.
 """
 
 from __future__ import annotations
@@ -187,7 +184,7 @@ class Drive:
 
 
 def ended(error: BaseException) -> RuntimeError:
-    """A handler's own exit or cancellation, which is not that of whoever awaits it."""
+    """Error for a handler that raised `SystemExit` or cancelled itself."""
     return RuntimeError(f"it ended with {type(error).__name__}: {error}")
 
 
@@ -263,13 +260,13 @@ class Ask(msgspec.Struct, eq=False):
     cancellation: Cancellation
 
     def sync(self, runtime: Runtime) -> Any:
-        """What the human said, for a caller that can't await."""
+        """The approver's answer, for a sync caller."""
         if is_coroutine_function(self.approver):
             return bridge.run(self.wait(runtime))
         return _settled(self.approver(self.request))
 
     async def wait(self, runtime: Runtime) -> Any:
-        """What the human said; a prompt that blocks does so in a thread."""
+        """The approver's answer; a blocking approver runs in a worker thread."""
         if is_coroutine_function(self.approver):
             return await Drive(
                 self.approver(self.request), seconds=None, cancellation=self.cancellation, grace=0
@@ -289,7 +286,7 @@ class Hook(msgspec.Struct, eq=False):
     arguments: tuple[Any, ...]
 
     def sync(self, runtime: Runtime) -> Any:
-        """What the hook said, for a caller that can't await."""
+        """The hook's result, for a sync caller."""
         if is_coroutine_function(self.hook):
             return bridge.run(self.wait(runtime))
         return runtime.workers.run(
@@ -300,7 +297,7 @@ class Hook(msgspec.Struct, eq=False):
         )
 
     async def wait(self, runtime: Runtime) -> Any:
-        """What the hook said, inside a loop."""
+        """The hook's result, inside a loop."""
         limit = runtime.hooks.limit_seconds
         if is_coroutine_function(self.hook):
             return await Drive(
@@ -315,7 +312,7 @@ class Hook(msgspec.Struct, eq=False):
 
 
 def _settled(value: Any) -> Any:
-    """`value`, or what it stands for when plain code gave something to await."""
+    """`value`, awaited through the bridge if it is awaitable."""
     return bridge.run(settle(value)) if hasattr(value, "__await__") else value
 
 

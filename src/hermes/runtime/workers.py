@@ -1,10 +1,8 @@
 """Thread pool for blocking handlers, with timeouts and cancellation.
 
 A thread cannot be killed. When a handler ignores its timeout, the pool abandons the thread: the
-caller continues,
-a new thread takes its place, a late result is dropped, and the thread does not block interpreter
-exit
-(`concurrent.futures` would join it).
+caller continues, a new thread takes its place, a late result is dropped, and the thread does not
+block interpreter exit (`concurrent.futures` would join it).
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ _clock = time.monotonic
 
 
 class Job:
-    """One piece of work, and whoever waits for it."""
+    """One function call in a worker thread, and its result."""
 
     __slots__ = (
         "_context",
@@ -66,7 +64,7 @@ class Job:
         self.error: BaseException | None = None
 
     def run(self) -> None:
-        """Do the work in this thread and wake whoever waits."""
+        """Run the job in this thread and wake the waiting thread."""
         try:
             self.value = self._context.run(self._work)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - for the thread that waits
@@ -80,7 +78,7 @@ class Job:
             self.notify()
 
     def left(self, seconds: float | None, queue_seconds: float) -> float:
-        """What is left of its time, which begins when the work does; the queue has its own."""
+        """Remaining time, counted from the start of the job; the queue has its own limit."""
         if seconds is None:
             return 0.0
         if self.started:
@@ -93,7 +91,7 @@ class Job:
         return self._done.wait(seconds)
 
     def result(self) -> Any:
-        """What the work gave, or what it raised."""
+        """The result, or the exception."""
         if self.error is not None:
             raise self.error
         return self.value
@@ -102,9 +100,8 @@ class Job:
 class Workers:
     """At most `size` threads at work.
 
-    Not counting those that were given up on, nor those whose work waits for other work here: they
-    would keep from running what they wait for. Time in the queue is not the work's own, but has a
-    limit, too: past `queue_seconds` it counts.
+    Abandoned threads are not counted, nor threads that wait for another job of the pool: counting
+    them could deadlock. Time in the queue does not count as the job's own until `queue_seconds`.
     """
 
     def __init__(self, size: int = 32, *, queue_seconds: float = 60.0) -> None:
@@ -179,7 +176,7 @@ class Workers:
 
     @contextmanager
     def _lent(self) -> Iterator[None]:
-        """While work of ours waits here for other work, its thread does not count."""
+        """Do not count this worker thread while it waits for another job of the pool."""
         if getattr(_here, "workers", None) is not self:
             yield
             return
@@ -275,7 +272,7 @@ class Workers:
 
 
 class StoppedLateError(TimeoutError):
-    """A handler that ran past its time. `stuck` when it did not stop even when told."""
+    """A handler timed out; `stuck` if it ignored its cancellation too."""
 
     def __init__(self, message: str, *, stuck: bool) -> None:
         super().__init__(message)
@@ -283,13 +280,13 @@ class StoppedLateError(TimeoutError):
 
 
 class StuckError(CancelledError):
-    """A handler that was cancelled and did not stop when told."""
+    """A handler was cancelled and did not stop."""
 
 
 def stopped_error(
     in_time: bool, seconds: float | None, *, stuck: bool, reason: str = "cancelled"
 ) -> Exception:
-    """What to raise for a handler that was cancelled, or ran past its time."""
+    """The error for a handler that was cancelled or timed out."""
     left = "; it did not stop when told and was given up on" if stuck else ""
     if in_time:
         return (StuckError if stuck else CancelledError)(f"{reason}{left}")

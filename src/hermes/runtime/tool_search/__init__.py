@@ -1,20 +1,17 @@
-"""Find the right tool for a need expressed in plain words, in any of the common languages.
+"""Tool search: finds a tool for a need in plain words, in any of the common languages.
 
-    index.py       SearchIndex: documents in, ranked names out; BM25 over words and concepts
-    query.py       a need -> weighted terms: words, phrases, concepts, file names, addresses
-    lexicon.py     which concepts a word stands for: exact, inflected, compound, misspelled
-    lexicon.tsv    the concepts themselves, one per line, words of many languages
-    stopwords.txt  words that say nothing about the need
-    endings.txt    endings that inflection puts on a word
-    text.py        folding, splitting and stemming
-    spelling.py    nearest words by shared trigrams
-    fusion.py      merging in what an embedding model says, when there is one
-    embedding.py   such a model, when the `embeddings` extra is installed
-    hints.py       a few words about a tool, for a catalogue
+    index.py       SearchIndex: BM25 over words and concepts, fused with embeddings
+    query.py       weighted terms of a query and of a document
+    lexicon.py     concepts of a word: exact, inflected, compound, misspelled
+    lexicon.tsv    the concepts, one per line, with words of many languages
+    stopwords.txt  words without meaning for a search
+    endings.txt    inflectional endings
+    tokens.py      folding, splitting, stemming, trigram similarity
+    embedding.py   local embedding model (extra `embeddings`)
+    hints.py       a few words per tool, for a catalogue
 
-A tool's author writes English. Words of a query and words of a document are both mapped to
-concepts, and concepts are what they meet in. Importing this package is cheap; the lexicon is
-read at the first search.
+Tool authors write English; words of queries and documents are mapped to concepts, which are
+compared. Importing this package is cheap; the lexicon is read at the first search.
 """
 
 from __future__ import annotations

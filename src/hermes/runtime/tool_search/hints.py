@@ -27,7 +27,7 @@ _LIST = (
 
 
 def hint(description: str, name: str) -> str:
-    """What a tool is for, as a phrase of up to five words that reads on from its name.
+    """Purpose of a tool, as a phrase of up to five words that continues its name.
 
     Empty when the description adds nothing to the name.
     """

@@ -76,7 +76,7 @@ _EMBEDDED = 128
 
 
 class Document:
-    """What the index knows about one tool."""
+    """One tool as the index sees it."""
 
     __slots__ = ("description", "name", "parameters", "tags", "toolset")
 
@@ -109,12 +109,11 @@ class Hit:
 
 
 class SearchIndex:
-    """Tools by what they are for. Adding or removing one leaves the rest as they are.
+    """Search index of tools. Adding or removing one does not rebuild the rest.
 
     Safe to use from several threads. `embed` turns texts into vectors, one each; with it,
-    results merge both rankings, and what it raises reaches the caller of `search`. It may
-    return an empty list to say that it has nothing to offer just now, and an empty vector for
-    a text that it can't read.
+    results merge both rankings, and its exceptions reach the caller of `search`. It may
+    return an empty list when it is not ready, and an empty vector for a text that it can't read.
     """
 
     def __init__(self, embed: Callable[[list[str]], list[list[float]]] | None = None) -> None:
@@ -272,7 +271,7 @@ class SearchIndex:
         names: Iterable[str],
         terms: list[tuple[str, float, dict[str, None]]],
     ) -> None:
-        """Add what some terms are worth in some documents to their scores."""
+        """Add the weights of terms to the scores of documents."""
         known, worth = self._terms.get, self._worth
         for name in names:
             own = known(name) or worth(name)

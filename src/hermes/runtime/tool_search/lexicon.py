@@ -81,7 +81,7 @@ class Lexicon:
         return self._by_length.get(length, "")
 
     def related(self, concept: str) -> list[tuple[str, float]]:
-        """What a need for this concept may also be about, with lower weights."""
+        """Related concepts, each with its weight."""
         return self._related.get(concept, [])
 
     def words_in(self, run: str) -> list[str]:

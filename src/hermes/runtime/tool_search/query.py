@@ -160,7 +160,7 @@ def _field_terms(words: Sequence[str]) -> dict[str, float]:
 
 
 class _Terms:
-    """Weights by term; what is said twice counts a little more than once."""
+    """Weights by term; a repeated term counts a little more than once."""
 
     __slots__ = ("weights",)
 
@@ -227,7 +227,7 @@ def _phrases(words: Sequence[str], lexicon: Lexicon) -> Iterator[tuple[int, int]
 
 
 def _cues(text: str) -> tuple[str, list[str]]:
-    """The text without the pieces that speak by their form, and what they say."""
+    """The text without file names, addresses and times, and the concepts of these."""
     said: list[str] = []
     for pattern, cues in _CUES:
         for match in pattern.finditer(text):
@@ -240,7 +240,7 @@ def _cues(text: str) -> tuple[str, list[str]]:
 
 
 def _quoted(text: str) -> tuple[str, list[str]]:
-    """The text without its quotations, and those: they are what to use, less what to do."""
+    """The text without its quotations, and the quotations, which weigh less."""
     pieces = [match.group() for pattern in (_QUOTES, _CODE) for match in pattern.finditer(text)]
     for piece in pieces:
         text = text.replace(piece, " ")

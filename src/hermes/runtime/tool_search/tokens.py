@@ -113,7 +113,7 @@ def _singular(word: str) -> str:
 
 
 def _tidy(base: str) -> str:
-    """Undo what an ending did to its stem: `stopp` to `stop`, `compile` and `compil` alike."""
+    """Normalise a stem after its ending was cut: `stopp` to `stop`, `compile` to `compil`."""
     if len(base) > 3 and base[-1] == base[-2] and base[-1] not in "lsz":
         return base[:-1]
     return base[:-1] if base.endswith("e") and len(base) > 4 else base

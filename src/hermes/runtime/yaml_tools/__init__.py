@@ -1,17 +1,14 @@
-"""Tools written as YAML, without code; a change to the file is a change to the tool.
+"""YAML tools: HTTP requests and commands defined in YAML files, reloaded on change.
 
-    document       YAML text as nodes that know their line, and the list of what is wrong
-    definition     what one tool of a file says: plain values
-    reading        a file's text -> definitions, or every problem in it at once; http_fields,
-                   command_fields and parameters read the parts
-    placeholders   `{name}` in texts
-    argv           `command:` -> the arguments of a process; process  runs it, leaves nothing
-    request        `endpoint:`, `auth:` … -> an HTTP request; sending  sends it, hop by hop
-    connection     the client of each loop, which connects to checked addresses only
-    response       a body -> what the model reads; jsonpath  the part of it that was asked for
-    entries        definitions -> registry entries
-    remembered     which files are registered, and the last good copy of each
-    watched        one registered file, and whether it may have changed
+    document       YAML nodes with line numbers, and the problems of a file
+    spec           one tool of a file as plain values
+    reader         a file's text -> specifications, or all its problems; fields reads the parts
+    template       `{name}` placeholders in text and argv
+    process        runs the process of a command tool
+    http_messages  request of a call, result text of a response; jsonpath: part of a response
+    http_client    HTTP client per event loop, which connects to checked addresses only
+    entries        specifications -> registry entries
+    file_state     registered files, their last valid copies, change detection
     store          YamlTools: register, load, refresh
 
 Start with store.py. The format is described in docs/yaml-tools.md.

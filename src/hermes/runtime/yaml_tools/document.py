@@ -46,7 +46,7 @@ class DefinitionError(RegistrationError):
 
 
 class Document:
-    """One file's text: its root node, and what was found wrong with it so far."""
+    """One YAML file: its root node, and the problems found so far."""
 
     def __init__(self, text: str, path: str) -> None:
         self.path = path
@@ -60,7 +60,7 @@ class Document:
         self.problems.append(Problem(line, message))
 
     def check(self) -> None:
-        """Raise what was noted, if anything was."""
+        """Raise `DefinitionError` if there are problems."""
         if self.problems:
             raise DefinitionError(self.path, self.problems)
 
@@ -167,7 +167,7 @@ class Document:
         return float(value)
 
     def value(self, node: Node, depth: int = 0) -> Any:
-        """The JSON value of a node; what JSON can't say is noted."""
+        """The JSON value of a node; a value outside of JSON is a problem."""
         import yaml
 
         if self._count(node):

@@ -65,7 +65,7 @@ def _program(name: str) -> Requirement:
 
 
 def _permissions(definition: Definition) -> tuple[str, ...]:
-    """Rights beyond those that what it does implies."""
+    """Permissions beyond those implied by its effects."""
     if definition.effect == "message":
         return ("message:send",)
     spec = definition.spec
@@ -115,7 +115,7 @@ class CommandHandler:
         self._spec = spec
 
     def acts(self, arguments: Mapping[str, Any], context: ToolContext) -> list[tuple[str, str]]:
-        """The command that a call would run, as a shell would be told, for the gate."""
+        """The command of a call in shell syntax, for the gate."""
         import shlex
 
         from hermes.runtime.yaml_tools.template import build_argv
@@ -132,7 +132,7 @@ class CommandHandler:
         return [("execute", command)]
 
     async def __call__(self, arguments: dict[str, Any], context: ToolContext) -> ToolResult:
-        """Run the process to its end; what it wrote and how it ended."""
+        """Run the process; its output and exit code."""
         from hermes.runtime.child_process import child_environment
         from hermes.runtime.yaml_tools.process import run_process
         from hermes.runtime.yaml_tools.template import build_argv

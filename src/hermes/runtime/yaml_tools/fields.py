@@ -385,7 +385,7 @@ def _place(
     in_path: set[str],
     method: str,
 ) -> None:
-    """Settle where each parameter goes, and note what can't go there."""
+    """Set the location of each parameter; impossible ones are problems."""
     for one in parameters:
         if one.name in names:
             if one.place not in (None, "path" if one.name in in_path else "query"):

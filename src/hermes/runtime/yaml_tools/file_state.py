@@ -84,7 +84,7 @@ class WatchedFile:
 
 
 def signature_of(path: str) -> Signature | None:
-    """What changes when a file does; None when it is not there."""
+    """Signature of a file (size, time, inode); None when it is missing."""
     try:
         return _signature(os.stat(path))
     except OSError:
@@ -109,7 +109,7 @@ class Remembered:
         self.path = os.path.join(self.folder, "registered.json")
 
     def files(self) -> Files:
-        """The registered files, in the order they were registered; each with what is left out."""
+        """The registered files in order, each with the tools left out."""
         import json
 
         try:

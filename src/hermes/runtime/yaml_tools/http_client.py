@@ -121,7 +121,7 @@ _HARMLESS = frozenset(("accept", "accept-language", "user-agent"))
 
 
 class Answer:
-    """What came back. `what` names the request for people, without its query."""
+    """An HTTP response. `what` is a short name of the request, without its query."""
 
     __slots__ = ("body", "status", "what")
 
@@ -134,7 +134,7 @@ class Answer:
 async def send(request: Request, redact: Callable[[str], str]) -> Answer:
     """The answer to a request, after at most five redirects.
 
-    Whatever a server says may hold what it was sent; `redact` goes over it before it is repeated.
+    A server may echo secrets of the request; `redact` masks them in error texts.
     """
     import httpx2
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Request:
-    """What is to be sent. `secrets` are the values that must not be seen in any answer."""
+    """An HTTP request. `secrets` are values to mask in the response."""
 
     __slots__ = ("body", "headers", "method", "secrets", "url")
 
@@ -156,7 +156,7 @@ _CHARSET = re.compile(
 
 
 class Body:
-    """The bytes of an answer, and what the server says they are."""
+    """The bytes of a response, and its content type."""
 
     __slots__ = ("content", "content_type")
 
@@ -190,7 +190,7 @@ def read_json(text: str) -> tuple[bool, Any]:
 
 
 def answer(status: int, body: Body, spec: ResponseSpec, redact: Callable[[str], str]) -> Any:
-    """What the tool gives back for an answer that says yes."""
+    """The tool result for a successful response."""
     if not body.content:
         return {"status": status, "body": ""}
     text = body.text()

@@ -24,7 +24,7 @@ _MARK = "HERMES_COMMAND"
 
 
 class Ended:
-    """How a process ended, and what it wrote."""
+    """Exit code and output of a process."""
 
     __slots__ = ("exit_code", "stderr", "stdout")
 
@@ -35,7 +35,7 @@ class Ended:
 
 
 class Kept:
-    """The beginning and the end of a stream; what lies between is counted and let go."""
+    """Beginning and end of a stream; the bytes between are counted and dropped."""
 
     __slots__ = ("_half", "_head", "_tail", "left_out")
 
@@ -63,7 +63,7 @@ class Kept:
             self.left_out += over
 
     def text(self) -> str:
-        """What was kept, with a line where something was left out."""
+        """The kept output, with a line in place of omitted bytes."""
         self._cut()
         if not self.left_out:
             return (self._head + self._tail).decode("utf-8", "replace")
@@ -148,7 +148,7 @@ async def _run(argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> Ended:
 
 
 class _Watch(asyncio.SubprocessProtocol):
-    """Takes in what a process writes, and notes when it has ended."""
+    """Reads the output of a process and records its end."""
 
     def __init__(self) -> None:
         self.kept = {1: Kept(), 2: Kept()}

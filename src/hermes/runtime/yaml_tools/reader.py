@@ -83,7 +83,7 @@ def _tool_nodes(document: Document, root: Node) -> list[Node]:
 
 
 def _read_tool(document: Document, node: Node) -> Definition | None:
-    """One tool, or None; what is wrong with it is noted in the document."""
+    """One tool, or None; its problems are added to the document."""
     before = len(document.problems)
     named, typed = document.peek(node, "name"), document.peek(node, "type")
     name = document.text(named, "the name of a tool") if named is not None else None

@@ -17,7 +17,7 @@ TYPES = ("string", "integer", "number", "boolean", "array", "object")
 
 
 class Parameter:
-    """One parameter of a tool: what the model may send, and where it goes."""
+    """One parameter of a tool: its schema and its location in the request."""
 
     __slots__ = ("allow_dash", "line", "name", "place", "required", "schema", "type")
 

@@ -26,7 +26,7 @@ LOOK_SECONDS = 0.25
 
 
 class NameTakenError(DefinitionError):
-    """A file is good in itself, but somebody else holds the name of one of its tools."""
+    """A valid file with a tool name that is already taken."""
 
 
 class FileState:
@@ -54,7 +54,7 @@ class YamlTools:
         clock: Callable[[], float] = time.monotonic,
         on_change: Callable[[str], None] | None = None,
     ) -> None:
-        """`on_change` is told, as a sentence, of each reload and of each problem."""
+        """`on_change` receives a sentence on each reload and each problem."""
         self._registry = registry
         self._remembered = Remembered(home)
         self._clock = clock
@@ -140,14 +140,14 @@ class YamlTools:
             ]
 
     def definition(self, name: str) -> Definition | None:
-        """What the file says of one tool."""
+        """The specification of one tool."""
         with self._lock:
             self._load_once()
             found = (f.tools[name] for f in self._files.values() if name in f.entries)
             return next(found, None)
 
     def problems(self) -> list[str]:
-        """What is wrong right now, a sentence each."""
+        """Current problems, a sentence each."""
         with self._lock:
             self._load_once()
             found = [file.problem for file in self._files.values()]
@@ -166,9 +166,9 @@ class YamlTools:
             self._look_at_all()
 
     def refresh(self) -> bool:
-        """Take up what has changed on disk since the last look; whether anything has.
+        """Reload changed files; whether any changed.
 
-        Cheap, and never waits: between looks, or while another thread looks, it does nothing.
+        Rate-limited and non-blocking: it does nothing while another thread checks.
         """
         if self._clock() < self._next_look or not self._lock.acquire(blocking=False):
             return False
@@ -210,7 +210,7 @@ class YamlTools:
                 file.signature = file.text = None
 
     def _look(self, file: WatchedFile) -> None:
-        """Take up a file's new text, or keep what there is and note why."""
+        """Load a file's new text, or keep the old tools and record the problem."""
         if not file.may_have_changed():
             return
         known = file.text
@@ -265,9 +265,9 @@ class YamlTools:
     # -- the registry -----------------------------------------------------------------------
 
     def _apply(self, file: WatchedFile, tools: list[Definition]) -> None:
-        """Make the registry hold these tools of the file: new versions of what changed only.
+        """Register the tools of a file; unchanged ones keep their entries.
 
-        All of them or none: raises before anything is changed.
+        Atomic: it raises before anything is changed.
         """
         from hermes.runtime.yaml_tools.entries import entry_for
 
@@ -288,7 +288,7 @@ class YamlTools:
         file.tools, file.entries = wanted, entries
 
     def _check_free(self, path: str, wanted: Iterable[Definition]) -> None:
-        """Refuse names that others hold, whatever toolset the file claims to be of."""
+        """Refuse names that are taken by other tools."""
         problems: list[Problem] = []
         for tool in wanted:
             held = self._registry.get(tool.name)

@@ -77,7 +77,7 @@ class Template:
 def build_argv(
     spec: CommandSpec, parameters: Mapping[str, Parameter], arguments: Mapping[str, Any]
 ) -> list[str]:
-    """The program and its arguments. What a missing value belongs to is left out.
+    """The program and its arguments; a group with a missing value is left out.
 
     A value can't become an option: one that begins with `-` is refused where it would open an
     argument, unless the parameter allows it or the template has `--` before it.
