@@ -220,7 +220,7 @@ def _opened_head(path: str) -> Iterator[int]:
     handle = -1
     with suppress(OSError):
         make_private(os.path.dirname(target))
-        handle = os.open(target, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = os.open(target, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
     try:
         if handle >= 0:
             flock(handle)
