@@ -7,7 +7,7 @@ from typing import Any
 
 from hermes.core import ToolEntry, ToolRegistry
 from hermes.safety.approvals import Approvals, Grant, call_grant, command_grant
-from hermes.safety.call_effects import Act
+from hermes.safety.call_effects import CallEffect
 
 
 def test_a_grant_survives_being_written_and_read() -> None:
@@ -92,7 +92,11 @@ def test_a_call_grant_is_bound_to_the_tool_its_workspace_and_what_it_does(tmp_pa
     assert first != _grant(_entry(description="other"), "{}")
     assert first != _grant(_entry(), "{}", str(tmp_path))
     assert first != call_grant(
-        "effect:message", _entry(), "{}", acts=[Act("fetch", "https://a.example")], workspace="/w"
+        "effect:message",
+        _entry(),
+        "{}",
+        acts=[CallEffect("fetch", "https://a.example")],
+        workspace="/w",
     )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from hermes.safety.paths.guards import guard_against
+from hermes.safety.paths.guards import find_guard
 
 HOME = "/home/dev"
 
 
 def guard(path: str, mode: str) -> str | None:
-    return guard_against(path.strip("/").split("/"), mode, home=HOME)
+    return find_guard(path.strip("/").split("/"), mode, home=HOME)
 
 
 @pytest.mark.parametrize(

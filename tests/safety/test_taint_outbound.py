@@ -10,7 +10,7 @@ from hermes.core.context import ToolContext
 from hermes.core.entry import ToolEntry
 from hermes.safety.call_effects import effects_of
 from hermes.safety.policy import Ruling
-from hermes.safety.taint import carried_away, reviewed
+from hermes.safety.taint import outbound_effects, review_tainted
 
 LONG = "a" * 150
 COMMAND = ToolEntry("t", "tests", {}, None, acts={"command": "execute"})
@@ -40,7 +40,7 @@ ADDRESS = ToolEntry("f", "tests", {}, None, acts={"url": "fetch"})
 )
 def test_a_command_that_sends_is_known(tmp_path: Path, command: str) -> None:
     context = ToolContext(workspace=str(tmp_path))
-    assert list(carried_away(effects_of(COMMAND, {"command": command}, context)))
+    assert list(outbound_effects(effects_of(COMMAND, {"command": command}, context)))
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_command_that_sends_is_known(tmp_path: Path, command: str) -> None:
 )
 def test_a_command_that_sends_nothing_goes_on(tmp_path: Path, command: str) -> None:
     context = ToolContext(workspace=str(tmp_path))
-    assert list(carried_away(effects_of(COMMAND, {"command": command}, context))) == []
+    assert list(outbound_effects(effects_of(COMMAND, {"command": command}, context))) == []
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_an_address_that_can_hold_a_message_is_asked_about(
     tmp_path: Path, url: str, asks: bool
 ) -> None:
     context = ToolContext(workspace=str(tmp_path))
-    ruling = reviewed(Ruling("allow"), ADDRESS, {"url": url}, context, ["a stranger"])
+    ruling = review_tainted(Ruling("allow"), ADDRESS, {"url": url}, context, ["a stranger"])
     assert ruling.action == ("ask" if asks else "allow")
     if asks:
         assert ruling.rule == "review:outbound"
@@ -92,4 +92,4 @@ def test_what_was_refused_or_asked_anyway_stays_so(tmp_path: Path) -> None:
     context = ToolContext(workspace=str(tmp_path))
     for action in ("ask", "refuse"):
         given = Ruling(action)
-        assert reviewed(given, COMMAND, {"command": "git push"}, context, ["x"]) is given
+        assert review_tainted(given, COMMAND, {"command": "git push"}, context, ["x"]) is given

@@ -11,7 +11,7 @@ from hermes.core.context import ToolContext
 from hermes.core.entry import ToolEntry
 from hermes.safety.call_effects import effects_of
 from hermes.safety.policy import Ruling
-from hermes.safety.taint import kind_of, lasting, reviewed
+from hermes.safety.taint import persistent_kind, persistent_write, review_tainted
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ from hermes.safety.taint import kind_of, lasting, reviewed
     ],
 )
 def test_a_place_is_known_whoever_writes_there(home: Path, place: str, kind: str) -> None:
-    assert kind_of(place.format(home=home)) == kind
+    assert persistent_kind(place.format(home=home)) == kind
 
 
 def entry(**fields: Any) -> ToolEntry:
@@ -62,7 +62,9 @@ def test_a_command_is_known_by_what_it_writes(tmp_path: Path, command: str, kind
     one = entry(effect="execute", acts={"command": "execute"})
     context = ToolContext(workspace=str(tmp_path))
 
-    found = lasting(one, {"command": command}, None, effects_of(one, {"command": command}, context))
+    found = persistent_write(
+        one, {"command": command}, None, effects_of(one, {"command": command}, context)
+    )
 
     assert (found.kind if found else "") == kind
     # A command can't wait: what it does depends on when it runs.
@@ -73,10 +75,12 @@ def test_what_only_reads_keeps_nothing() -> None:
     one = entry(effect="write", keeps="cron", reads_when={"action": ["list"]})
 
     assert (
-        lasting(one, {"action": "list"}, None, effects_of(one, {"action": "list"}, ToolContext()))
+        persistent_write(
+            one, {"action": "list"}, None, effects_of(one, {"action": "list"}, ToolContext())
+        )
         is None
     )
-    assert lasting(
+    assert persistent_write(
         one, {"action": "add"}, None, effects_of(one, {"action": "add"}, ToolContext())
     ) == ("cron", "", True)
 
@@ -86,7 +90,7 @@ def test_a_lasting_write_is_asked_of_a_person_with_the_source(action: Any) -> No
     one = entry(effect="write", keeps="skills")
     before = Ruling(action, reason="it writes", rule="effect:write")
 
-    ruling = reviewed(before, one, {}, ToolContext(), ["https://a.example"])
+    ruling = review_tainted(before, one, {}, ToolContext(), ["https://a.example"])
 
     assert (ruling.action, ruling.rule, ruling.keeps) == ("ask", "review:skills", "skills")
     assert "https://a.example" in ruling.reason
@@ -96,5 +100,5 @@ def test_a_lasting_write_is_asked_of_a_person_with_the_source(action: Any) -> No
 def test_what_is_refused_stays_refused_and_the_rest_is_not_touched() -> None:
     no, yes = Ruling("refuse", reason="no"), Ruling("allow")
 
-    assert reviewed(no, entry(effect="write", keeps="x"), {}, ToolContext(), ["a"]) is no
-    assert reviewed(yes, entry(effect="write"), {}, ToolContext(), ["a"]) is yes
+    assert review_tainted(no, entry(effect="write", keeps="x"), {}, ToolContext(), ["a"]) is no
+    assert review_tainted(yes, entry(effect="write"), {}, ToolContext(), ["a"]) is yes

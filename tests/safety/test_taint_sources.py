@@ -12,7 +12,7 @@ from hermes.core.context import ToolContext
 from hermes.core.entry import ToolEntry
 from hermes.safety.call_effects import effects_of
 from hermes.safety.policy import Ruling
-from hermes.safety.taint import Heard, is_foreign, source_of
+from hermes.safety.taint import TaintLog, is_untrusted_path, untrusted_source
 
 
 def entry(**fields: Any) -> ToolEntry:
@@ -34,7 +34,7 @@ def source(here: Path, one: ToolEntry, arguments: dict[str, Any], *places: str) 
     context = ToolContext(task_id="t", workspace=str(here / "work"), session_id="s")
     judged = {("read", place): os.path.realpath(place) for place in places}
     effects = effects_of(one, arguments, context)
-    return source_of(one, Ruling("allow", paths=judged, effects=effects), context)
+    return untrusted_source(one, Ruling("allow", paths=judged, effects=effects), context)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_tool_is_known_by_what_it_declares(
 def test_a_file_is_known_by_its_place(here: Path, path: str, foreign: bool) -> None:
     place = os.path.realpath(here / path)
 
-    assert is_foreign(place, str(here / "work")) == foreign
+    assert is_untrusted_path(place, str(here / "work")) == foreign
     assert bool(source(here, entry(acts={"path": "read"}), {}, str(here / path))) == foreign
 
 
@@ -113,7 +113,7 @@ def test_a_command_is_known_by_what_it_runs_and_reads(
 
 
 def test_a_conversation_has_heard_what_it_has_until_it_ends() -> None:
-    heard, told = Heard(), []
+    heard, told = TaintLog(), []
     context = ToolContext(session_id="s")
 
     heard.keep("s", ["a"], told.append)
@@ -128,7 +128,7 @@ def test_a_conversation_has_heard_what_it_has_until_it_ends() -> None:
 
 
 def test_what_is_named_is_bounded() -> None:
-    heard = Heard()
+    heard = TaintLog()
 
     for number in range(1_000):
         heard.note("s", str(number))

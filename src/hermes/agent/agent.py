@@ -193,9 +193,9 @@ class Agent:
         if self._approver is None:
             self._approver = runtime.approver
         if app.config.get("approvals.smart"):
-            from hermes.safety.model_approver import SmartApprover
+            from hermes.safety.model_approver import ModelApprover
 
-            self._approver = SmartApprover(self._judge, self._approver, self._note_decision)
+            self._approver = ModelApprover(self._judge, self._approver, self._note_decision)
         extraction = MemoryExtraction(
             Compaction(), self._unattended, every=app.config.get("memory.distill_every")
         )

@@ -22,7 +22,7 @@ from hermes.core.log import Log
 from hermes.core.messages import Message, ToolUse
 from hermes.core.model_protocol import Request, WindowError
 from hermes.runtime.truncate import fit
-from hermes.safety.call_effects import acts_of
+from hermes.safety.call_effects import call_effects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -411,7 +411,7 @@ class Facts:
         if entry is None or not entry.acts or not isinstance(arguments, dict):
             return
         try:
-            acts = acts_of(entry, arguments, runtime.context())
+            acts = call_effects(entry, arguments, runtime.context())
         except (HermesError, KeyError, TypeError, ValueError, AttributeError):
             # Invalid arguments: the tool itself refused them.
             return

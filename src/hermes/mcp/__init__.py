@@ -1,5 +1,7 @@
-"""The Model Context Protocol, both ways.
+"""Model Context Protocol: client of other servers, and server of our tools.
 
-client    other people's servers become tools of ours
-server    our tools for any client
+client          tools of other servers in our registry
+server          our tools for any MCP client
+schemas         JSON schemas of foreign tools, repaired
+untrusted_text  texts of the protocol, cleaned and cut to length
 """

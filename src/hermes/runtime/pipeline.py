@@ -27,7 +27,7 @@ from hermes.safety.call_effects import effects_of
 from hermes.safety.policy import EffectPolicy
 from hermes.safety.redaction import Redactor
 from hermes.safety.sanitise import sanitise_error
-from hermes.safety.taint import Heard, check_unasked, reviewed
+from hermes.safety.taint import TaintLog, refuse_tainted_write, review_tainted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -86,7 +86,7 @@ class Runtime:
             tracer.redact = self.redactor.redact
         self.secrets = Secrets(self.redactor)
         # Whose words each conversation has read, and where writes wait that this makes doubtful.
-        self.heard = Heard()
+        self.heard = TaintLog()
         self.reviews = reviews
         self.workers = workers or Workers()
         self.grace_seconds = grace_seconds
@@ -124,7 +124,7 @@ class Runtime:
                 ruling = copy(ruling)
                 ruling.effects = effects_of(entry, arguments, context)
             sources = self.heard.sources(context)
-            return reviewed(ruling, entry, arguments, context, sources) if sources else ruling
+            return review_tainted(ruling, entry, arguments, context, sources) if sources else ruling
         except ToolError:
             raise
         except Exception as error:
@@ -135,7 +135,7 @@ class Runtime:
         """Resolve a path that a handler meets; the policy may refuse it."""
         resolved = self.policy.resolve_path(context, kind, path)
         if kind != "read" and self.heard.sources(context):
-            check_unasked(path, resolved)
+            refuse_tainted_write(path, resolved)
         return resolved
 
     # -- the front doors' side ----------------------------------------------------------------

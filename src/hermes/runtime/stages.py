@@ -24,7 +24,7 @@ from hermes.runtime.call_state import CallState
 from hermes.runtime.hooks import HookCall, Rewrite, Veto
 from hermes.runtime.placeholder_fill import PLACEHOLDER
 from hermes.runtime.workers import StoppedLateError, StuckError
-from hermes.safety.taint import conversation_of, source_of
+from hermes.safety.taint import conversation_key, untrusted_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -257,7 +257,7 @@ def _started(
     """The handler's turn; secrets go to the handler alone."""
     report = _announced(runtime, state, entry) if runtime.events.listeners else None
     context = state.context
-    source = source_of(entry, state.ruling, context)
+    source = untrusted_source(entry, state.ruling, context)
     if source:
         # From here on whatever it brings in may be read.
         _hear(runtime, state, source)
@@ -292,7 +292,7 @@ def _announced(
 def _hear(runtime: Runtime, state: CallState, source: str) -> None:
     """A call brings in the words of a stranger."""
     state.source = source
-    runtime.heard.note(conversation_of(state.context), source)
+    runtime.heard.note(conversation_key(state.context), source)
 
 
 def _from_hermes_error(

@@ -1,18 +1,19 @@
-"""What may happen: judgements over values, before anything runs.
+"""Safety: the decision on a call before it runs, and secrets kept out of texts.
 
-policy       the ruling on a call: allow, ask, refuse
-gate         the policy of a running Hermes: all of the below together
-acts         what a call would do to the world, read from its arguments
-permissions  who may do what: profiles of rights, in layers
-approval     what was approved, for how long, for exactly what; denials  what was refused;
-             pending  questions that are answered elsewhere; smart  by a model, small things only
-shell        what a shell command would really do
-paths, urls  where a path or an address really leads; connect  only to what was checked
-redaction    secrets out of any text; placeholders  what stands for them, and the way back
-skills       whether a skill may be installed; injection  text that talks to its reader
-sanitise     error messages and foreign descriptions, made safe to show a model
+policy            the ruling on a call: allow, ask, refuse
+gate              the policy of a running Hermes, made of all of the below
+call_effects      files, commands and addresses of a call, read from its arguments
+permissions       profiles of rights, in layers
+approvals         approvals and denials of a person; model_approver  low-risk approvals by a model
+shell             analysis of shell commands; workspace_bounds  the paths they write
+paths, urls       the real target of a path or address; hostnames  in canonical form
+pinned_http       connections only to checked addresses
+taint             untrusted text in a conversation, and the calls that then ask
+injection         prompt injection in text that should be data; skills  scan of a skill folder
+redaction         secrets out of any text; placeholders  tokens in their place, and the way back
+sanitise          untrusted text made safe for a model or a terminal
 
-Pure functions: no tool, and no input or output but looking at the places that are judged.
+Pure functions: no tool, and no I/O but looking at the paths that are judged.
 """
 
 from __future__ import annotations

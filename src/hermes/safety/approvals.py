@@ -1,6 +1,4 @@
-"""Approvals and denials: what a person allowed or refused, for how long and for exactly which
-call.
-"""
+"""Approvals and denials of a person: their duration, and the exact call that they cover."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hermes.core.entry import ToolEntry
-    from hermes.safety.call_effects import Act
+    from hermes.safety.call_effects import CallEffect
 
 
 log = Log("hermes.approval")
@@ -28,7 +26,7 @@ _WHOLE_SCRIPT = 4 * 1024 * 1024
 
 
 class Grant(NamedTuple):
-    """The answer to one reason to ask: the rule, what it was about, and a digest of all of it."""
+    """A yes to one question: the rule, a text for people, and a digest of everything it covers."""
 
     rule: str
     about: str
@@ -40,7 +38,7 @@ class Grant(NamedTuple):
 
     @classmethod
     def from_line(cls, line: str) -> Grant | None:
-        """What `line` wrote; None for anything else."""
+        """The inverse of `line`; None for an invalid line."""
         parts = line.split(" | ", 2)
         return cls(parts[0], parts[2], parts[1]) if len(parts) == 3 else None
 
@@ -74,7 +72,7 @@ def command_grant(
 
 
 def call_grant(
-    rule: str, entry: ToolEntry, arguments: str, *, acts: Sequence[Act], workspace: str
+    rule: str, entry: ToolEntry, arguments: str, *, acts: Sequence[CallEffect], workspace: str
 ) -> Grant:
     """A grant for one call: this tool as it is defined, these arguments, here."""
     what = to_json([entry.toolset, entry.origin, entry.owner, entry.module, entry.schema])
@@ -85,13 +83,13 @@ def call_grant(
 
 
 def _shown(text: str) -> str:
-    """What a person reads in a list of approvals, and the settings file keeps: no secrets."""
+    """The text of a grant in lists and in the settings file, without secrets."""
     line = " ".join(redact(text).split())
     return line if len(line) <= 200 else f"{line[:200]}…"
 
 
 def _files(commands: Sequence[Sequence[str]], cwd: str) -> Iterable[tuple[str, bytes]]:
-    """The files among the words of some commands, with a digest of what they hold."""
+    """The files among the words of commands, each with a digest of its content."""
     # A command line may change its folder before it names a file.
     moves = [words[1] for words in commands if len(words) > 1 and words[0] in ("cd", "pushd")]
     folders = [cwd, *(os.path.join(cwd, os.path.expanduser(move)) for move in moves)]
@@ -133,7 +131,7 @@ class Approvals:
                 self._session.setdefault(session, set()).update(grants)
 
     def _kept(self, grants: Sequence[Grant]) -> bool:
-        """Whether grants could be written down; what can't holds for the session only."""
+        """Write grants to disk; False if that fails, then they last for the session only."""
         if self._keep is None:
             return True
         try:
@@ -144,7 +142,7 @@ class Approvals:
         return True
 
     def end_session(self, session: str) -> None:
-        """Forget what was approved for a session only."""
+        """Forget the approvals of one session."""
         with self._lock:
             self._session.pop(session, None)
 
@@ -256,7 +254,7 @@ class Denials:
                 self._fresh.setdefault(session, []).append((what, REMEMBERED))
 
     def repeats(self, commands: Iterable[Sequence[str]], session: str, cwd: str) -> bool:
-        """Whether a command goes on about what was refused just before; counts as one command."""
+        """Whether a command has the same target as a recent denial; counts as one command."""
         with self._lock:
             before = self._fresh.get(session)
             if not before:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 KINDS = ("read", "write", "delete", "execute", "fetch")
 
 
-class Act(NamedTuple):
+class CallEffect(NamedTuple):
     """One thing done: a path read, written or deleted, a command run, an address fetched."""
 
     kind: Kind
@@ -39,17 +39,17 @@ class Effects:
     __slots__ = ("_cwd", "_home", "_verdicts", "_workspace", "acts")
 
     def __init__(
-        self, acts: Sequence[Act], context: ToolContext, *, home: str | None = None
+        self, acts: Sequence[CallEffect], context: ToolContext, *, home: str | None = None
     ) -> None:
         self.acts = acts
         self._cwd, self._workspace, self._home = context.cwd, context.workspace, home
-        self._verdicts: dict[Act, Verdict] = {}
+        self._verdicts: dict[CallEffect, Verdict] = {}
 
-    def cwd(self, act: Act) -> str:
+    def cwd(self, act: CallEffect) -> str:
         """The folder that a command runs in."""
         return act.cwd or self._cwd
 
-    def verdict(self, act: Act) -> Verdict:
+    def verdict(self, act: CallEffect) -> Verdict:
         """The analysis of a command."""
         verdict = self._verdicts.get(act)
         if verdict is None:
@@ -60,7 +60,7 @@ class Effects:
             )
         return verdict
 
-    def commands(self) -> Iterator[Act]:
+    def commands(self) -> Iterator[CallEffect]:
         """The commands that the call runs."""
         return (act for act in self.acts if act.kind == "execute")
 
@@ -78,17 +78,21 @@ def effects_of(
     home: str | None = None,
 ) -> Effects:
     """The effects of a call; `ToolError` where the tool finds its arguments impossible."""
-    return Effects(acts_of(entry, arguments, context), context, home=home)
+    return Effects(call_effects(entry, arguments, context), context, home=home)
 
 
-def acts_of(entry: ToolEntry, arguments: Mapping[str, Any], context: ToolContext) -> list[Act]:
+def call_effects(
+    entry: ToolEntry, arguments: Mapping[str, Any], context: ToolContext
+) -> list[CallEffect]:
     """Everything a call would do that its tool has a word for."""
     said = entry.acts
     if callable(said):
-        return [Act(kind, str(value), *where) for kind, value, *where in said(arguments, context)]
+        return [
+            CallEffect(kind, str(value), *where) for kind, value, *where in said(arguments, context)
+        ]
     reads = entry.effect_of(arguments) == "read"
     return [
-        Act("read" if reads and kind in ("write", "delete") else kind, value)
+        CallEffect("read" if reads and kind in ("write", "delete") else kind, value)
         for parameter, kind in said.items()
         for value in _texts(arguments.get(parameter))
     ]

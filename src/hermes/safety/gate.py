@@ -15,7 +15,7 @@ from hermes.safety.approvals import (
     signals_us,
     targets,
 )
-from hermes.safety.call_effects import Act, Effects, effects_of
+from hermes.safety.call_effects import CallEffect, Effects, effects_of
 from hermes.safety.permissions.profiles import covers
 from hermes.safety.policy import Policy, Ruling
 
@@ -98,7 +98,7 @@ class Gate(Policy):
 
         entry = self.permissions.entry(context.tool)
         paths: dict[tuple[str, str], str] = {}
-        effects = Effects((Act(kind, path),), context)
+        effects = Effects((CallEffect(kind, path),), context)
         for ruling in self._rulings(entry, {}, context, effects, paths, alone=True):
             if ruling.action == "refuse":
                 raise PathRefusedError(path, ruling.reason)
@@ -112,7 +112,7 @@ class Gate(Policy):
         return paths[kind, path]
 
     def _impossible(self, path: str, context: ToolContext) -> ToolError:
-        """The plain mistake of naming what no file can be called."""
+        """The error for a path that no file can have."""
         from hermes.core.errors import ToolError
         from hermes.safety.paths import check_path
 
@@ -138,17 +138,17 @@ class Gate(Policy):
         self.approvals.give(ruling.grants, context.session_id, always=answer == "always")
 
     def denied(self, ruling: Ruling, context: ToolContext) -> None:
-        """Note that a person, or the gate itself, said no."""
+        """Record that a person, or the gate itself, refused."""
         self._denials.note(ruling.targets, context.session_id)
 
     def session_ended(self, session_id: str) -> None:
-        """Forget what was approved for one session only."""
+        """Forget the approvals of one session."""
         self.approvals.end_session(session_id)
 
     def _still_asked(
         self, asked: list[Ruling], context: ToolContext, paths: Mapping[tuple[str, str], str]
     ) -> Ruling:
-        """What is left to ask about, less what was approved before."""
+        """The open questions, without those that were approved before."""
         covers = {r: self.approvals.covered_by(r.grants, context.session_id) for r in asked}
         open_ = [ruling for ruling, by in covers.items() if not by]
         if not open_:
@@ -183,10 +183,10 @@ class Gate(Policy):
         *,
         alone: bool = False,
     ) -> Iterator[Ruling]:
-        """What each rule says, in turn; where the paths lead is noted in `paths`.
+        """The ruling of each rule in turn; resolved paths are recorded in `paths`.
 
         Args:
-            alone: Only what the acts themselves call for: the call as a whole was judged before.
+            alone: Only the effects themselves; the call as a whole was judged before.
         """
 
         acts = effects.acts
@@ -243,7 +243,7 @@ class Gate(Policy):
         )
 
     def _of_command(
-        self, act: Act, cwd: str, verdict: Verdict, context: ToolContext
+        self, act: CallEffect, cwd: str, verdict: Verdict, context: ToolContext
     ) -> Iterator[Ruling]:
         from hermes.safety.shell.verdict import OUTSIDE
 
@@ -301,7 +301,7 @@ class Gate(Policy):
     def _of_reach(
         self, command: str, cwd: str, verdict: Verdict, context: ToolContext
     ) -> Iterator[Ruling]:
-        """What a command changes outside of the workspace, judged as a path of a call would be."""
+        """Writes of a command outside the workspace, judged like the path of a file tool."""
         from hermes.safety.workspace_bounds import is_inside, outside
 
         def asked(reason: str) -> Ruling:
@@ -327,7 +327,9 @@ class Gate(Policy):
         decision = check_url(url, rules=self._url_rules, resolve=_resolved_later)
         return _PASSES if decision.allowed else Ruling("refuse", reason=decision.reason, rule="url")
 
-    def _of_path(self, act: Act, context: ToolContext, paths: dict[tuple[str, str], str]) -> Ruling:
+    def _of_path(
+        self, act: CallEffect, context: ToolContext, paths: dict[tuple[str, str], str]
+    ) -> Ruling:
         from hermes.safety.paths import check_path
 
         mode = "read" if act.kind == "read" else "write"

@@ -53,7 +53,7 @@ Answer "yes" only if you are certain."""
 
 
 class Decision(NamedTuple):
-    """One decision, for the log: who said what about which rules, and a digest of the request."""
+    """One decision for the log: who answered, the rules, and a digest of the request."""
 
     who: str
     said: str
@@ -72,17 +72,17 @@ def low_risk() -> frozenset[str]:
     return frozenset(rule.key for rule in rules if rule.severity == ASK and not rule.human_only)
 
 
-class SmartApprover:
-    """An approver that asks a model about small things and a person about the rest.
+class ModelApprover:
+    """An approver that asks a model about low-risk calls and a person about all others.
 
-    It may be called from code that awaits and from code that doesn't: what it gives is the answer,
-    or something to await where the model or the person has to be awaited.
+    Works for sync and async callers: the result is the answer, or an awaitable where the model or
+    the person has to be awaited.
 
     Args:
-        ask_model: Sends a prompt to a model and gives its answer; sync or async.
-        human: Asks a person; without one, what the model does not approve is refused.
-        log: Is told every decision.
-        seconds: How long the model may take.
+        ask_model: Sends a prompt to a model and returns its answer; sync or async.
+        human: Asks a person; without one, everything that the model does not approve is refused.
+        log: Called with every decision.
+        seconds: Time limit of the model.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ def read_answer(said: object, nonce: str) -> tuple[str, str]:
 
 
 def digest_of(request: ApprovalRequest) -> str:
-    """What tells one request from another in the log, without saying what is in it."""
+    """A digest that identifies a request in the log without its content."""
     what = to_json([request.tool, request.arguments, request.rules])
     return hashlib.sha256(what.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -225,7 +225,7 @@ def _shown(request: ApprovalRequest) -> dict[str, Any]:
 
 
 def _in_time(ask: Callable[[], Any], seconds: float) -> Any:
-    """What `ask` gives, or what it raised, or `TimeoutError` when it takes longer than that."""
+    """The result or exception of `ask`; `TimeoutError` after the time limit."""
     import threading
 
     said: list[object] = []

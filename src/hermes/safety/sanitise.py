@@ -55,7 +55,7 @@ def _unseen() -> re.Pattern[str]:
 
 @cache
 def _places() -> re.Pattern[str]:
-    """Paths into the installation: what follows them says which module, and that is enough."""
+    """Paths into the installation; the module path after them is enough."""
     import sysconfig
 
     import hermes
@@ -73,7 +73,7 @@ def _places() -> re.Pattern[str]:
 
 
 def clean_text(text: str) -> str:
-    """`text` without characters that nobody sees: zero-width, direction, tags, terminal controls.
+    """`text` without invisible characters: zero-width, bidirectional, tags, terminal controls.
 
     Tabs and line ends stay; a carriage return becomes a line end, since it would overwrite the line
     in a terminal.

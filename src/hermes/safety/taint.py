@@ -46,8 +46,8 @@ _OURS = ("memories", "skills", "config.yaml")
 _MOST = 20
 
 
-class Heard:
-    """Where the untrusted words of each conversation came from."""
+class TaintLog:
+    """The untrusted sources of each conversation."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -55,7 +55,7 @@ class Heard:
         self._keepers: dict[str, Callable[[str], object]] = {}
 
     def keep(self, session: str, known: Iterable[str], on_new: Callable[[str], object]) -> None:
-        """Go on with what a conversation had heard before, and have what is new told."""
+        """Restore the sources of a conversation, and report new ones to `on_new`."""
         for source in known:
             self.note(session, source)
         self._keepers[session] = on_new
@@ -72,10 +72,10 @@ class Heard:
             keeper(source)
 
     def sources(self, context: ToolContext) -> tuple[str, ...]:
-        """What the conversation of a call has read."""
+        """The untrusted sources that the conversation of a call has read."""
         if not self._sources:
             return ()
-        return tuple(self._sources.get(conversation_of(context), ()))
+        return tuple(self._sources.get(conversation_key(context), ()))
 
     def end(self, session: str) -> None:
         """Forget a conversation that has ended."""
@@ -84,27 +84,27 @@ class Heard:
             self._keepers.pop(session, None)
 
 
-def conversation_of(context: ToolContext) -> str:
-    """What a call's words are heard by: its session, or its task where there is none."""
+def conversation_key(context: ToolContext) -> str:
+    """The conversation of a call: its session, or its task without a session."""
     return context.session_id or context.task_id
 
 
-def source_of(entry: ToolEntry, ruling: Ruling, context: ToolContext) -> str:
-    """Where the words come from that a call brings in; empty when they are nobody else's."""
+def untrusted_source(entry: ToolEntry, ruling: Ruling, context: ToolContext) -> str:
+    """The untrusted source of the text that a call brings in; empty when there is none."""
     if ruling.effects is not None:
         for source in _of_effects(ruling.effects, context):
             return source
     if said := declared_source(entry):
         return said
     for (kind, _), place in (ruling.paths or {}).items():
-        if kind == "read" and is_foreign(place, context.workspace):
+        if kind == "read" and is_untrusted_path(place, context.workspace):
             return place
     return ""
 
 
 @lru_cache(maxsize=512)
 def declared_source(entry: ToolEntry) -> str:
-    """The same, of whatever a tool brings in; empty when that depends on the call."""
+    """The untrusted source of all results of a tool; empty when it depends on the call."""
     if entry.origin == "mcp":
         return f"{entry.owner or entry.toolset}, an MCP server"
     strangers = entry.untrusted or entry.effect == "network"
@@ -113,7 +113,7 @@ def declared_source(entry: ToolEntry) -> str:
     return ""
 
 
-def is_foreign(place: str, workspace: str) -> bool:
+def is_untrusted_path(place: str, workspace: str) -> bool:
     """Whether a file may be anybody's: outside of the workspace, or downloaded."""
     # A place has no links in it: a folder that it is below has none either.
     base = workspace if is_below(place, workspace) else os.path.realpath(workspace)
@@ -153,7 +153,7 @@ def _of_command(words: Sequence[str], cwd: str, workspace: str) -> Iterator[str]
     for word in words[1:]:
         path = os.path.join(cwd, os.path.expanduser(word))
         # A word without a slash may be a link that leads out.
-        if os.path.exists(path) and is_foreign(os.path.realpath(path), workspace):
+        if os.path.exists(path) and is_untrusted_path(os.path.realpath(path), workspace):
             yield os.path.realpath(path)
 
 
@@ -200,7 +200,7 @@ _SENDING = {
 }
 
 
-def carried_away(effects: CallEffects) -> Iterator[str]:
+def outbound_effects(effects: CallEffects) -> Iterator[str]:
     """Each way in which a call would carry words away, as the end of a sentence."""
     for act in effects.acts:
         if act.kind == "fetch":
@@ -258,38 +258,38 @@ _FILES = frozenset((
 _RULES = frozenset((".cursor", ".claude", ".codex", ".gemini", ".windsurf", ".clinerules", ".roo"))
 
 
-class Lasting(NamedTuple):
-    """What a call would write for later: the kind, where, and whether the call can wait."""
+class PersistentWrite(NamedTuple):
+    """A write that later conversations load: kind, path, and whether the call can be deferred."""
 
     kind: str
     place: str = ""
     waits: bool = True
 
 
-def lasting(
+def persistent_write(
     entry: ToolEntry,
     arguments: Mapping[str, Any],
     paths: Mapping[tuple[str, str], str] | None,
     effects: CallEffects,
-) -> Lasting | None:
-    """What a call would write that is loaded by itself later; None when it is nothing such."""
+) -> PersistentWrite | None:
+    """The write of a call that later conversations load by themselves; None if there is none."""
     if entry.effect_of(arguments) == "read":
         return None
     if entry.keeps:
-        return Lasting(entry.keeps)
+        return PersistentWrite(entry.keeps)
     for (kind, _), place in (paths or {}).items():
-        if kind in ("write", "delete") and (found := kind_of(place)):
-            return Lasting(found, place)
+        if kind in ("write", "delete") and (found := persistent_kind(place)):
+            return PersistentWrite(found, place)
     for act in effects.commands():
         for place in effects.verdict(act).writes:
-            if found := kind_of(os.path.realpath(place)):
+            if found := persistent_kind(os.path.realpath(place)):
                 # What a command does depends on when it runs.
-                return Lasting(found, place, waits=False)
+                return PersistentWrite(found, place, waits=False)
     return None
 
 
-def kind_of(place: str) -> str:
-    """What a place is to conversations to come: `memory`, `skills`, `rules`, …; or nothing."""
+def persistent_kind(place: str) -> str:
+    """The kind of content that later conversations load from a path: `memory`, `rules`…"""
     parts = [part.casefold() for part in place.split("/")]
     name = parts[-1]
     home = os.path.realpath(hermes_home())
@@ -305,9 +305,9 @@ def kind_of(place: str) -> str:
     return ""
 
 
-def check_unasked(path: str, place: str) -> None:
+def refuse_tainted_write(path: str, place: str) -> None:
     """Refuse a write that a call comes upon while it runs, where a person had to be asked."""
-    kind = kind_of(place)
+    kind = persistent_kind(place)
     if kind:
         raise PathRefusedError(
             path,
@@ -316,18 +316,18 @@ def check_unasked(path: str, place: str) -> None:
         )
 
 
-def reviewed(
+def review_tainted(
     ruling: Ruling,
     entry: ToolEntry,
     arguments: Mapping[str, Any],
     context: ToolContext,
     sources: Sequence[str],
 ) -> Ruling:
-    """The ruling on a call of a conversation that has read what strangers wrote."""
+    """The ruling on a call of a conversation that has read untrusted text."""
     if ruling.action == "refuse":
         return ruling
     effects = ruling.effects or effects_of(entry, arguments, context)
-    found = lasting(entry, arguments, ruling.paths, effects)
+    found = persistent_write(entry, arguments, ruling.paths, effects)
     if found is None:
         return _sending(ruling, entry, arguments, context, sources, effects)
     rule = f"review:{found.kind}"
@@ -360,10 +360,10 @@ def _sending(
     sources: Sequence[str],
     effects: CallEffects,
 ) -> Ruling:
-    """The ruling on a call that may carry away what the conversation knows."""
+    """The ruling on a call that may send away content of the conversation."""
     if ruling.action != "allow":
         return ruling
-    for why in carried_away(effects):
+    for why in outbound_effects(effects):
         rule = "review:outbound"
         grant = call_grant(rule, entry, to_json(arguments), acts=(), workspace=context.workspace)
         return Ruling(

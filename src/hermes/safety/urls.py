@@ -149,7 +149,7 @@ _LOOPBACK_NAMES = HostPatterns(("localhost", ".localhost", "ip6-localhost"), wit
 
 
 class UrlRules:
-    """What is open beyond the public network, and what is closed.
+    """The networks and hosts that are open or closed beyond the defaults.
 
     Args:
         allow_private: open private and loopback networks; never metadata services or link-local.

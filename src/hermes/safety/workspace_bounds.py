@@ -58,7 +58,7 @@ def is_inside(folder: str, *, workspace: str, home: str) -> bool:
 
 
 def is_open(place: str, folders: tuple[str, ...], workspace: str) -> bool:
-    """Whether a place is in the workspace, or in a folder that belongs to nobody in particular."""
+    """Whether a path is in the workspace, or in a shared temporary or cache folder."""
     if is_below(place, workspace):
         return True
     for folder in folders:

@@ -16,7 +16,7 @@ import uvicorn
 from hermes.core import ToolContext, ToolRegistry, tool
 from hermes.core.errors import ToolError
 from hermes.core.json_text import to_json
-from hermes.mcp.server.handlers import Door
+from hermes.mcp.server.handlers import AppServer
 from hermes.mcp.server.http_server import application
 from hermes.runtime.app import App
 
@@ -363,7 +363,7 @@ async def serve(port: int) -> None:
     """Serve until it is ended."""
     registry = ToolRegistry()
     add_tools(registry)
-    door = Door(App(registry), toolsets=["suite", "prompts", "resources"], defer=False)
+    door = AppServer(App(registry), toolsets=["suite", "prompts", "resources"], defer=False)
     async with application(door, TOKEN, ()) as guard:
 
         async def known(scope: Any, receive: Any, send: Any) -> None:

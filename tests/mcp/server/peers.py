@@ -17,7 +17,7 @@ from mcp_types import ElicitResult, jsonrpc_message_adapter
 
 from hermes.core import ToolRegistry
 from hermes.mcp.server import stdio_server
-from hermes.mcp.server.handlers import Door
+from hermes.mcp.server.handlers import AppServer
 from hermes.runtime.app import App
 from mcp import Client
 
@@ -43,13 +43,13 @@ async def client(app: App, mode: str = "auto", **options: Any) -> AsyncIterator[
     kept = {
         name: options.pop(name) for name in ("toolsets", "defer", "services") if name in options
     }
-    door = Door(app, **kept)
+    door = AppServer(app, **kept)
     async with Client(_pipes(door), mode=mode, **options) as made:
         yield made
 
 
 @asynccontextmanager
-async def _pipes(door: Door) -> AsyncIterator[tuple[Any, Any]]:
+async def _pipes(door: AppServer) -> AsyncIterator[tuple[Any, Any]]:
     """The server behind two pipes, as a transport for a client."""
     for_server, to_server = os.pipe()
     from_server, for_client = os.pipe()

@@ -17,7 +17,7 @@ from tests.mcp.server.test_http_server import PING
 from uvicorn.server import ServerState
 
 from hermes.mcp.server import http_server, sessions
-from hermes.mcp.server.handlers import Door
+from hermes.mcp.server.handlers import AppServer
 from hermes.mcp.server.http_server import application
 
 _TOKEN = "a-token-of-the-tests-0123456789"
@@ -37,7 +37,7 @@ def test_the_session_that_was_longest_away_makes_room_for_a_new_one(
     app = app_with()
 
     async def work() -> list[int]:
-        async with application(Door(app, toolsets=["files"]), _TOKEN, ()) as guard:
+        async with application(AppServer(app, toolsets=["files"]), _TOKEN, ()) as guard:
             transport = httpx2.ASGITransport(app=guard)
             async with httpx2.AsyncClient(
                 transport=transport, base_url="http://127.0.0.1", headers=_HEADERS
@@ -81,7 +81,7 @@ def test_a_session_that_made_a_mistake_makes_room_like_any_other(
 
     async def work() -> list[int]:
         statuses = []
-        async with application(Door(app, toolsets=["files"]), _TOKEN, ()) as guard:
+        async with application(AppServer(app, toolsets=["files"]), _TOKEN, ()) as guard:
             transport = httpx2.ASGITransport(app=guard)
             async with httpx2.AsyncClient(
                 transport=transport, base_url="http://127.0.0.1", headers=_HEADERS

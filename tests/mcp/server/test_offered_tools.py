@@ -14,7 +14,7 @@ from hermes.core import ToolRegistry
 from hermes.core.config import set_value
 from hermes.core.errors import HermesError
 from hermes.mcp.server import sessions
-from hermes.mcp.server.handlers import Door
+from hermes.mcp.server.handlers import AppServer
 
 both_eras = pytest.mark.parametrize("mode", ERAS)
 NOTHING = {"type": "object", "properties": {}}
@@ -123,7 +123,7 @@ def test_the_settings_choose_toolsets_where_nobody_else_does() -> None:
 
 def test_an_unknown_toolset_is_said_before_anybody_is_served() -> None:
     with pytest.raises(HermesError, match="flie"):
-        Door(app_with(), toolsets=["flie"])
+        AppServer(app_with(), toolsets=["flie"])
 
 
 @both_eras

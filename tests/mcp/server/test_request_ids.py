@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.mcp.server.http_transport import Numbers, WrongNumberError
+from hermes.mcp.server.http_transport import InvalidRequestIdError, RequestIds
 
 
 def body(**fields: object) -> bytes:
@@ -16,13 +16,13 @@ def body(**fields: object) -> bytes:
 
 
 def test_a_number_is_used_once_at_a_time_and_by_each_session_for_itself() -> None:
-    numbers = Numbers()
+    numbers = RequestIds()
     asked = body(id=7, method="ping")
 
     with numbers.waiting("a", asked):
         with numbers.waiting("b", asked), numbers.waiting("a", body(id="7", method="ping")):
             pass
-        with pytest.raises(WrongNumberError) as caught, numbers.waiting("a", asked):
+        with pytest.raises(InvalidRequestIdError) as caught, numbers.waiting("a", asked):
             pass
     with numbers.waiting("a", asked):
         pass
@@ -31,7 +31,7 @@ def test_a_number_is_used_once_at_a_time_and_by_each_session_for_itself() -> Non
 
 
 def test_answers_and_notifications_use_no_number() -> None:
-    numbers = Numbers()
+    numbers = RequestIds()
 
     for said in (body(id=1, result={}), body(method="notifications/x")):
         with numbers.waiting("a", said), numbers.waiting("a", said):
@@ -42,11 +42,11 @@ def test_answers_and_notifications_use_no_number() -> None:
 def test_what_is_no_number_is_told(number: str) -> None:
     said = f'{{"jsonrpc":"2.0","id":{number},"method":"ping"}}'.encode()
 
-    with pytest.raises(WrongNumberError), Numbers().waiting("a", said):
+    with pytest.raises(InvalidRequestIdError), RequestIds().waiting("a", said):
         pass
 
 
 @given(st.binary(max_size=60) | st.just(b"[" * 100_000) | st.just(b'{"id":' * 5_000))
 def test_what_is_no_message_is_left_to_others(said: bytes) -> None:
-    with Numbers().waiting("a", said):
+    with RequestIds().waiting("a", said):
         pass

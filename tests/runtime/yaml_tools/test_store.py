@@ -425,7 +425,7 @@ def test_the_files_are_there_without_an_explicit_load(bench: Any) -> None:
 
 
 def test_the_gate_is_told_what_would_really_happen(bench: Any) -> None:
-    from hermes.safety.call_effects import acts_of
+    from hermes.safety.call_effects import call_effects
 
     bench.register(
         """
@@ -446,7 +446,7 @@ def test_the_gate_is_told_what_would_really_happen(bench: Any) -> None:
 
     def acts(tool: str, **arguments: Any) -> list[tuple[str, str]]:
         entry = bench.registry.get(tool)
-        return [act[:2] for act in acts_of(entry, entry.arguments.read(arguments), context)]
+        return [act[:2] for act in call_effects(entry, entry.arguments.read(arguments), context)]
 
     folder = f"{bench.folder}/a b"
     assert acts("list") == [("execute", f"cd '{folder}' && ls -l 'x; rm -rf /'")]

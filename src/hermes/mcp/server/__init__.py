@@ -1,28 +1,20 @@
-"""Our tools for any MCP client, over stdio or HTTP, in both eras of the protocol.
+"""MCP server: our tools for any client, over stdio or HTTP, in both protocol versions.
 
-Each request of a client goes the way of every call: `Runtime.call`, with `front_door="mcp"`.
+Each call of a client goes through `Runtime.call`, with `front_door="mcp"`.
 
-    door        the protocol's requests, answered from an App: start reading here
-    sessions    one client's line of work: its task, its offer, its calls; and when it ends
-    calls       one call under way: waited for, cancelled, parked while a person is asked
-    questions   what a call asks of its client, in the way of its era
-    asking      forms for the person at the client: approvals, `clarify`
-    borrowing   the client's model and folders, for handlers
-    changes     telling a client that a list is another now
-    progress    how far a call is, told to the client that wants to know; `logs` what it says
-    offering    the tools that one client is offered, kept up to date
-    listing     a tool as the protocol describes it
-    content     what a call gave, as the protocol's content blocks
-    resources   large results that a client can read whole; `readable` tools that are resources
-    prompts     tools that are prompts
-    stdio       a client at the other end of our stdin and stdout
-    framing     messages as lines of bytes
-    http        clients over HTTP: who may come in, and the server that listens
-    connection  one connection, which does not wait for ever for what is asked
-    guard       what every HTTP request has to pass first; `heads` whose number it has
-    attending   the SDK's transport, and which of the older era's sessions make room
-    token       the secret that HTTP clients have to know
+    handlers         the requests of the protocol, answered from an App: start here
+    sessions         the state of one client: task, offered tools, calls; and its end
+    calls            one running call: progress, cancellation, waiting for a person
+    client_requests  elicitation, sampling and roots of a call
+    notifications    changed lists, log messages and progress
+    offered_tools    the tools offered to one client
+    content          tool descriptions and results as protocol types
+    resources        stored results; `tool_resources` tools of the toolset `resources`
+    prompts          tools of the toolset `prompts`
+    stdio_server     one client over stdin and stdout
+    http_server      sockets, signals and shutdown of the HTTP server
+    http_guard       token, Host, Origin and size checks; the token file
+    http_transport   the SDK's transport with checks of request ids and disconnects
 
-The SDK (`mcp`) is an extra and takes most of a second to import: only `door` and what it leads to
-import it, so whoever serves imports this package late.
+The SDK (`mcp`) is an extra and takes most of a second to import: import this package late.
 """

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from hermes.core.context import Cancellation, ToolContext
 from hermes.core.entry import ToolCall
 from hermes.mcp.server import client_requests, notifications
-from hermes.mcp.server.client_requests import Borrowed, Questions
+from hermes.mcp.server.client_requests import ClientFeatures, ClientRequests
 from hermes.mcp.server.http_guard import GONE
 from hermes.mcp.server.notifications import Progress
 from hermes.runtime.parallel import claims
@@ -67,8 +67,8 @@ class Call:
         self._ctx = ctx
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
-        self._questions = Questions(lambda: session.park(self), self._tell)
-        self._borrowed = Borrowed(ctx, self._put)
+        self._questions = ClientRequests(lambda: session.park(self), self._tell)
+        self._borrowed = ClientFeatures(ctx, self._put)
         # Its place in the row of calls that use the same things.
         self._turn: Turn | None = None
         # Whether it waits for one of the places for calls that run at once; whether it has one.
@@ -119,17 +119,17 @@ class Call:
                 forget()
 
     async def _told(self) -> None:
-        """Until the client is told of all that was reported so far."""
+        """Wait until all progress so far is sent."""
         for each in (self._progress, self._logs):
             if each is not None:
                 await each.told()
 
     def answer(self, responses: Mapping[str, Any] | None) -> None:
-        """Go on with what the client brought; where it has no answer, it is asked again."""
+        """Continue with the client's answers; without one, the client is asked again."""
         self._questions.answer(responses)
 
     def objection(self, outcome: ToolOutcome) -> MCPError | None:
-        """What the client did not offer, and the call could not do without."""
+        """The client capability that the call needed and the client lacks."""
         return self._borrowed.objection(str(outcome.error))
 
     def _tell(self) -> None:
@@ -183,7 +183,7 @@ class Call:
                 await self._logs.close()
 
     async def _enter(self) -> None:
-        """Wait for what it uses, then take one of the places for calls that run at once."""
+        """Wait for the resources of the call, then for one of the slots of concurrent calls."""
         async with self._entering:
             if self._inside:
                 return
@@ -197,7 +197,7 @@ class Call:
                 self._leave(begun=True)
 
     def _leave(self, *, begun: bool = False) -> None:
-        """Make room for others; what it uses is kept by a call that has begun with it."""
+        """Free the slot for other calls; the resources of a started call stay claimed."""
         if self._inside:
             self._inside = False
             self._session.room.release()
@@ -222,19 +222,19 @@ class Call:
         return client_requests.decided(request, said, by=who)
 
     def _ask_person(self, question: str, choices: list[str]) -> Any:
-        """Ask for a handler; nothing where nobody answers."""
+        """`clarify` for a handler; empty without an answer."""
         return self._shown(
             client_requests.question_form(question, choices), "answer", client_requests.answered
         )
 
     def _show_form(self, message: str, schema: dict[str, Any], name: str = "form") -> Any:
-        """Show a form for a handler; what was filled in, or None where it was not sent off."""
+        """A form for a handler; its values, or None when it was not submitted."""
         return self._shown(client_requests.form(message, schema), name, client_requests.accepted)
 
     def _shown(
         self, form: ElicitRequestFormParams, name: str, read: Callable[[Any], object]
     ) -> Any:
-        """What a person made of a form, for a handler that waits in a thread; or to be awaited."""
+        """The values of a form: directly for a handler in a thread, else as an awaitable."""
 
         async def asked() -> object:
             return read(await self._ask(ElicitRequest(params=form), name))
@@ -258,7 +258,7 @@ class Call:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked, self._loop))
 
     async def _ask(self, request: Request, name: str, *, begun: bool = True) -> Any:
-        """What the client answers to a question; None where it reached nobody."""
+        """The client's answer to a request; None when it reached no one."""
         # People take their time; other calls may run meanwhile.
         self._asking += 1
         self._leave(begun=begun)

@@ -64,7 +64,7 @@ def client_name(ctx: ServerRequestContext[Any, Any]) -> str:
 
 
 def approval_form(request: ApprovalRequest) -> ElicitRequestFormParams:
-    """The question whether a call may run: all of what would run, and why it asks."""
+    """The approval form of a call: its full arguments and the reason."""
     lines = [f"May {request.tool} run? {request.reason} [{', '.join(request.rules)}]"]
     given = [(name, value) for name, value in request.arguments.items() if value is not None]
     lines += [f"{name} = {_shown(value)}" for name, value in given]
@@ -90,7 +90,7 @@ def decisions(request: ApprovalRequest) -> tuple[str, ...]:
 
 
 def decided(request: ApprovalRequest, said: Any, *, by: str) -> Answer | None:
-    """What the person decided; None where nobody was asked."""
+    """The person's decision; None without an answer."""
     content = accepted(said)
     if content is None:
         return Answer("deny", by=by) if _declined(said) else None
@@ -108,7 +108,7 @@ def question_form(question: str, choices: Sequence[str]) -> ElicitRequestFormPar
 
 
 def answered(said: Any) -> str:
-    """What the person wrote; nothing where they would not."""
+    """The person's answer; empty when declined."""
     content = accepted(said)
     return str(content.get(_ANSWER) or "") if content is not None else ""
 
@@ -125,7 +125,7 @@ def _declined(said: Any) -> bool:
 
 
 def form(message: str, schema: dict[str, Any]) -> ElicitRequestFormParams:
-    """A form: what is said above it, and its fields as JSON Schema."""
+    """A form: its message, and its fields as JSON Schema."""
     from mcp_types import ElicitRequestFormParams
 
     return ElicitRequestFormParams(message=valid_unicode(message), requested_schema=schema)
@@ -158,11 +158,11 @@ _ANSWERS: dict[type[Any], tuple[type[Any], ...]] = {
 }
 
 
-class Questions:
-    """The questions of one call that are open.
+class ClientRequests:
+    """The open requests of one call.
 
-    `park` keeps the call for its client to come back to, and gives the mark to come back with;
-    `tell` says that there is something to be told.
+    `park` keeps the call until its client comes back and returns the token for that; `tell`
+    announces that there is a request.
     """
 
     def __init__(self, park: Callable[[], str], tell: Callable[[], None]) -> None:
@@ -172,7 +172,7 @@ class Questions:
         self._open: dict[str, tuple[Request, asyncio.Future[Any]]] = {}
 
     async def put(self, ctx: Context, request: Request, name: str) -> Any:
-        """What the client answers; None where it can't be told, or its answer is none."""
+        """The client's answer; None when it can't be asked or its answer is invalid."""
         if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             return await ctx.session.send_request(
                 request,
@@ -204,7 +204,7 @@ class Questions:
         return InputRequiredResult(input_requests=waiting, request_state=self._mark)
 
     def answer(self, responses: Mapping[str, Any] | None) -> None:
-        """Take what the client brought, with a mark that counts no more."""
+        """Accept the client's answer under a token, which is then invalid."""
         self._mark = ""
         left = False
         for key, (request, said) in tuple(self._open.items()):
@@ -233,7 +233,7 @@ if TYPE_CHECKING:
 _TOKEN_BYTES = 3.5
 
 
-class Borrowed:
+class ClientFeatures:
     """The services of one call that are the client's to give."""
 
     def __init__(self, ctx: Context, put: Put) -> None:
@@ -255,7 +255,7 @@ class Borrowed:
         max_tokens: int = 1000,
         name: str = "model",
     ) -> tuple[str, str, int]:
-        """What the client's model says: its text, its name, and about how many tokens it took."""
+        """The answer of the client's model: text, model name and estimated tokens."""
         self._require("sampling", offered=self._sampling)
         said = [
             SamplingMessage(
@@ -277,7 +277,7 @@ class Borrowed:
         return text, answer.model, int(size / _TOKEN_BYTES) + 1
 
     async def roots(self, name: str = "roots") -> list[dict[str, str]]:
-        """The folders that the client says it works in. What they are is no permission."""
+        """The client's root folders. They grant no permission."""
         self._require("roots", offered=self._roots)
         answer = await self._put(ListRootsRequest(), name)
         if answer is None:
@@ -290,7 +290,7 @@ class Borrowed:
             raise UnavailableError(_wanting(capability))
 
     def objection(self, why: str) -> MCPError | None:
-        """What a client is told whose request came to nothing for want of what it did not offer."""
+        """The error for a client that lacks a capability the call needed."""
         if not any(_wanting(capability) in why for capability in self.missing):
             # It went on without, and failed of something else.
             return None
@@ -308,7 +308,7 @@ def _wanting(capability: str) -> str:
 class Model:
     """The service `sample`; `offered` says whether there is a model behind it."""
 
-    def __init__(self, borrowed: Borrowed) -> None:
+    def __init__(self, borrowed: ClientFeatures) -> None:
         self.offered = True
         self._borrowed = borrowed
 

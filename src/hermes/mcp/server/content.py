@@ -63,7 +63,7 @@ def title_of(entry: ToolEntry) -> str:
 
 
 def annotations_of(entry: ToolEntry) -> ToolAnnotations:
-    """Hints from the effect; what is not known to be harmless is said to be destructive."""
+    """Annotations from the effect; a tool that is not known to be harmless is destructive."""
     reads = entry.effect == "read"
     return ToolAnnotations(
         read_only_hint=reads,

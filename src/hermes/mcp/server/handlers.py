@@ -30,7 +30,7 @@ from hermes.core.entry import ToolCall
 from hermes.mcp.server import prompts, resources
 from hermes.mcp.server.calls import Call
 from hermes.mcp.server.content import artifact_of, result_of
-from hermes.mcp.server.notifications import changed_meanwhile, resources_changed
+from hermes.mcp.server.notifications import notify_changed_lists, resources_changed
 from hermes.mcp.server.sessions import Sessions, key_of
 
 if TYPE_CHECKING:
@@ -65,11 +65,11 @@ _INSTRUCTIONS = (
 )
 
 
-class Door:
-    """Serves the tools of an App; `toolsets` are those to offer, those of the settings if None.
+class AppServer:
+    """Serves the tools of an App; `toolsets` to offer, those of the settings if None.
 
-    `defer` lists a few tools and `tool_search` where there are many, as the settings say.
-    `services` are added to what handlers can reach.
+    `defer` offers a few tools and `tool_search` where there are many, as the settings say.
+    `services` are added to those of the handlers.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class Door:
         handle = artifact_of(outcome)
         if handle is not None and session.left(handle, outcome.name):
             await resources_changed(session, ctx)
-        await changed_meanwhile(session, ctx)
+        await notify_changed_lists(session, ctx)
         return result_of(outcome)
 
     async def _carried_out(
@@ -208,17 +208,17 @@ class Door:
         outcome = await self._carried_out(session, ctx, params)
         if isinstance(outcome, InputRequiredResult):
             return outcome
-        return prompts.said_by(outcome, session.offering.resolve(params.name, prompt=True))
+        return prompts.prompt_result(outcome, session.offering.resolve(params.name, prompt=True))
 
     async def _complete(self, ctx: Context, params: CompleteRequestParams) -> CompleteResult:
-        """What an argument of a prompt, or a place in an address, may be."""
+        """Completion of a prompt argument or a URI variable."""
         session = await self.sessions.of(ctx)
         asked = params.argument
         values: list[str] = []
         if isinstance(params.ref, PromptReference):
             entry = session.offering.resolve(params.ref.name, prompt=True)
             if entry is not None:
-                values = prompts.proposed(entry, asked.name, asked.value)
+                values = prompts.completions(entry, asked.name, asked.value)
         elif params.ref.uri == resources.TEMPLATE:
             values = [one for one in reversed(session.artifacts) if one.startswith(asked.value)]
         most = prompts.MOST_VALUES
@@ -284,7 +284,7 @@ class _Server(Server["Any"]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
-        """What such a client is told at the beginning."""
+        """The answer to `initialize` in the older protocol."""
         changes = NotificationOptions(
             prompts_changed=True, resources_changed=True, tools_changed=True
         )

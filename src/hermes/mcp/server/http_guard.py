@@ -120,8 +120,8 @@ class RefusedError(Exception):
         self.headers = headers
 
 
-class Gone:
-    """Says that whoever sent a request no longer waits for the answer."""
+class Disconnect:
+    """Tells whether the sender of a request has disconnected."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
@@ -158,7 +158,7 @@ class Guard:
         self._token = token
         self._hosts = frozenset(host.lower().rstrip(".") for host in hosts)
         self._most = most_bytes
-        self._open: set[Gone] = set()
+        self._open: set[Disconnect] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -171,7 +171,7 @@ class Guard:
             await _refuse(refused, send)
             return
         scope[BODY] = body
-        gone = scope[GONE] = Gone()
+        gone = scope[GONE] = Disconnect()
         self._open.add(gone)
         watching = asyncio.ensure_future(_watch(receive, gone))
         unread = [body]
@@ -275,7 +275,7 @@ def _name(url: str) -> str | None:
     return parts.hostname.rstrip(".") if parts.hostname and not more else None
 
 
-async def _watch(receive: Receive, gone: Gone) -> None:
+async def _watch(receive: Receive, gone: Disconnect) -> None:
     with contextlib.suppress(asyncio.CancelledError):
         while (await receive())["type"] != "http.disconnect":
             pass

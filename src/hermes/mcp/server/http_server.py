@@ -17,9 +17,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hermes.core.errors import HermesError
 from hermes.mcp.server import sessions
-from hermes.mcp.server.handlers import Door
+from hermes.mcp.server.handlers import AppServer
 from hermes.mcp.server.http_guard import MOST_BYTES, PATH, Guard
-from hermes.mcp.server.http_transport import Attended
+from hermes.mcp.server.http_transport import HttpTransport
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ class Connection(H11Protocol):
     _limit: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Somebody came."""
+        """Start the idle timer."""
         super().connection_made(transport)
         self._watch()
 
@@ -107,22 +107,22 @@ def serve_http(
     hosts: Iterable[str] = (),
     listening: Callable[[str], object] | None = None,
 ) -> None:
-    """Serve clients over HTTP until a signal ends us.
+    """Serve clients over HTTP until a signal.
 
     Args:
-        app: What is served.
+        app: The App with the tools.
         address: Where to listen; port 0 takes a free one.
-        token: What clients have to know.
-        toolsets: Those to offer; those of the settings if None.
+        token: The token that clients have to send.
+        toolsets: The toolsets to offer; those of the settings if None.
         defer: Whether many tools are offered through `tool_search`.
-        services: More that handlers can reach.
-        remote: Whether other machines may be served.
-        hosts: Names that this server is also known by.
-        listening: Told the address once clients can come.
+        services: More services for handlers.
+        remote: Whether other machines may connect.
+        hosts: More host names of this server.
+        listening: Called with the address once clients can connect.
     """
     sockets = bound(address, remote=remote)
     try:
-        door = Door(app, toolsets=toolsets, defer=defer, services=services)
+        door = AppServer(app, toolsets=toolsets, defer=defer, services=services)
         # Whoever asks knows it; the logs and results need not.
         app.runtime.redactor.add(token.secret)
         known = {address.host, *hosts}
@@ -191,7 +191,7 @@ class _Listener(uvicorn.Server):
 
 
 @contextlib.asynccontextmanager
-async def application(door: Door, secret: str, hosts: Iterable[str]) -> AsyncIterator[Guard]:
+async def application(door: AppServer, secret: str, hosts: Iterable[str]) -> AsyncIterator[Guard]:
     """The door as an ASGI application, guarded; open as long as this lasts."""
     manager = StreamableHTTPSessionManager(
         door.server,
@@ -201,12 +201,12 @@ async def application(door: Door, secret: str, hosts: Iterable[str]) -> AsyncIte
         max_sessions=2 * sessions.MOST,
     )
     async with manager.run():
-        attended = Attended(manager, door.sessions, most=sessions.MOST)
+        attended = HttpTransport(manager, door.sessions, most=sessions.MOST)
         yield Guard(attended, secret, hosts=hosts)
 
 
 async def _serve(
-    door: Door,
+    door: AppServer,
     sockets: list[socket.socket],
     secret: str,
     hosts: Iterable[str],

@@ -33,8 +33,8 @@ class _Head(msgspec.Struct):
 _decoded = msgspec.json.Decoder(_Head).decode
 
 
-class WrongNumberError(Exception):
-    """A request whose number will not do; `body` is what its client is told."""
+class InvalidRequestIdError(Exception):
+    """A request with an invalid id; `body` is the error response."""
 
     def __init__(self, number: int | str | None, why: str) -> None:
         super().__init__(why)
@@ -42,7 +42,7 @@ class WrongNumberError(Exception):
         self.body = to_json({"jsonrpc": "2.0", "id": number, "error": error}).encode()
 
 
-class Numbers:
+class RequestIds:
     """The numbers under which the clients of each session wait for an answer."""
 
     def __init__(self) -> None:
@@ -50,9 +50,9 @@ class Numbers:
 
     @contextmanager
     def waiting(self, session: str, body: bytes) -> Iterator[Callable[[], None]]:
-        """While a request of a session is answered; raises `WrongNumberError`.
+        """While a request of a session is answered; raises `InvalidRequestIdError`.
 
-        Gives what says that it is answered, should that be known sooner.
+        Yields a function that marks it as answered earlier.
         """
         number = _number(body)
         if number is None or not session:
@@ -60,7 +60,7 @@ class Numbers:
             return
         key = session, number
         if key in self._open:
-            raise WrongNumberError(number, "another request under that id is not answered yet")
+            raise InvalidRequestIdError(number, "another request under that id is not answered yet")
         self._open.add(key)
         ended = False
 
@@ -77,12 +77,12 @@ class Numbers:
 
 
 def _number(body: bytes) -> int | str | None:
-    """The number that a request is to be answered under; None where nothing is asked."""
+    """The id of a request; None for a notification or a response."""
     try:
         head = _decoded(body)
     except (ValueError, RecursionError):
         if _is_asked_wrongly(body):
-            raise WrongNumberError(
+            raise InvalidRequestIdError(
                 None, "an id is a number without a fraction, or a text"
             ) from None
         # No message at all, which is found out elsewhere.
@@ -108,7 +108,7 @@ _SESSION = b"mcp-session-id"
 _LAST = b"last-event-id"
 
 
-class Attended:
+class HttpTransport:
     """The transport as an application; of `most` sessions, those that are away make room."""
 
     def __init__(
@@ -117,7 +117,7 @@ class Attended:
         self._manager = manager
         self._sessions = known
         self._most = most
-        self._numbers = Numbers()
+        self._numbers = RequestIds()
         # The sessions there are, that which was longest away first; and how many requests each
         # waits for.
         self._present: dict[str, None] = {}
@@ -159,13 +159,13 @@ class Attended:
                     await send(message)
 
                 await self._manager.handle_request(scope, receive, told)
-        except WrongNumberError as error:
+        except InvalidRequestIdError as error:
             await answer(400, error.body, send)
 
     def _watched(self, named: str, statuses: list[int], send: Send) -> Send:
-        """Notes of an answer whether it begins a session, goes on with one, or knows of none.
+        """Observe a response: it starts a session, belongs to one, or its session is unknown.
 
-        A session that is told of a mistake is there all the same.
+        An error response also belongs to its session.
         """
 
         async def told(message: Message) -> None:
@@ -200,4 +200,4 @@ async def _nothing() -> Message:
 
 
 async def _unheard(message: Message) -> None:
-    """Takes an answer that nobody waits for."""
+    """Discards a response without a waiting client."""

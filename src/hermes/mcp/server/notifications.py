@@ -67,8 +67,8 @@ async def prompts_changed(session: Session, ctx: Context | None = None) -> None:
         await _told(session.link, PromptListChangedNotification(), ctx)
 
 
-async def changed_meanwhile(session: Session, ctx: Context | None = None) -> None:
-    """Tell a client of whatever its lists hold now that they did not when it was last told."""
+async def notify_changed_lists(session: Session, ctx: Context | None = None) -> None:
+    """Notify a client of the lists that changed since its last notification."""
     if session.offering.changed():
         await tools_changed(session, ctx)
     if session.offering.prompts_changed():
@@ -78,7 +78,7 @@ async def changed_meanwhile(session: Session, ctx: Context | None = None) -> Non
 
 
 async def resource_updated(session: Session, uri: str) -> None:
-    """Tell a client that what it watches is another."""
+    """Notify a client that a subscribed resource changed."""
     await session.bus.publish(ResourceUpdated(uri=uri))
     if session.link is not None:
         params = ResourceUpdatedNotificationParams(uri=uri)
@@ -104,7 +104,7 @@ _WAITING = 100
 
 
 class Logs:
-    """Watches one call, and passes on what is said in it until it is closed."""
+    """Forwards the log events of one call until closed."""
 
     def __init__(self, runtime: Runtime, call_id: str, ctx: Context, level: LoggingLevel) -> None:
         self._call_id = call_id
@@ -117,7 +117,7 @@ class Logs:
         self._saying = asyncio.Lock()
         # Output comes in pieces, and a secret may stand in two of them.
         self._output = runtime.redactor.stream()
-        self._unsubscribe = runtime.events.subscribe(self._heard)
+        self._unsubscribe = runtime.events.subscribe(self._on_event)
         self._telling = asyncio.ensure_future(self._tell())
 
     def attend(self, ctx: Context) -> None:
@@ -125,7 +125,7 @@ class Logs:
         self._ctx = ctx
 
     async def told(self) -> None:
-        """Until the client is told of all that was said so far."""
+        """Wait until all notifications so far are sent."""
         # What was said just now is not noted yet.
         await asyncio.sleep(0)
         async with self._saying:
@@ -134,15 +134,15 @@ class Logs:
                 await self._say(*self._lines.popleft())
 
     async def close(self) -> None:
-        """Say what is still unsaid, and no more."""
+        """Send the rest, then stop."""
         self._unsubscribe()
         await self.told()
         self._note("debug", self._output.close(), whole_lines=True)
         await self.told()
         self._telling.cancel()
 
-    def _heard(self, event: Event) -> None:
-        """In the thread of whoever reports."""
+    def _on_event(self, event: Event) -> None:
+        """Runs in the thread that reports."""
         level = _KINDS.get(event.kind)
         if event.call_id != self._call_id or level is None:
             return
@@ -188,7 +188,7 @@ _PROGRESS_LINE = 500
 
 
 class Progress:
-    """Watches one call, and tells its client until it is closed."""
+    """Forwards the progress of one call until closed."""
 
     def __init__(self, events: EventBus, call_id: str, session: ServerSession) -> None:
         self._call_id = call_id
@@ -203,7 +203,7 @@ class Progress:
         # Steps of unknown size first; then the part of the rest that is done. It only ever grows.
         self._steps = 0
         self._part = -1.0
-        self._unsubscribe = events.subscribe(self._heard)
+        self._unsubscribe = events.subscribe(self._on_event)
         self._telling = asyncio.ensure_future(self._tell())
 
     def attend(self, session: ServerSession) -> None:
@@ -211,7 +211,7 @@ class Progress:
         self._session = session
 
     async def told(self) -> None:
-        """Until the client is told of all that was reported so far."""
+        """Wait until all notifications so far are sent."""
         # What was reported just now is not noted yet.
         await asyncio.sleep(0)
         async with self._saying:
@@ -219,13 +219,13 @@ class Progress:
                 await self._say()
 
     async def close(self) -> None:
-        """Say what is still unsaid, and no more."""
+        """Send the rest, then stop."""
         self._unsubscribe()
         await self.told()
         self._telling.cancel()
 
-    def _heard(self, event: Event) -> None:
-        """In the thread of whoever reports."""
+    def _on_event(self, event: Event) -> None:
+        """Runs in the thread that reports."""
         if event.call_id != self._call_id:
             return
         if event.kind == "progress":

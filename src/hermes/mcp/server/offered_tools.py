@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from hermes.runtime.app import App
 
 
-class Offering:
-    """The tools of an App for one client, by toolset; the settings' if None.
+class OfferedTools:
+    """The tools of an App for one client, by toolset; those of the settings if None.
 
-    `services` is what handlers can reach, this offer included.
+    `services` are those of the handlers, this offer included.
     """
 
     def __init__(

@@ -49,8 +49,8 @@ def described(entry: ToolEntry) -> Prompt:
     )
 
 
-def said_by(outcome: ToolOutcome, entry: ToolEntry | None) -> GetPromptResult:
-    """What a prompt says, from what its call gave."""
+def prompt_result(outcome: ToolOutcome, entry: ToolEntry | None) -> GetPromptResult:
+    """The messages of a prompt, from the outcome of its call."""
     if not outcome.ok:
         raise MCPError(INVALID_PARAMS, str(outcome.error))
     blocks = result_of(outcome).content
@@ -60,8 +60,8 @@ def said_by(outcome: ToolOutcome, entry: ToolEntry | None) -> GetPromptResult:
     )
 
 
-def proposed(entry: ToolEntry, argument: str, begun: str) -> list[str]:
-    """The values that an argument may have, of those that begin as somebody has begun."""
+def completions(entry: ToolEntry, argument: str, begun: str) -> list[str]:
+    """The values of an argument that start with the given text."""
     inner = entry.parameters.get("properties", {}).get(argument)
     if not isinstance(inner, dict):
         return []

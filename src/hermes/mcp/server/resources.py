@@ -37,7 +37,7 @@ TEMPLATE = f"{ARTIFACT}{{handle}}"
 
 
 def listed(session: Session) -> ListResourcesResult:
-    """What is always there, and the large results of this session, newest first."""
+    """The resource tools, and the stored results of this session, newest first."""
     return ListResourcesResult(
         resources=[
             *tool_resources.listed(session.offering.resources()),
@@ -55,7 +55,7 @@ def listed(session: Session) -> ListResourcesResult:
 
 
 def templates(session: Session) -> ListResourceTemplatesResult:
-    """What the addresses of resources look like."""
+    """The URI templates of resources."""
     return ListResourceTemplatesResult(
         resource_templates=[
             *tool_resources.templates(session.offering.resources()),

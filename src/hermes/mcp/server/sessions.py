@@ -18,8 +18,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from hermes.core.errors import HermesError
 from hermes.core.log import Log
 from hermes.mcp.server import tool_resources
-from hermes.mcp.server.notifications import changed_meanwhile, resource_updated
-from hermes.mcp.server.offered_tools import Offering
+from hermes.mcp.server.notifications import notify_changed_lists, resource_updated
+from hermes.mcp.server.offered_tools import OfferedTools
 from hermes.runtime.parallel import Turns
 from hermes.runtime.pipeline import begin_session, end_session
 
@@ -59,7 +59,7 @@ _WATCHED = 100
 
 
 class Session:
-    """What one client does, and what belongs to it."""
+    """The state of one client."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Session:
         self.room = asyncio.Semaphore(app.config.get("tools.parallel"))
         self.turns = Turns()
         self.task = self.runtime.task(self.id, workspace=app.project)
-        self.offering = Offering(app, toolsets, defer=defer, services=services)
+        self.offering = OfferedTools(app, toolsets, defer=defer, services=services)
         self.bus = InMemorySubscriptionBus()
         self.listen = ListenHandler(self.bus, max_subscriptions=16)
         self.link: ServerSession | None = None
@@ -99,7 +99,7 @@ class Session:
         self.used = time.monotonic()
 
     def left(self, handle: str, tool: str) -> bool:
-        """Remember what a call left to be read; whether that is new."""
+        """Add a stored result of a call; whether it is new."""
         if handle in self.artifacts:
             return False
         if len(self.artifacts) >= _ARTIFACTS:
@@ -108,7 +108,7 @@ class Session:
         return True
 
     def park(self, call: Call) -> str:
-        """Keep a call that asks something, under a mark that nobody can guess; none if full."""
+        """Keep a call that waits for its client, under an unguessable token; empty if full."""
         if len(self.parked) >= _PARKED:
             # Those that ended while nobody came for them make room.
             self.parked = {mark: kept for mark, kept in self.parked.items() if not kept.done}
@@ -128,14 +128,14 @@ class Session:
         return self.parked.pop(params.request_state or "")
 
     def watch(self, uri: str) -> bool:
-        """Have a client told when what is at an address changes; no, if it watches too much."""
+        """Subscribe a client to a resource; False above the limit."""
         if len(self.watched) >= _WATCHED and uri not in self.watched:
             return False
         self.watched[uri] = self._read_with(uri)
         return True
 
     def updated(self) -> list[str]:
-        """What is watched and has become another since this was last asked."""
+        """The subscribed resources that changed since the last call."""
         now = {uri: self._read_with(uri) for uri in self.watched}
         changed = [uri for uri, entry in now.items() if entry is not self.watched[uri]]
         self.watched = now
@@ -145,19 +145,19 @@ class Session:
         found = tool_resources.found(self.offering.resources(), uri)
         return None if found is None else found[0]
 
-    def tell_changes(self) -> None:
-        """Tell the client what is another now; one that reads nothing keeps nobody else waiting."""
+    def notify_changes(self) -> None:
+        """Notify the client of changed lists; a client that does not read blocks no other."""
         if self._telling is None or self._telling.done():
             self._telling = asyncio.create_task(self._tell_changes())
             self._telling.add_done_callback(_looked_at)
 
-    def stop_telling(self) -> None:
-        """Leave unsaid what is not said yet."""
+    def stop_notifications(self) -> None:
+        """Drop pending notifications."""
         if self._telling is not None:
             self._telling.cancel()
 
     async def _tell_changes(self) -> None:
-        await changed_meanwhile(self)
+        await notify_changed_lists(self)
         for uri in self.updated():
             await resource_updated(self, uri)
 
@@ -184,7 +184,7 @@ class Session:
 
 
 class Sessions:
-    """Every session there is, by what its requests have in common."""
+    """All sessions by key."""
 
     def __init__(
         self,
@@ -268,17 +268,17 @@ class Sessions:
             await _closed(session)
 
     async def watch(self) -> None:
-        """As long as it runs: end the sessions that are over, tell the others of new tools."""
+        """Subscribe a client to a resource; False above the limit."""
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
             for key, session in list(self._open.items()):
                 if self._over(key, session):
                     await self.close(key)
                 else:
-                    session.tell_changes()
+                    session.notify_changes()
 
     def _over(self, key: str, session: Session) -> bool:
-        """Whether nothing is under way, and nobody was there for too long."""
+        """Whether the session is idle for too long."""
         streams = self._streams.get(key)
         if key == STDIO or streams or session.busy:
             return False
@@ -287,7 +287,7 @@ class Sessions:
 
 
 def key_of(ctx: Context) -> str:
-    """What the requests of one session have in common."""
+    """The key that all requests of one session share."""
     request = ctx.request
     if request is None:
         return STDIO
@@ -310,6 +310,6 @@ def _looked_at(task: asyncio.Task[None]) -> None:
 
 
 async def _closed(session: Session) -> None:
-    session.stop_telling()
+    session.stop_notifications()
     with anyio.CancelScope(shield=True):
         await anyio.to_thread.run_sync(session.close)

@@ -30,7 +30,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from hermes.core.log import Log
-from hermes.mcp.server.handlers import Door
+from hermes.mcp.server.handlers import AppServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -52,8 +52,8 @@ _SURE = 4096
 _AHEAD = 8
 
 
-class UnusableError(Exception):
-    """A line that holds no message; `reply` says so to whoever sent it."""
+class InvalidLineError(Exception):
+    """A line without a message; `reply` is the error response."""
 
     def __init__(self, code: int, why: str, number: str | int | None = None) -> None:
         super().__init__(why)
@@ -73,15 +73,15 @@ def read_message(line: bytes) -> JSONRPCMessage:
     return message
 
 
-def _unusable(line: bytes) -> UnusableError:
+def _unusable(line: bytes) -> InvalidLineError:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
-        return UnusableError(PARSE_ERROR, "not JSON")
+        return InvalidLineError(PARSE_ERROR, "not JSON")
     asks = isinstance(value, dict) and "method" in value
     number = value.get("id") if asks else None
     known = number if isinstance(number, (str, int)) and not isinstance(number, bool) else None
-    return UnusableError(INVALID_REQUEST, "not a message of JSON-RPC 2.0", known)
+    return InvalidLineError(INVALID_REQUEST, "not a message of JSON-RPC 2.0", known)
 
 
 def text_of(message: JSONRPCMessage) -> str:
@@ -114,10 +114,10 @@ def _takes(target: int, milliseconds: int) -> bool:
     return bool(ready.poll(milliseconds))
 
 
-class Lines:
-    """Lines from a descriptor, read by a thread that keeps nobody from ending.
+class LineReader:
+    """Lines from a descriptor, read by a daemon thread.
 
-    None stands for a line that was too long.
+    None is a line that was too long.
     """
 
     def __init__(self, source: int) -> None:
@@ -127,7 +127,7 @@ class Lines:
         self._room = threading.Semaphore(_AHEAD)
         threading.Thread(target=self._read, name="hermes-stdin", daemon=True).start()
 
-    def __aiter__(self) -> Lines:
+    def __aiter__(self) -> LineReader:
         return self
 
     async def __anext__(self) -> bytes | None:
@@ -180,11 +180,11 @@ def serve_stdio(
 ) -> None:
     """Serve the client at stdin and stdout until it goes away, or a signal ends us."""
     with taken() as (source, target):
-        door = Door(app, toolsets=toolsets, defer=defer, services=services)
+        door = AppServer(app, toolsets=toolsets, defer=defer, services=services)
         asyncio.run(_serve(door, source, target))
 
 
-async def _serve(door: Door, source: int, target: int) -> None:
+async def _serve(door: AppServer, source: int, target: int) -> None:
     served = asyncio.ensure_future(run(door, source, target))
     _on_signals(served)
     with contextlib.suppress(asyncio.CancelledError):
@@ -220,7 +220,7 @@ def taken() -> Iterator[tuple[int, int]]:
         os.close(target)
 
 
-async def run(door: Door, source: int, target: int) -> None:
+async def run(door: AppServer, source: int, target: int) -> None:
     """Serve the client behind two descriptors."""
     to_server, incoming = anyio.create_memory_object_stream[Any](0)
     outgoing, replies = anyio.create_memory_object_stream[SessionMessage](0)
@@ -239,17 +239,17 @@ async def _read(
     open_: _Open,
 ) -> None:
     """Every message of the client, in order, until there are no more."""
-    lines = Lines(source)
+    lines = LineReader(source)
     async with messages, replies:
         async for line in lines:
             try:
                 if line is None:
-                    raise UnusableError(PARSE_ERROR, f"more than {MOST_BYTES} bytes")
+                    raise InvalidLineError(PARSE_ERROR, f"more than {MOST_BYTES} bytes")
                 if line.strip():
                     message = read_message(line)
                     open_.asked(message)
                     await messages.send(SessionMessage(message))
-            except UnusableError as error:
+            except InvalidLineError as error:
                 await replies.send(SessionMessage(error.reply))
         # Whoever asks and closes at once, as scripts do, may still want to hear the answer.
         with anyio.move_on_after(_LAST_SECONDS):

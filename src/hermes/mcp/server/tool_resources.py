@@ -59,7 +59,7 @@ def listed(entries: Iterable[ToolEntry]) -> list[Resource]:
 
 
 def templates(entries: Iterable[ToolEntry]) -> list[ResourceTemplate]:
-    """Those whose address has places to fill in."""
+    """The resource tools with variables in their URI."""
     return [
         ResourceTemplate(
             uri_template=address_of(entry),
@@ -73,7 +73,7 @@ def templates(entries: Iterable[ToolEntry]) -> list[ResourceTemplate]:
 
 
 def found(entries: Iterable[ToolEntry], uri: str) -> tuple[ToolEntry, dict[str, str]] | None:
-    """The tool that an address is read with, and what it says of the parameters."""
+    """The resource tool of a URI, and the values of its variables."""
     for entry in entries:
         pieces = _PLACE.split(address_of(entry))
         # Every second piece is the name of a place.
@@ -85,7 +85,7 @@ def found(entries: Iterable[ToolEntry], uri: str) -> tuple[ToolEntry, dict[str, 
 
 
 def contents(outcome: ToolOutcome, uri: str) -> list[TextResourceContents | BlobResourceContents]:
-    """What is read there, from what the call gave."""
+    """The contents of a resource, from the outcome of its call."""
     made: list[TextResourceContents | BlobResourceContents] = []
     for block in result_of(outcome).content:
         if isinstance(block, TextContent):

@@ -1,13 +1,11 @@
-"""Which files may be read or written, judged by the place that a path really leads to.
+"""Path decisions: the files that may be read or written, judged by the real target of a path.
 
-    check.py      the decision: spelling, place, guards, rules
-    place.py      where a path leads: links resolved part by part, as the system does
-    spelling.py   paths that other systems would read differently
-    globs.py      the patterns of the rules
-    guards.py     places that stay closed whatever the rules say
-    opening.py    opening exactly what was checked
+    check.py         the decision: syntax, target, guards, rules
+    resolve.py       symbolic links resolved part by part, as the system does
+    guards.py        paths that stay closed under any rule
+    checked_file.py  opens exactly the file that was checked
 
-Start with `check.py`.
+Start with `check.py`. The patterns of the rules are in `text/path_patterns.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from hermes.core.lazy import names_from
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hermes.safety.paths.check import Decision, PathRules, check_path
-    from hermes.safety.paths.open_checked import PathRefusedError, open_checked
+    from hermes.safety.paths.checked_file import PathRefusedError, open_checked
 
 __all__ = ["Decision", "PathRefusedError", "PathRules", "check_path", "open_checked"]
 
@@ -25,9 +23,9 @@ __getattr__ = names_from(
     __name__,
     {
         "Decision": "check",
-        "PathRefusedError": "open_checked",
+        "PathRefusedError": "checked_file",
         "PathRules": "check",
         "check_path": "check",
-        "open_checked": "open_checked",
+        "open_checked": "checked_file",
     },
 )

@@ -7,8 +7,15 @@ import re
 import stat
 from typing import TYPE_CHECKING
 
-from hermes.safety.paths.guards import guard_against
-from hermes.safety.paths.resolve import ForbiddenPlaceError, Place, PlaceError, join, resolve, split
+from hermes.safety.paths.guards import find_guard
+from hermes.safety.paths.resolve import (
+    ForbiddenPathError,
+    ResolvedPath,
+    ResolveError,
+    join,
+    resolve,
+    split,
+)
 from hermes.text.path_patterns import compile_parts, expand_braces, fold, is_wild, matches
 
 if TYPE_CHECKING:
@@ -68,11 +75,11 @@ _OTHERS_HOME = re.compile(r"~[A-Za-z_][\w.-]*(?:/|\Z)|~[+-](?:/|\Z)")
 
 
 class PathRules:
-    """Which places are open, as glob patterns.
+    """The open paths, as glob patterns.
 
     A pattern is relative to the working directory unless it is absolute or starts with `~`. `*`,
-    `?` and `[…]` stay inside one folder, `**` crosses any number of folders, `{a,b}` is either.
-    An allow pattern that ends in a plain name covers what is below it. A deny pattern always does,
+    `?` and `[…]` stay inside one folder, `**` crosses any number of folders, `{a,b}` is either. An
+    allow pattern that ends in a plain name covers everything below it. A deny pattern always does,
     ignores case and Unicode composition, and beats every allow pattern.
     """
 
@@ -169,9 +176,9 @@ class _Judge:
         try:
             self._workspace = resolve(self._cwd).parts
             place = resolve(asked)
-        except ForbiddenPlaceError as error:
+        except ForbiddenPathError as error:
             return Decision(False, f"{text!r} is refused: {error}")
-        except PlaceError as error:
+        except ResolveError as error:
             # Where it would lead depends on who takes the dots out, the system or a program.
             dotted = ".." in split(text)
             return Decision(False, f"{text!r} can't be used: {error}", possible=dotted)
@@ -183,7 +190,7 @@ class _Judge:
             return self._home + text[1:]
         return text if _is_absolute(text) else f"{self._cwd}/{text}"
 
-    def _closed(self, place: Place) -> str:
+    def _closed(self, place: ResolvedPath) -> str:
         """Why this place is closed; empty when it is open."""
         wrong = problem(place.path)
         if wrong:
@@ -198,7 +205,7 @@ class _Judge:
         return self._denied(place.parts) or self._unopened(place.parts)
 
     def _denied(self, parts: tuple[str, ...]) -> str:
-        guard = guard_against(parts, self._mode, home=self._home)
+        guard = find_guard(parts, self._mode, home=self._home)
         if guard:
             return f"{join(parts)} is {guard}"
         folded = [fold(part) for part in parts]
@@ -213,7 +220,7 @@ class _Judge:
             return ""
         return f"no rule allows to {self._mode} {join(parts)}"
 
-    def _foreign(self, text: str, place: Place) -> str:
+    def _foreign(self, text: str, place: ResolvedPath) -> str:
         """Why a path is closed that another system would read differently; empty when it's open."""
         if any(map(is_foreign_name, place.parts[place.existing :])):
             return f"{text!r} is a device or a shortened name on some systems"
@@ -256,10 +263,10 @@ class _Judge:
         )
 
     def _bases(self, pattern: str, *, follow: bool) -> list[tuple[str, ...]]:
-        """The pattern's parts from the root on, with the links in its plain part resolved.
+        """The parts of a pattern from the root on, with links in its literal part resolved.
 
-        With `follow`, the parts as written too. Otherwise links inside the working directory stay
-        as they are: whoever may write there could bend an allow rule to another place.
+        With `follow`, the parts as written too. Otherwise links inside the working directory are
+        not followed: a writer there could bend an allow rule to another path.
         """
         if not pattern or "\0" in pattern:
             return []
@@ -270,7 +277,7 @@ class _Judge:
         try:
             fixed = None if follow else self._workspace
             found.append(resolve(join(literal), fixed=fixed).parts + wild)
-        except PlaceError:
+        except ResolveError:
             pass
         if follow and ".." not in literal:
             found.append((*literal, *wild))

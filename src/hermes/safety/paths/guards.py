@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from hermes.safety.paths.resolve import PlaceError, join, resolve, split
+from hermes.safety.paths.resolve import ResolveError, join, resolve, split
 from hermes.text.path_patterns import Part, compile_parts, expand_braces, fold, is_wild, matches
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ _GIT = "a git hook or git's configuration"
 
 
 class Guard:
-    """One closed place: its pattern, whether it may still be read, and what it is called."""
+    """A guarded path: its pattern, whether it may be read, and its kind."""
 
     __slots__ = ("name", "pattern", "readable")
 
@@ -209,8 +209,8 @@ def _root_table() -> _Table:
     )
 
 
-def guard_against(parts: Sequence[str], mode: str, *, home: str) -> str | None:
-    """What kind of closed place this is; None when no guard stands before it."""
+def find_guard(parts: Sequence[str], mode: str, *, home: str) -> str | None:
+    """The guard of a path; None when it is not guarded."""
     folded = _canonical([fold(part) for part in parts])
     if mode == "write" and any(folded == home_parts[: len(folded)] for home_parts in _homes(home)):
         return "the home folder itself, or a folder that it lies in"
@@ -268,7 +268,7 @@ def _collect(folder: str, patterns: list[tuple[str, ...]], found: list[str]) -> 
 
 
 def _is_git_setting(folded: list[str]) -> bool:
-    """Whether git runs what is written there, or reads there what to run, in any repository."""
+    """Whether git executes the file, or reads from it the programs to execute."""
     for index, part in enumerate(folded):
         if part.endswith(".git"):
             inside = folded[index + 1 :]
@@ -280,7 +280,7 @@ def _is_git_setting(folded: list[str]) -> bool:
 
 
 def _canonical(folded: list[str]) -> list[str]:
-    """Without what stands before the root: a second name on macOS, a drive on Windows."""
+    """Without a prefix before the root: a second name on macOS, a drive on Windows."""
     if folded[:3] == ["system", "volumes", "data"]:
         folded = folded[3:]
     if folded[:1] == ["private"] and folded[1:2] in (["etc"], ["var"], ["tmp"]):
@@ -316,7 +316,7 @@ def _homes(home: str) -> list[list[str]]:
 def _spellings(path: str) -> list[list[str]]:
     """The parts of a path as written, and of the place that it leads to."""
     found = [split(path)]
-    with suppress(PlaceError):
+    with suppress(ResolveError):
         found.append(list(resolve(path).parts))
     return found
 
@@ -344,7 +344,7 @@ def _linked(home: str, *_stamps: int) -> list[tuple[tuple[str, ...], Guard]]:
         try:
             place = resolve(path)
             expected = resolve(home).parts + parts
-        except PlaceError:
+        except ResolveError:
             continue
         if place.status is not None and place.parts != expected:
             found.append((tuple(_canonical([fold(part) for part in place.parts])), guard))

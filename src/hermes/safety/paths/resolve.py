@@ -11,16 +11,16 @@ _MOST_LINKS = 40
 _MAGIC = frozenset(("self", "thread-self"))
 
 
-class PlaceError(ValueError):
+class ResolveError(ValueError):
     """A path that leads nowhere; the message says why."""
 
 
-class ForbiddenPlaceError(PlaceError):
-    """A path that leads where nobody is let, whatever is there."""
+class ForbiddenPathError(ResolveError):
+    """A path into a folder that must not even be looked at."""
 
 
-class Place:
-    """A resolved path: its parts, how many of them exist, and what is there (None: nothing)."""
+class ResolvedPath:
+    """A resolved path: its parts, how many exist, and the stat of the last (None: missing)."""
 
     __slots__ = ("existing", "parts", "status")
 
@@ -50,11 +50,11 @@ def split(path: str) -> list[str]:
     return [part for part in path.split("/") if part and part != "."]
 
 
-def resolve(path: str, *, fixed: tuple[str, ...] | None = None) -> Place:
-    """Where the absolute `path` leads; raises `PlaceError` where that can't be told.
+def resolve(path: str, *, fixed: tuple[str, ...] | None = None) -> ResolvedPath:
+    """The real target of an absolute path; raises `ResolveError` when it can't be determined.
 
-    What doesn't exist yet is placed below its deepest existing folder. With `fixed`, links strictly
-    inside that folder are not followed.
+    A missing path is placed below its deepest existing folder. With `fixed`, links strictly inside
+    that folder are not followed.
     """
     if os.name == "nt":
         return _resolve_on_windows(path)
@@ -72,19 +72,19 @@ def resolve(path: str, *, fixed: tuple[str, ...] | None = None) -> Place:
             status = None
             continue
         if len(done) == 1 and done[0] == "proc" and (part.isdigit() or part in _MAGIC):
-            raise ForbiddenPlaceError("it leads into a process")
+            raise ForbiddenPathError("it leads into a process")
         here = join([*done, part])
         status = _look(here)
         if status is None:
             if ".." in todo:
-                raise PlaceError("a folder on the way does not exist")
-            return Place((*done, part, *reversed(todo)), None, missing=len(todo) + 1)
+                raise ResolveError("a folder on the way does not exist")
+            return ResolvedPath((*done, part, *reversed(todo)), None, missing=len(todo) + 1)
         if stat.S_ISLNK(status.st_mode):
             inside = fixed is not None and tuple(done[: len(fixed)]) == fixed
             if not inside:
                 links += 1
                 if links > _MOST_LINKS:
-                    raise PlaceError("its links lead in circles")
+                    raise ResolveError("its links lead in circles")
                 target = _read_link(here)
                 if target.startswith("/"):
                     done.clear()
@@ -93,11 +93,11 @@ def resolve(path: str, *, fixed: tuple[str, ...] | None = None) -> Place:
                 status = None
                 continue
         elif (todo or must_be_folder) and not stat.S_ISDIR(status.st_mode):
-            raise PlaceError("a part of it is a file, not a folder")
+            raise ResolveError("a part of it is a file, not a folder")
         done.append(part)
     if status is None:
         status = _look(join(done))
-    return Place(tuple(done), status)
+    return ResolvedPath(tuple(done), status)
 
 
 def _look(path: str) -> os.stat_result | None:
@@ -106,24 +106,24 @@ def _look(path: str) -> os.stat_result | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise PlaceError(f"it can't be examined ({_why(error)})") from None
+        raise ResolveError(f"it can't be examined ({_why(error)})") from None
 
 
 def _read_link(path: str) -> str:
     try:
         return os.readlink(path)
     except OSError as error:
-        raise PlaceError(f"a link on the way can't be read ({_why(error)})") from None
+        raise ResolveError(f"a link on the way can't be read ({_why(error)})") from None
 
 
 def _why(error: Exception) -> str:
     return getattr(error, "strerror", None) or type(error).__name__
 
 
-def _resolve_on_windows(path: str) -> Place:
+def _resolve_on_windows(path: str) -> ResolvedPath:
     try:
         real = os.path.realpath(path)
     except (OSError, ValueError) as error:
-        raise PlaceError(f"it can't be examined ({_why(error)})") from None
+        raise ResolveError(f"it can't be examined ({_why(error)})") from None
     status = _look(real)
-    return Place(tuple(split(real)), status, missing=0 if status else 1)
+    return ResolvedPath(tuple(split(real)), status, missing=0 if status else 1)

@@ -1,11 +1,10 @@
-"""Who may do what: profiles of rights, in layers that can only take away.
+"""Permissions: profiles of rights, in layers that can only take away.
 
-    profiles   a profile and its restrictions; reading them from `hermes_permissions.yaml`
-    shipped    the profiles that come with Hermes: standard, readonly_research, …
+    profiles   a profile and its restrictions, the profiles that ship, and the policy file
     checker    PermissionChecker: one call against all layers
 
-A permission is a name such as `file:write`. Deny beats allow; a layer further in (session, project,
-sub-agent) can only shrink what the layers before it leave. A file that can't be understood closes
+A permission is a name such as `file:write`. Deny beats allow; an inner layer (session, project,
+sub-agent) can only shrink the rights that the outer ones leave. A file that can't be read closes
 the gate.
 """
 

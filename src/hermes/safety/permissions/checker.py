@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
-from hermes.safety.call_effects import acts_of
+from hermes.safety.call_effects import call_effects
 from hermes.safety.permissions.profiles import covers
 from hermes.safety.policy import Ruling
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hermes.core.context import ToolContext
     from hermes.core.entry import ToolEntry
     from hermes.core.registry import ToolRegistry
-    from hermes.safety.call_effects import Act
+    from hermes.safety.call_effects import CallEffect
     from hermes.safety.permissions.profiles import Profile, Restriction
 
 # What a tool that names no permission needs, by its effect.
@@ -74,7 +74,7 @@ class PermissionChecker:
         entry = self._registry.get(tool_name)
         if entry is None:
             return PermissionResult(False, f"no tool is called {tool_name!r:.80}", "unknown-tool")
-        ruling = self.judge(entry, params, context, acts_of(entry, params, context))
+        ruling = self.judge(entry, params, context, call_effects(entry, params, context))
         return PermissionResult(
             ruling.action != "refuse", ruling.reason, ruling.rule, asks=ruling.action == "ask"
         )
@@ -84,7 +84,7 @@ class PermissionChecker:
         entry: ToolEntry,
         params: Mapping[str, Any],
         context: ToolContext,
-        acts: Sequence[Act],
+        acts: Sequence[CallEffect],
     ) -> Ruling:
         """The ruling of all layers together: the strictest one."""
         worst = ALLOWED
@@ -112,7 +112,7 @@ class PermissionChecker:
         entry: ToolEntry,
         params: Mapping[str, Any],
         context: ToolContext,
-        acts: Sequence[Act],
+        acts: Sequence[CallEffect],
     ) -> Iterator[Ruling]:
         names = _permissions(entry, entry.effect_of(params), acts)
         for name in names:
@@ -134,7 +134,7 @@ ALLOWED = Ruling("allow", rule="permissions")
 
 
 def command_ruling(profile: Profile, command: str, context: ToolContext) -> Ruling:
-    """What one profile says to a shell command, apart from any tool."""
+    """The ruling of one profile on a shell command, without a tool."""
     for pattern in profile.deny:
         if covers(pattern, "terminal:execute"):
             return Ruling("refuse", reason="terminal:execute is denied", rule=f"deny:{pattern}")
@@ -151,7 +151,7 @@ def command_ruling(profile: Profile, command: str, context: ToolContext) -> Ruli
     return ALLOWED
 
 
-def _permissions(entry: ToolEntry, effect: str, acts: Sequence[Act]) -> list[str]:
+def _permissions(entry: ToolEntry, effect: str, acts: Sequence[CallEffect]) -> list[str]:
     """The rights a call needs, each once."""
     own = entry.permissions
     if effect == "read":
@@ -180,8 +180,8 @@ def _limits(
     ]
 
 
-def _unseen(limits: Restriction, limited: Sequence[str], acts: Sequence[Act]) -> str | None:
-    """Why a limit can't be checked: the tool has the right, but does not say what it does."""
+def _unseen(limits: Restriction, limited: Sequence[str], acts: Sequence[CallEffect]) -> str | None:
+    """Why a restriction can't be checked: the tool has the right but declares no effects."""
     kinds = {act.kind for act in acts}
     families = {name.partition(":")[0] for name in limited}
     paths, commands, hosts = (
@@ -199,7 +199,7 @@ def _unseen(limits: Restriction, limited: Sequence[str], acts: Sequence[Act]) ->
 
 
 def _outside(
-    limits: Restriction, params: Mapping[str, Any], acts: Sequence[Act], context: ToolContext
+    limits: Restriction, params: Mapping[str, Any], acts: Sequence[CallEffect], context: ToolContext
 ) -> str | None:
     """Why a call is past its limits; None when it is within them."""
     for name, rule in limits.parameters.items():
@@ -227,7 +227,7 @@ def _within(value: Any, rule: Mapping[str, Any]) -> bool:
     return all(rule.get("min", size) <= size <= rule.get("max", size) for size in sizes)
 
 
-def _path_outside(limits: Restriction, act: Act, context: ToolContext) -> str | None:
+def _path_outside(limits: Restriction, act: CallEffect, context: ToolContext) -> str | None:
     if not limits.allowed_paths and not limits.denied_paths:
         return None
     from hermes.safety.paths import check_path
@@ -290,7 +290,7 @@ def _host_outside(limits: Restriction, url: str) -> str | None:
 
 
 def _host_matches(pattern: str, host: str) -> bool:
-    """`a.example` stands for itself, `.a.example` and `*.a.example` for what is below it."""
+    """`a.example` matches itself, `.a.example` and `*.a.example` match every name below it."""
     pattern = pattern.lower().rstrip(".")
     if pattern.startswith(("*.", ".")):
         return host.endswith(pattern.lstrip("*"))

@@ -24,7 +24,7 @@ LIMITS = ("enum", "pattern", "max", "min")
 
 
 class Restriction:
-    """What a right is limited to. An empty list of what is allowed means: no limit."""
+    """The limits of a right; an empty allow list is no limit."""
 
     __slots__ = (*LISTS, "parameters")
 
@@ -39,7 +39,7 @@ class Restriction:
 
 
 class Profile:
-    """Rights by name: what is allowed, denied, asked about, and to what each is limited."""
+    """Rights by name: allowed, denied, asked about, and the restriction of each."""
 
     __slots__ = ("allow", "approval_required", "deny", "name", "restrictions", "source")
 

@@ -1,20 +1,18 @@
-"""Secrets that a model can pass on without seeing them.
+"""Placeholders: secrets that a model can pass on without seeing them.
 
-What redaction takes out of a result is kept here, and the model reads a placeholder in its place:
-`[secret:github-token:k3v9qj2mxa]`, the same one for the same value as long as the session lasts.
-A later call that holds the placeholder is given the value when it runs, if it takes the value back
-to where it came from and nowhere else:
+Redaction replaces a secret in a result by a placeholder, `[secret:github-token:k3v9qj2mxa]`, the
+same one for the same value during a session. A later call with the placeholder gets the value when
+it runs, if it brings the value back to its origin and nowhere else:
 
     from a file       a call that writes that one file, and does nothing else
-    from a web host   a call that fetches from that same host, port and scheme, and nothing else
-    from a command    nowhere: what a program would do with it can't be told
+    from a web host   a call that fetches from the same host, port and scheme, and nothing else
+    from a command    never: the use of a value by a program can't be known
 
-Any other call that does something is refused: a placeholder written into a file would destroy the
-secret there. Values stay in this process; what is logged, audited or shown has the placeholder.
+Any other call with an effect is refused: a placeholder written into a file would destroy the secret
+there. Values stay in this process; logs, audit and output have the placeholder.
 
-    vault.py      the values, masked and filled in
-    places.py     where a value comes from, and where a call would take it
-    spelling.py   what a placeholder looks like
+    vault.py      the values of a session, masked and filled in; origin and destination
+    format.py     the syntax of a placeholder
 """
 
 from __future__ import annotations

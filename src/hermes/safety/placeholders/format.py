@@ -1,4 +1,4 @@
-"""Placeholder format: a random token with a check sum, told from text that only looks like one."""
+"""Placeholder format: a random token with a check sum; look-alike text is no placeholder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Filling(Protocol):
-        """What stands for a placeholder when the call runs."""
+        """Values by placeholder."""
 
         value: str
         number: bool
@@ -24,7 +24,7 @@ _SHAPE = re.compile(r"\[secret:([a-z][a-z0-9\-]{0,30}):([a-km-np-z2-9]{8})([a-km
 
 
 def new_placeholder(kind: str, value: bytes, key: bytes) -> str:
-    """The placeholder of a value; without the key nobody can tell which value it stands for."""
+    """The placeholder of a value; without the key it does not reveal the value."""
     tag = _letters(hashlib.blake2b(value, key=key, digest_size=8).digest(), _TAG)
     return f"{START}{kind}:{tag}{_check(tag)}]"
 
@@ -52,7 +52,7 @@ def placeholders_in(value: Any) -> list[str]:
 
 
 def filled(value: Any, values: Mapping[str, Filling]) -> Any:
-    """A copy of a value with each of these placeholders replaced by what it stands for."""
+    """A copy of a value with these placeholders replaced."""
     if isinstance(value, str):
         return _filled_text(value, values) if START in value else value
     if isinstance(value, dict):

@@ -49,20 +49,20 @@ def origin_of(
     workspace: str = "",
     resolve: Resolve | None = None,
 ) -> Origin:
-    """Where the result of a call comes from; nowhere in particular when it touches several places.
+    """The origin of a call's result; none when the call touches several targets.
 
     Args:
         tool: The tool that was called.
-        acts: What the call does, as kind and value.
+        acts: The effects of the call, as kind and value.
         workspace: Where relative paths start.
-        resolve: Gives the real place of a path; by default that on this machine.
+        resolve: Returns the real path; by default that on this machine.
     """
     places = {_place(kind, value, workspace, resolve) for kind, value in acts}
     return Origin(tool, *(places.pop() if len(places) == 1 else ("", "")))
 
 
 def refused(placeholder: str, reason: str) -> ToolError:
-    """What the model is told when a value may not go where it wants it."""
+    """The error for a value that may not go to a destination."""
     return ToolError(
         f"{placeholder} stands for a secret and can't be used here: {reason}",
         hint="A secret goes back only to the file or the host it was read from, by a call that "
@@ -145,7 +145,7 @@ _GUTTER = re.compile(r"[ \t]*(\d+)[|:\t→]")
 
 
 class Used(NamedTuple):
-    """What a call was given: the placeholders, and the values that its result must not show."""
+    """The placeholders that a call used, and the values that its result must not show."""
 
     placeholders: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
@@ -220,8 +220,8 @@ class Vault:
     def mask(self, text: str, *, session: str, origin: Origin, used: Used | None = None) -> str:
         """`text` with a placeholder for each secret.
 
-        `used` is what `fill` gave to the call that this is the result of: those values go wherever
-        they stand, whatever they look like.
+        `used` is the result of `fill` for the call: its values are masked everywhere, in any
+        format.
         """
         show = self._show(session, origin)
         if used and used.values:
@@ -245,18 +245,18 @@ class Vault:
         effect: str = "",
         allowed: bool = True,
     ) -> tuple[dict[str, Any], Used]:
-        """The arguments as they run, with values for placeholders, and what was used of them.
+        """The arguments to run with, placeholders replaced by values; and the values used.
 
-        A call that does nothing (`acts` is empty) keeps placeholders as the text they are. Raises
-        `ToolError` where a value may not go; the arguments given are not changed.
+        A call without effects keeps placeholders as text. Raises `ToolError` where a value may not
+        go; the given arguments are not changed.
 
         Args:
-            arguments: What the model sent.
-            acts: What the call would do, as kind and value.
-            session: Whose placeholders are meant.
+            arguments: The arguments as the model sent them.
+            acts: The effects of the call, as kind and value.
+            session: The session of the placeholders.
             workspace: Where relative paths start.
-            resolve: Gives the real place of a path; by default that on this machine.
-            effect: What the tool declares of itself, where known.
+            resolve: Returns the real path; by default that on this machine.
+            effect: The declared effect of the tool, if known.
             allowed: Whether the profile lets values pass at all.
         """
         found = placeholders_in(arguments)

@@ -43,7 +43,7 @@ def _no_key() -> re.Pattern[str]:
 
 
 def find_keys(text: str) -> Iterator[Span]:
-    """The inside of each private key block; what a cut-off block still shows of it, too."""
+    """The body of each private key block, also of a block that is cut off."""
     at = 0
     while True:
         border = _border().search(text, at)
@@ -191,7 +191,7 @@ def find_shapes(text: str, classed: str) -> Iterator[Span]:
 
 
 def _starts(text: str, at: int) -> Iterator[int]:
-    """Where a token whose run begins at `at` may itself begin."""
+    """The possible starts of a token with a run of word characters at `at`."""
     before = text[at - 1 : at]
     if before in (".", ":"):
         left = text[max(0, at - 48) : at - 1]
@@ -226,7 +226,7 @@ def _is_secret(text: str, match: re.Match[str]) -> bool:
 
 
 def _chance(rest: str) -> bool:
-    """Whether what follows a maker's mark is random rather than made of words."""
+    """Whether the text after a vendor's prefix is random and not made of words."""
     if is_placeholder(rest) or re.fullmatch(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", rest):
         return False
     longest = max(re.split(r"[_\-.]", rest), key=len)

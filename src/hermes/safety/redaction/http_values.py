@@ -98,7 +98,7 @@ def find_headers(text: str, low: str) -> Iterator[Span]:
 
 
 def _has_cookie(value: str) -> bool:
-    """Whether one of the cookies has a value; what only describes a cookie doesn't count."""
+    """Whether one of the cookies has a value, apart from attributes."""
     pairs = [pair.strip().partition("=") for pair in value.split(";")]
     return any(
         not is_placeholder(held) for name, _, held in pairs if name.lower() not in _ATTRIBUTES

@@ -41,8 +41,8 @@ def _joined() -> re.Pattern[str]:
     return re.compile(rf"(?:{SEQUENCE}|{_ESCAPED}|\\[nrt]|[{CONTROL}{INVISIBLE}\s])+")
 
 
-class Squeezed:
-    """A text without what nobody sees; `original(span)` leads back to the text it came from."""
+class VisibleText:
+    """A text without invisible characters; `original(span)` maps a span back to the source."""
 
     __slots__ = ("_kept", "_starts", "text")
 
@@ -75,15 +75,15 @@ class Squeezed:
         return self._kept[piece] + index - self._starts[piece]
 
 
-def squeeze(text: str, *, plain: bool) -> Squeezed | None:
+def visible_text(text: str, *, plain: bool) -> VisibleText | None:
     """`text` without invisible characters; None when it has none.
 
     `plain` says whether there can be any besides those written as escapes.
     """
     if "\\" in text and _escaped_sign().search(text):
-        return Squeezed(text, _seen())
+        return VisibleText(text, _seen())
     if plain and _plain_sign().search(text):
-        return Squeezed(text, _seen())
+        return VisibleText(text, _seen())
     return None
 
 
@@ -92,6 +92,6 @@ def bare_text(text: str) -> str:
     return _joined().sub("", text)
 
 
-def join_lines(text: str) -> Squeezed | None:
+def join_lines(text: str) -> VisibleText | None:
     """`text` without invisible characters and white space; None when it has none."""
-    return Squeezed(text, _joined()) if _joined().search(text) else None
+    return VisibleText(text, _joined()) if _joined().search(text) else None

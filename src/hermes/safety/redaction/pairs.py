@@ -143,7 +143,7 @@ def _number(text: str, start: int, kind: str, quote: str) -> Span | None:
 
 
 def label(kind: str) -> str:
-    """What the mask calls a secret of this kind."""
+    """The kind in the mask of such a secret."""
     return "key" if kind == "maybe-key" else kind
 
 

@@ -41,8 +41,8 @@ def _class_of(code: int) -> int:
     return 1 if hidden else ord(" ")
 
 
-class Look:
-    """What the first look saw, so that the closer one need not search for it again."""
+class Prefilter:
+    """The result of the prefilter, reused by the detectors."""
 
     __slots__ = ("classed", "hidden", "keywords", "linked", "low", "option", "run", "sql")
 
@@ -59,8 +59,8 @@ class Look:
 _TABLE = bytes(map(_class_of, range(256)))
 
 
-def look(text: str) -> Look | None:
-    """What a closer look starts from; None where certainly no secret shows by shape or by name."""
+def prefilter(text: str) -> Prefilter | None:
+    """The input of the detectors; None if the text certainly has no secret by format or name."""
     low = text.lower()
     keywords: list[str] = []
     # Spelled out: this is what redaction costs.
@@ -93,7 +93,7 @@ def look(text: str) -> Look | None:
     sql = "'" in text and ("identified by" in low or ("pass" in keywords and "password '" in low))
     if not (keywords or run or hidden or linked or option or sql or "\\" in text):
         return None
-    seen = Look()
+    seen = Prefilter()
     seen.low = low
     seen.keywords = keywords
     seen.classed = classed
@@ -141,9 +141,9 @@ def run_end(classed: str, at: int) -> int:
 
 
 def classes(text: str) -> str:
-    """The text by class, one character each: `w` for words, U+0001 for what is hidden, else blank.
+    """The text by character class: `w` for word characters, U+0001 for invisible ones, else blank.
 
-    One more U+0001 at the end stands for characters that have no class of their own.
+    One more U+0001 at the end stands for characters beyond Latin-1.
     """
     try:
         return str(text.encode("latin-1").translate(_TABLE), "latin-1")

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from hermes.safety.redaction.invisible import join_lines
 from hermes.safety.redaction.known_values import KnownValues
-from hermes.safety.redaction.prefilter import KEYWORDS, look
+from hermes.safety.redaction.prefilter import KEYWORDS, prefilter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Protocol
 
     from hermes.safety.redaction.invisible import Span
-    from hermes.safety.redaction.prefilter import Look
+    from hermes.safety.redaction.prefilter import Prefilter
 
 
 if TYPE_CHECKING:
@@ -117,8 +117,8 @@ def is_json(text: str) -> bool:
     return True
 
 
-def unwritten(show: Show) -> Show:
-    """`show` for pieces of JSON text: it is given what they stand for."""
+def json_decoded(show: Show) -> Show:
+    """`show` for parts of a JSON text: it gets the decoded value."""
     import json
 
     def shown(value: str, kind: str, number: bool) -> str:
@@ -130,20 +130,16 @@ def unwritten(show: Show) -> Show:
     return shown
 
 
-_detect: Callable[[str, Look], Iterator[Span]] | None = None
+_detect: Callable[[str, Prefilter], Iterator[Span]] | None = None
 
 
 def mark(value: str, kind: str, number: bool) -> str:  # noqa: ARG001
-    """What stands in a secret's place unless somebody wants something else there."""
+    """The default mask of a secret."""
     return f"[REDACTED:{kind}]"
 
 
 def redact(text: str, *, show: Show | None = None) -> str:
-    """`text` with each secret that shows by shape or name replaced by `[REDACTED:kind]`.
-
-    `show` makes something else of a secret; where `text` is JSON it is given the value itself, not
-    the way JSON writes it.
-    """
+    """`text` with every secret replaced by `[REDACTED:kind]`, or by the result of `show`."""
     spans = find_secrets(text)
     return replace(text, spans, redact, show) if spans else text
 
@@ -164,7 +160,7 @@ class Redactor:
         self._knows = bool(self._known)
 
     def redact(self, text: str, *, show: Show | None = None) -> str:
-        """`text` with every secret replaced by `[REDACTED:kind]`, or by what `show` makes of it."""
+        """`text` with every secret replaced by `[REDACTED:kind]`, or by the result of `show`."""
         spans = self.find(text) if self._knows else find_secrets(text)
         return replace(text, spans, self.redact, show) if spans else text
 
@@ -189,7 +185,7 @@ class Redactor:
 
 def find_secrets(text: str) -> list[Span]:
     """Where the secrets are that show by shape or by name."""
-    seen = look(text)
+    seen = prefilter(text)
     if seen is None:
         return []
     global _detect
@@ -207,7 +203,7 @@ def replace(text: str, spans: list[Span], again: Again, show: Show | None = None
     if show is None:
         masked = mask(text, spans)
     else:
-        masked = mask(text, spans, unwritten(show) if is_json(text) else show)
+        masked = mask(text, spans, json_decoded(show) if is_json(text) else show)
     return keep_json_valid(text, masked, again, show) if masked != text else text
 
 
@@ -245,10 +241,10 @@ LONGEST_SECRET = 131_072
 
 
 class RedactingStream:
-    """Feed pieces, pass on what comes back, close at the end.
+    """Redaction of a stream: feed chunks, pass on the result, close at the end.
 
-    Whole lines come back at once, unless their end may be the beginning of a secret that goes on
-    in the next line. Never more than `LONGEST_SECRET` characters are held back.
+    Whole lines are returned at once, unless their end may start a secret that continues on the next
+    line. At most `LONGEST_SECRET` characters are held back.
     """
 
     __slots__ = ("_find", "_held", "_inside", "_known", "_wait")
@@ -261,7 +257,7 @@ class RedactingStream:
         self._wait = 0
 
     def feed(self, chunk: str) -> str:
-        """Take one more piece; returns what is now safe to show."""
+        """Add a chunk; the text that is safe to show now."""
         if self._inside:
             chunk = self._skip(chunk)
         self._held += chunk
@@ -287,7 +283,7 @@ class RedactingStream:
         return mask(text, [span for span in spans if span[1] <= cut])
 
     def _skip(self, chunk: str) -> str:
-        """What is left of `chunk` after the rest of a secret too long to be held."""
+        """The rest of `chunk` after a secret that is too long to be held back."""
         _, end, rest = chunk.partition("\n")
         self._inside = not end
         return end + rest

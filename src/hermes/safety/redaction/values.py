@@ -21,9 +21,9 @@ def word_value() -> re.Pattern[str]:
 
 @cache
 def line_value() -> re.Pattern[str]:
-    """An unquoted value to the end of the word, whatever signs it has.
+    """An unquoted value to the end of the word, with any characters.
 
-    An escaped line end or a quote that closes a surrounding text ends it.
+    An escaped line end, or a quote that closes the surrounding text, ends it.
     """
     return re.compile(r"(?:[^\s\"'`\\]++|['`](?=[^\s,;:)\]}'`\"])|\\(?![nrtu\"'`]))++")
 
@@ -167,7 +167,7 @@ def is_code(value: str, *, strict: bool) -> bool:
 
 
 def is_secret_text(value: str, kind: str) -> bool:
-    """Whether a quoted value is a secret, given what kind its name promises."""
+    """Whether a quoted value is a secret, given the kind of its name."""
     if is_placeholder(value) or is_path(value) or "\n" in value.strip():
         return False
     blank = any(map(str.isspace, value))

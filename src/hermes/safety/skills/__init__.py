@@ -1,16 +1,12 @@
-"""Skills from elsewhere, read before they are installed: what would following them do?
+"""Skill scan: the effects of following a skill, judged before it is installed.
 
-    scan.py           the folder: every file, links, programs, and what each text is read as
-    report.py         what was found, and the verdict
-    pieces.py         a document taken apart: prose, code, comments, front matter
-    prose.py          orders to the agent, fake prerequisites, paths that lead out
-    commands.py       code blocks and scripts, judged as the commands they are
-    sending.py        which keys may go to which hosts
-    payloads.py       text encoded so that nobody reads it
-    hidden.py         text that people don't see and models do
+    scan.py            every file of the folder by its type; findings and the verdict
+    prose.py           instructions to the agent, fake prerequisites, links that lead outside
+    code_blocks.py     code blocks and scripts, analysed as commands; secrets sent elsewhere
+    concealed_text.py  invisible characters, hidden elements, encoded payloads
 
-Start with `scan.py`. Teaching security is no offence: what a text warns of or quotes as an example
-does not count, unless the text also tells the reader to run it.
+Start with `scan.py`. Text that teaches security is allowed: a warning or a quoted example does not
+count, unless the text also instructs the reader to run it.
 """
 
 from __future__ import annotations

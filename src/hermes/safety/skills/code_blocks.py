@@ -41,7 +41,7 @@ _SERVICES = {
 
 
 def sends_elsewhere(command: str) -> bool:
-    """Whether a command that sends a secret sends it to somebody it does not belong to."""
+    """Whether a command sends a secret to a host that is not its own service's."""
     if CATCHERS.search(command) and not _LOCAL.search(command):
         return True
     names = _VARIABLE.findall(command)
@@ -73,7 +73,7 @@ _SENDS = re.compile(
 
 
 def find_disguises(source: str) -> Iterator[tuple[int, str, str]]:
-    """Each line where a Python text hides what it runs, or sends everything it knows."""
+    """Each line where Python code hides the function it runs, or sends the environment away."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
@@ -220,7 +220,7 @@ _STORE_IN_TEXT = re.compile(
 
 
 def find_stores(text: str) -> Iterator[tuple[int, str, str]]:
-    """Each place where a program names somebody's credentials and reads files."""
+    """Each place where a program that reads files names a credential store."""
     match = _STORE_IN_TEXT.search(text)
     if match and re.search(r"\bopen\(|read_\w+\(|readFile", text):
         yield match.start(), "secrets.read", "It reads a private key or a store of credentials."

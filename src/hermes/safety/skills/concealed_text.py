@@ -82,7 +82,7 @@ _DEEPEST = 3
 
 
 def find_payloads(text: str) -> Iterator[tuple[int, str]]:
-    """Each encoded text that reads as code or orders once decoded: where, and what it is."""
+    """Each encoded text that decodes to code or instructions: its position and kind."""
     for pattern, decode in ((_BASE64, _from_base64), (_HEX, _from_hex), (_CODES, _from_codes)):
         for match in pattern.finditer(text):
             decoded = _unwrapped(decode(match[0]))
@@ -91,7 +91,7 @@ def find_payloads(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _unwrapped(text: str, depth: int = 0) -> str:
-    """What a text says once every layer of encoding is off."""
+    """A text with every layer of encoding removed."""
     inner = _BASE64.fullmatch(text.strip())
     if inner and depth < _DEEPEST:
         return _unwrapped(_from_base64(inner[0]), depth + 1) or text

@@ -157,7 +157,7 @@ def find_fakes(piece: Piece) -> Iterator[tuple[int, str, str]]:
 
 
 def find_commands_in(piece: Piece) -> Iterator[tuple[int, str]]:
-    """The commands that a paragraph tells its reader to run: where, and the text of each."""
+    """The commands that a paragraph instructs its reader to run: position and text."""
     text = piece.text
     if warned(piece, text):
         return
@@ -179,10 +179,10 @@ def warned(piece: Piece, text: str) -> bool:
 
 
 def find_leads_out(piece: Piece, depth: int) -> Iterator[tuple[int, str, str]]:
-    """Each link of a document that climbs out of the skill, or carries what is said to a server.
+    """Each link that leaves the skill folder, or sends conversation content to a server.
 
-    `depth` is how many folders down the document is; what is next to the skill, or to its
-    collection, is no way out.
+    `depth` is the depth of the document in the skill; links to siblings of the skill or of its
+    collection are allowed.
     """
     for match in _LINK.finditer(piece.text):
         target = match["inline"] or match["named"]

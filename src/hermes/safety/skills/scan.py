@@ -64,7 +64,7 @@ _OVERLAP = 500
 
 
 class Piece(NamedTuple):
-    """A part of a document: what it is, its text, its first line, and the words that lead to it."""
+    """A part of a document: its kind, text, first line and the heading before it."""
 
     kind: Kind
     text: str
@@ -351,7 +351,7 @@ _URGENT = re.compile(
 
 
 def _comment(piece: Piece) -> Found:
-    """What a comment says is shown to the model and not to people: no order belongs there."""
+    """A comment is shown to the model and not to people: it must have no instructions."""
     yield from find_orders_in(piece)
     for match in re.finditer(r"[^.!?\n]+(?:[.!?](?=\S)[^.!?\n]*)*", piece.text):
         sentence = match[0]

@@ -43,14 +43,14 @@ def open_checked(
     cwd: str | os.PathLike[str],
     home: str | os.PathLike[str],
 ) -> int:
-    """A descriptor of the file that `check_path` allows, or `PathRefusedError`.
+    """A descriptor of the file that `check_path` allows; raises `PathRefusedError` or `OSError`.
 
-    `"read"` opens for reading, a folder too; `"write"` opens for reading and writing, makes a
-    missing file, and truncates nothing. Other failures are the usual `OSError`.
+    `"read"` opens for reading, a folder too. `"write"` opens for reading and writing, creates a
+    missing file, and truncates nothing.
 
-    The way is walked from the root by descriptors that follow no link, so what was checked is what
-    is opened. Where the system has no such walk (Windows), only the last part is compared with what
-    was checked: a folder on the way that is swapped at the same instant is not noticed.
+    The path is walked from the root by descriptors that follow no link, so the opened file is the
+    checked one. Without such a walk (Windows) only the last part is compared: a folder on the way
+    that is swapped in that instant is not noticed.
     """
     decision = check_path(path, mode, rules=rules, cwd=cwd, home=home)
     if not decision.allowed or decision.resolved is None:
