@@ -7,21 +7,21 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
-from hermes.interfaces.chat.agent_session import Opening, Settings
+from hermes.interfaces.chat.agent_session import AgentOptions, AgentSession
 
 
-class _Slow(Opening):
+class _Slow(AgentSession):
     """Makes its agents when it is told to, and counts them."""
 
     def __init__(self) -> None:
         events = SimpleNamespace(subscribe=lambda _: lambda: None)
         app: Any = SimpleNamespace(runtime=SimpleNamespace(events=events))
-        view: Any = SimpleNamespace(note=lambda *_: None, tool=None)
-        super().__init__(app, view, SimpleNamespace(), Settings())  # type: ignore[arg-type]
+        view: Any = SimpleNamespace(note=lambda *_: None, tool_event=None)
+        super().__init__(app, view, SimpleNamespace(), AgentOptions())  # type: ignore[arg-type]
         self.go = threading.Event()
         self.agents: list[Any] = []
 
-    def _made(self, session: Any) -> Any:
+    def _new_agent(self, session: Any) -> Any:
         self.go.wait(20)
         agent = SimpleNamespace(provider=_Provider(), workspace="/w", closed=False)
         agent.close = lambda: setattr(agent, "closed", True)
@@ -39,7 +39,7 @@ class _Provider:
 def test_two_that_need_it_at_once_get_the_same() -> None:
     async def both() -> list[Any]:
         opening = _Slow()
-        asked = [asyncio.ensure_future(opening.begin()) for _ in range(2)]
+        asked = [asyncio.ensure_future(opening.start()) for _ in range(2)]
         await asyncio.sleep(0)
         opening.go.set()
         return list(await asyncio.gather(*asked))
@@ -51,11 +51,11 @@ def test_two_that_need_it_at_once_get_the_same() -> None:
 def test_an_agent_that_nobody_waits_for_any_more_is_the_next_one_s() -> None:
     async def interrupted() -> tuple[Any, _Slow]:
         opening = _Slow()
-        turn = asyncio.ensure_future(opening.begin())
+        turn = asyncio.ensure_future(opening.start())
         await asyncio.sleep(0)
         turn.cancel()
         await asyncio.wait([turn])
-        following = asyncio.ensure_future(opening.begin())
+        following = asyncio.ensure_future(opening.start())
         await asyncio.sleep(0)
         opening.go.set()
         return await following, opening
@@ -67,7 +67,7 @@ def test_an_agent_that_nobody_waits_for_any_more_is_the_next_one_s() -> None:
 def test_one_that_is_still_being_made_is_closed_with_the_rest() -> None:
     async def left() -> _Slow:
         opening = _Slow()
-        turn = asyncio.ensure_future(opening.begin())
+        turn = asyncio.ensure_future(opening.start())
         await asyncio.sleep(0)
         turn.cancel()
         ending = asyncio.ensure_future(opening.end())

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+import hermes.interfaces.chat.history as history
 from hermes.core.context import ApprovalRequest
 from hermes.interfaces.chat.call_lines import Call, expanded, finished_lines
-from hermes.interfaces.chat.history import history_path, remember, typed_before
 from hermes.interfaces.chat.mentions import mention_of, mentioned, missing
 from hermes.interfaces.chat.slash_commands import command_in, completions, nearest
-from hermes.interfaces.cli.approval_prompt import Question, Questions
+from hermes.interfaces.cli.approval_prompt import Question, QuestionQueue
 from hermes.interfaces.cli.screen_text import columns
 
 
@@ -115,22 +115,22 @@ def test_half_a_word_is_completed(tmp_path: Path) -> None:
 
 
 def test_what_was_typed_comes_back_line_ends_and_all() -> None:
-    remember("one\ntwo")
-    remember("half \ud800 of a pair")
-    with open(history_path(), "ab") as file:
+    history.append("one\ntwo")
+    history.append("half \ud800 of a pair")
+    with open(history.history_path(), "ab") as file:
         file.write(b"no json\n\xff\xfe\n")
-    remember("last")
+    history.append("last")
 
-    assert typed_before() == ["one\ntwo", "half ? of a pair", "last"]
-    assert os.stat(history_path()).st_mode & 0o777 == 0o600
+    assert history.load() == ["one\ntwo", "half ? of a pair", "last"]
+    assert os.stat(history.history_path()).st_mode & 0o777 == 0o600
 
 
 def test_history_does_not_grow_without_end() -> None:
     for number in range(60):
-        remember(f"{number} " + "x" * 50_000)
+        history.append(f"{number} " + "x" * 50_000)
 
-    assert os.path.getsize(history_path()) < 3_000_000
-    assert typed_before()[-1].startswith("59 ")
+    assert os.path.getsize(history.history_path()) < 3_000_000
+    assert history.load()[-1].startswith("59 ")
 
 
 class Asked:
@@ -138,7 +138,7 @@ class Asked:
 
     def __init__(self) -> None:
         self.seen: list[Question | None] = []
-        self.questions = Questions(self.seen.append, lambda _: {"timeout": 180})
+        self.questions = QuestionQueue(self.seen.append, lambda _: {"timeout": 180})
 
 
 async def until(there: Callable[[], bool]) -> None:

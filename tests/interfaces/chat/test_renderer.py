@@ -16,7 +16,7 @@ import pytest
 from tests.conftest import HERMES
 from tests.interfaces.chat.conftest import Begin
 
-from hermes.interfaces.chat.renderer import breaks_anew
+from hermes.interfaces.chat.renderer import rewraps
 from hermes.interfaces.chat.view import SPINNER
 from hermes.testing import Call, ScriptedModel, Turn
 
@@ -159,4 +159,4 @@ def test_where_lines_stay_as_they_are_nothing_printed_is_taken_away(
     ],
 )
 def test_what_a_terminal_does_is_known_by_its_signs(env: dict[str, str], breaks: bool) -> None:
-    assert breaks_anew(env) is breaks
+    assert rewraps(env) is breaks

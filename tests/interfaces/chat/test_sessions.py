@@ -101,7 +101,7 @@ def test_a_new_session_knows_nothing_of_the_old(model: ScriptedModel, begin: Beg
     chat.until("One.")
 
     chat.enter("/new")
-    chat.until("a new session begins")
+    chat.until("starts a new session")
     chat.enter("second")
     chat.until("Two.")
 
@@ -116,7 +116,7 @@ def test_another_model_is_asked_from_now_on(model: ScriptedModel, begin: Begin) 
     chat.until("One.")
 
     chat.enter("/model openai/gpt-4.1")
-    chat.until("gpt-4.1 at openai is asked")
+    chat.until("now using gpt-4.1 at openai")
     chat.enter("second")
     chat.until("Two.")
 
@@ -135,7 +135,7 @@ def test_what_it_cost_and_making_it_shorter(model: ScriptedModel, begin: Begin) 
     chat.until("$")
     chat.enter("/compress")
 
-    chat.until("it can't be made shorter")
+    chat.until("can't be shortened")
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def test_what_is_said_while_it_is_made_shorter_is_not_lost(
     model.add(Turn("A summary.", delay=0.5), "Here I am.")
 
     long_chat.enter("/compress")
-    long_chat.until("making it shorter")
+    long_chat.until("compressing")
     long_chat.enter("still there?")
     text = long_chat.until("Here I am.")
 
@@ -171,11 +171,11 @@ def test_what_was_said_to_a_conversation_that_ends_is_not_done_in_another(
     model.add(Turn("A summary.", stall_after=1), "Done.")
 
     long_chat.enter("/compress")
-    long_chat.until(lambda text: "making it shorter" in text and len(model.requests) == 5)
+    long_chat.until(lambda text: "compressing" in text and len(model.requests) == 5)
     long_chat.enter("make the file")
     long_chat.enter("/new")
     long_chat.until("not sent: make the file")
-    long_chat.until("session begins")
+    long_chat.until("starts a new session")
     assert len(model.requests) == 5
 
 
@@ -185,9 +185,9 @@ def test_ctrl_c_ends_making_it_shorter_and_nothing_is_changed(
     model.add(Turn("A summary.", stall_after=1), "Here I am.")
 
     long_chat.enter("/compress")
-    long_chat.until(lambda text: "making it shorter" in text and len(model.requests) == 5)
+    long_chat.until(lambda text: "compressing" in text and len(model.requests) == 5)
     long_chat.type("\x03")
-    long_chat.until("was ended")
+    long_chat.until("interrupted; the session")
     long_chat.enter("still there?")
     long_chat.until("Here I am.")
 
@@ -265,7 +265,7 @@ def test_who_opens_a_session_a_second_time_goes_on_with_a_copy(
     first.enter("and here?")
     first.until(lambda text: "Two, there." in text and kept(4, 4))
 
-    assert "is open elsewhere, too" in text
+    assert "is open in another process" in text
     said = [[one["content"] for one in seen["messages"][1:]] for seen in model.requests[1:]]
     assert said == [["hello", "One.", "and there?"], ["hello", "One.", "and here?"]]
     ends = [[m.text for m in sessions.open(info.id).messages()] for info in sessions.list()]

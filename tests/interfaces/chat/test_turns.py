@@ -163,7 +163,7 @@ def test_the_second_ctrl_c_ends_the_turn_and_the_session_goes_on(
     chat.enter("wait")
     chat.until("trap")
     chat.type("\x03\x03")
-    chat.until("the turn was ended")
+    chat.until("interrupted; the session goes on")
     chat.enter("are you there")
     chat.until("Here I am.")
 
@@ -179,7 +179,7 @@ def test_ctrl_c_while_the_model_speaks_ends_the_turn(model: ScriptedModel, begin
     chat.enter("speak")
     chat.until("First.")
     chat.type("\x03")
-    chat.until("the turn was ended")
+    chat.until("interrupted; the session goes on")
     chat.enter("and now")
 
     chat.until("Back again.")

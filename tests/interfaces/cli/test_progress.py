@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import CommandLine
 
 from hermes.core.entry import ToolOutcome
-from hermes.interfaces.cli.progress import setback
+from hermes.interfaces.cli.progress import inner_failure
 from hermes.testing import Call, ScriptedModel, Turn
 
 FAILED = {"agent": "root/1", "status": "failed", "reason": "no\nsuch key"}
@@ -36,11 +36,11 @@ DONE = {"agent": "root/2", "status": "completed", "text": "fine"}
     ],
 )
 def test_what_a_result_says_did_not_work(value: Any, told: str) -> None:
-    assert setback(ToolOutcome("1", "t", json.dumps(value))) == told
+    assert inner_failure(ToolOutcome("1", "t", json.dumps(value))) == told
 
 
 def test_a_result_that_is_no_json_says_nothing() -> None:
-    assert setback(ToolOutcome("1", "t", '{"exit_code": 1, "std')) == ""
+    assert inner_failure(ToolOutcome("1", "t", '{"exit_code": 1, "std')) == ""
 
 
 def test_a_child_that_failed_and_a_command_that_did_are_not_marked_as_done(

@@ -17,7 +17,7 @@ import pytest
 from tests.conftest import HERMES, CommandLine
 
 from hermes.stores.sessions import Sessions
-from hermes.stores.sessions.session_lock import held
+from hermes.stores.sessions.session_lock import locked_session
 from hermes.testing import Call, ScriptedModel, Turn
 
 
@@ -135,14 +135,14 @@ def test_a_run_that_goes_on_with_a_session_that_is_open_elsewhere_has_a_copy(
     model.add("first answer", "second answer")
     run("first question")
     with Sessions() as sessions, ExitStack() as elsewhere:
-        session, _ = held(sessions.open("last"), elsewhere)
+        session, _ = locked_session(sessions.open("last"), elsewhere)
 
         done = run("run", "--json", "--resume", "last", "second question")
 
         answer = json.loads(done.stdout)
         assert (done.returncode, answer["text"]) == (0, "second answer")
         assert answer["session"] != session.id
-        assert f"session {session.id} is open elsewhere, too (process {os.getpid()})" in done.stderr
+        assert f"session {session.id} is open in another process ({os.getpid()})" in done.stderr
         assert len(session.messages()) == 2
         assert len(sessions.open(answer["session"]).messages()) == 4
 
@@ -391,7 +391,7 @@ def test_a_run_that_nobody_reads_is_ended_and_says_so(
     first, code = done.stdout.splitlines()
     assert json.loads(first)["type"] == "TextDelta"
     assert code == "130"
-    assert done.stderr.startswith("hermes: nobody reads")
+    assert done.stderr.startswith("hermes: stdout was closed")
 
 
 def test_remarks_that_nobody_reads_end_nothing(model: ScriptedModel, hermes: CommandLine) -> None:

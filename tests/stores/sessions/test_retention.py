@@ -10,7 +10,7 @@ import pytest
 from hermes.core.config import Config
 from hermes.core.messages import Message
 from hermes.stores.sessions import Session, Sessions
-from hermes.stores.sessions.retention import keep_within, kept_sessions
+from hermes.stores.sessions.retention import apply_limits, open_sessions
 
 
 def _begun(store: Sessions, days: float, text: str = "hello") -> Session:
@@ -35,7 +35,7 @@ def test_what_nobody_touched_for_long_goes_and_is_named(home: Path) -> None:
         old, young = _begun(store, 40), _begun(store, 5)
     config = Config({"sessions": {"keep_days": 30}})
 
-    with kept_sessions(config, said.append) as store:
+    with open_sessions(config, said.append) as store:
         assert _left(store) == {old.id, young.id}
 
     with Sessions() as store:
@@ -47,7 +47,7 @@ def test_what_nobody_touched_for_long_goes_and_is_named(home: Path) -> None:
 
 def test_without_settings_nothing_is_ever_deleted(home: Path) -> None:
     said: list[str] = []
-    with kept_sessions(Config(), said.append) as store:
+    with open_sessions(Config(), said.append) as store:
         old = _begun(store, 4000)
     with Sessions() as store:
         assert _left(store) == {old.id}
@@ -58,14 +58,14 @@ def test_too_much_takes_the_oldest_first_and_never_todays(home: Path) -> None:
     with Sessions() as store:
         old = _begun(store, 9, "x" * 400_000)
         kept = [_begun(store, 5, "y" * 50_000), _begun(store, 0, "z" * 400_000)]
-        (line,) = keep_within(store, max_bytes=700_000)
+        (line,) = apply_limits(store, max_bytes=700_000)
         assert old.id in line
         assert _left(store) == {session.id for session in kept}
         assert store.doctor().ok
 
-        (line,) = keep_within(store, max_bytes=1000)
+        (line,) = apply_limits(store, max_bytes=1000)
         assert kept[0].id in line
-        (line,) = keep_within(store, max_bytes=1000)
+        (line,) = apply_limits(store, max_bytes=1000)
         assert "in use" in line
         assert _left(store) == {kept[1].id}
 
@@ -73,13 +73,13 @@ def test_too_much_takes_the_oldest_first_and_never_todays(home: Path) -> None:
 def test_a_store_within_its_limits_is_left_alone(home: Path) -> None:
     with Sessions() as store:
         _begun(store, 9)
-        assert keep_within(store, keep_days=30, max_bytes=10**9) == []
+        assert apply_limits(store, keep_days=30, max_bytes=10**9) == []
 
 
 @pytest.mark.parametrize("power", [True, False])
 def test_the_settings_say_how_durable_a_line_is(home: Path, power: bool) -> None:
     with (
-        kept_sessions(Config({"sessions": {"power": power}}), lambda _: None) as store,
+        open_sessions(Config({"sessions": {"power": power}}), lambda _: None) as store,
         store.database.reading() as connection,
     ):
         assert connection.execute("PRAGMA synchronous").fetchone() == (2 if power else 1,)

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from hermes.stores.sessions import Session, Sessions
-from hermes.stores.sessions.session_lock import held
+from hermes.stores.sessions.session_lock import locked_session
 
 
 def _begun(sessions: Sessions) -> Session:
@@ -19,13 +19,13 @@ def test_the_second_gets_a_copy_and_so_does_the_third_when_the_first_has_gone() 
     with Sessions() as sessions, ExitStack() as second, ExitStack() as third:
         session = _begun(sessions)
         with ExitStack() as first:
-            assert held(session, first) == (session, "")
-            copy, told = held(session, second)
+            assert locked_session(session, first) == (session, "")
+            copy, told = locked_session(session, second)
         assert copy.id != session.id
         assert copy.id in told
 
-        again, nothing = held(session, third)
-        other, told = held(copy, third)
+        again, nothing = locked_session(session, third)
+        other, told = locked_session(copy, third)
 
     assert (again.id, nothing) == (session.id, "")
     assert other.id not in (session.id, copy.id)
@@ -44,11 +44,11 @@ def test_whoever_comes_while_it_is_let_go_has_a_lock_that_others_see(
 
     with Sessions() as sessions, ExitStack() as second, ExitStack() as third:
         session = _begun(sessions)
-        held(session, first)
+        locked_session(session, first)
         monkeypatch.setattr(fcntl, "flock", lock)
-        assert held(session, second) == (session, "")
+        assert locked_session(session, second) == (session, "")
 
-        copy, told = held(session, third)
+        copy, told = locked_session(session, third)
 
     assert copy.id != session.id
-    assert "is open elsewhere" in told
+    assert "is open in another process" in told

@@ -7,7 +7,7 @@ import threading
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from hermes.stores.sessions.session_lock import begun, held
+from hermes.stores.sessions.session_lock import created_session, locked_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,48 +16,48 @@ if TYPE_CHECKING:
     from hermes.core.messages import Message
     from hermes.core.model_protocol import Provider
     from hermes.interfaces.chat.view import View
-    from hermes.interfaces.cli.approval_prompt import Questions
+    from hermes.interfaces.cli.approval_prompt import QuestionQueue
     from hermes.interfaces.cli.main import CliApp
     from hermes.stores.sessions import Session, Sessions
 
 
 def show_last(view: View, session: Session, messages: list[Message], *, here: str) -> None:
-    """Show the last exchange of a session that goes on in the folder `here`."""
-    asked = [message.text for message in messages if message.role == "user"]
-    said = [m.text for m in messages if m.role == "assistant" and m.text.strip()]
+    """Show the last exchange of a session that continues in the folder `here`."""
+    requests = [message.text for message in messages if message.role == "user"]
+    answers = [m.text for m in messages if m.role == "assistant" and m.text.strip()]
     title = f" “{session.title}”" if session.title else ""
     view.note(f"session {session.id}{title}, {len(messages)} messages")
     if session.workspace and session.workspace != here:
-        view.note(f"it worked in {session.workspace}; now it works here", "yellow")
-    if asked:
-        view.person(asked[-1])
-    if said and messages[-1].role != "user":
-        view.markdown(view.redact(said[-1]))
+        view.note(f"started in {session.workspace}; continues here", "yellow")
+    if requests:
+        view.message(requests[-1])
+    if answers and messages[-1].role != "user":
+        view.markdown(view.redact(answers[-1]))
 
 
-def cut_off(session: Session, messages: list[Message]) -> list[str]:
-    """What a break left open: calls that nobody has an answer to."""
+def interrupted_calls(session: Session, messages: list[Message]) -> list[str]:
+    """Remarks on calls of an interrupted session that have no answer."""
     answered = {message.call_id for message in messages if message.role == "tool"}
-    lacking = [use for m in messages for use in m.calls if use.id not in answered]
-    if not lacking:
+    unanswered = [use for m in messages for use in m.calls if use.id not in answered]
+    if not unanswered:
         return []
-    begun = {intent.call_id for intent in session.unfinished()}
-    ended = {intent.call_id for intent in session.intents()} - begun
+    started = {intent.call_id for intent in session.unfinished()}
+    finished = {intent.call_id for intent in session.intents()} - started
     lines = []
-    for use in lacking:
-        what = f"{use.name} {use.arguments}"[:200]
-        if use.id in begun:
-            lines.append(f"? it was cut off during {what}: whether that was done is not known")
-        elif use.id not in ended:
-            lines.append(f"· it was cut off before {what}: that was not done")
+    for use in unanswered:
+        call = f"{use.name} {use.arguments}"[:200]
+        if use.id in started:
+            lines.append(f"? it was cut off during {call}: whether that was done is not known")
+        elif use.id not in finished:
+            lines.append(f"· it was cut off before {call}: that was not done")
     return lines
 
 
-DOOR = "chat"
+FRONT_DOOR = "chat"
 
 
-class Settings:
-    """What was asked for on the command line."""
+class AgentOptions:
+    """Options of the command line for the agent of a chat."""
 
     __slots__ = ("model", "profile", "toolsets")
 
@@ -72,45 +72,47 @@ class Settings:
         self.profile = profile
 
 
-class Opening:
-    """Makes one chat's agent when it is needed, and lets go of it."""
+class AgentSession:
+    """The agent of a chat, created at the first message, and its session."""
 
-    def __init__(self, app: CliApp, view: View, questions: Questions, settings: Settings) -> None:
+    def __init__(
+        self, app: CliApp, view: View, questions: QuestionQueue, options: AgentOptions
+    ) -> None:
         self.app = app
         self.view = view
         self.questions = questions
-        self.settings = settings
+        self.options = options
         self.agent: Agent | None = None
-        self._making: asyncio.Task[Agent] | None = None
-        self._opening = threading.Lock()
-        self._open = ExitStack()
-        self._held = ExitStack()
+        self._creation: asyncio.Task[Agent] | None = None
+        self._store_lock = threading.Lock()
+        self._resources = ExitStack()
+        self._session_lock = ExitStack()
         self._sessions: Sessions | None = None
         self._unsubscribe: Callable[[], None] = lambda: None
 
     def warm(self) -> None:
-        """Load what the first message will need; nothing is begun by it."""
+        """Load the modules that the first message needs; starts nothing."""
         from hermes.agent import agent
         from hermes.stores import sessions
 
-        self.app.profile = self.settings.profile
-        self.app.runtime  # noqa: B018 - made by being asked for
+        self.app.profile = self.options.profile
+        self.app.runtime  # noqa: B018 - creates it
         self.app.offer()
         del agent, sessions
 
     def sessions(self) -> Sessions:
-        """The store of sessions, open until the person leaves; may be called from any thread."""
-        with self._opening:
+        """The session store, open until the chat ends; may be called from any thread."""
+        with self._store_lock:
             if self._sessions is None:
-                from hermes.stores.sessions.retention import kept_sessions
+                from hermes.stores.sessions.retention import open_sessions
 
-                kept = kept_sessions(self.app.config, self.view.note)
-                self._sessions = self._open.enter_context(kept)
+                store = open_sessions(self.app.config, self.view.note)
+                self._sessions = self._resources.enter_context(store)
             return self._sessions
 
-    async def ask(self, provider: Provider) -> None:
-        """Have another model asked from now on."""
-        agent = self.agent if self._making is None else await self.begin()
+    async def set_provider(self, provider: Provider) -> None:
+        """Switch to another model."""
+        agent = self.agent if self._creation is None else await self.start()
         if agent is None:
             return
         before, agent.provider = agent.provider, provider
@@ -118,73 +120,77 @@ class Opening:
         agent.delegation.provider = provider
         await before.close()
 
-    async def begin(self, session: Session | None = None) -> Agent:
-        """The agent, made once however many ask for it; who stops waiting leaves it to others."""
-        if self._making is None:
-            self._making = asyncio.ensure_future(self._make(session))
-        return await asyncio.shield(self._making)
+    async def start(self, session: Session | None = None) -> Agent:
+        """The agent, created once for all callers; cancelling one does not cancel its creation."""
+        if self._creation is None:
+            self._creation = asyncio.ensure_future(self._create(session))
+        return await asyncio.shield(self._creation)
 
-    async def go_on(self, session: Session) -> None:
-        """Make the agent for a session that is there; the person is shown where it stands."""
+    async def resume_session(self, session: Session) -> None:
+        """Create the agent for a stored session, and show the session's state."""
         try:
-            session, elsewhere = await asyncio.to_thread(held, session, self._held)
+            session, remark = await asyncio.to_thread(locked_session, session, self._session_lock)
             messages = await asyncio.to_thread(session.messages)
-            # Before it goes on: then every call has an answer.
-            unknown = await asyncio.to_thread(cut_off, session, messages)
-            await self.begin(session)
+            # Before the agent starts, which answers every open call.
+            interrupted = await asyncio.to_thread(interrupted_calls, session, messages)
+            await self.start(session)
         except BaseException:
-            self._held.close()
+            self._session_lock.close()
             raise
-        if elsewhere:
-            self.view.note(elsewhere, "yellow")
+        if remark:
+            self.view.note(remark, "yellow")
         show_last(self.view, session, messages, here=self.app.project)
-        for line in unknown:
+        for line in interrupted:
             self.view.note(line, "yellow")
 
     async def end(self) -> None:
-        """End the conversation and what belongs to it; the session stays."""
-        if self._making is not None:
-            await asyncio.wait([self._making])
+        """End the conversation and its agent; the session stays stored."""
+        if self._creation is not None:
+            await asyncio.wait([self._creation])
         agent, self.agent = self.agent, None
         if agent is not None:
             self._unsubscribe()
             await agent.provider.close()
             await asyncio.to_thread(agent.close)
-            self._held.close()
+            self._session_lock.close()
 
-    async def _make(self, session: Session | None) -> Agent:
+    async def _create(self, session: Session | None) -> Agent:
         try:
-            self.agent = agent = await asyncio.to_thread(self._made, session)
+            self.agent = agent = await asyncio.to_thread(self._new_agent, session)
         finally:
-            self._making = None
-        self._unsubscribe = self.app.runtime.events.subscribe(self.view.tool)
+            self._creation = None
+        self._unsubscribe = self.app.runtime.events.subscribe(self.view.tool_event)
         self.view.note(f"{agent.provider.model} at {agent.provider.name}, in {agent.workspace}")
         return agent
 
-    def _made(self, session: Session | None) -> Agent:
-        self.app.profile = self.settings.profile
+    def _new_agent(self, session: Session | None) -> Agent:
+        self.app.profile = self.options.profile
         runtime = self.app.runtime
         runtime.services.ask_person = self.questions.ask_person
         self.view.redact = runtime.redactor.redact
         if session is not None:
-            return self._for(session)
+            return self._agent_for(session)
         try:
-            place = self.app.project
-            with begun(self.sessions(), self._held, workspace=place, door=DOOR) as session:
-                return self._for(session)
+            with created_session(
+                self.sessions(),
+                self._session_lock,
+                workspace=self.app.project,
+                front_door=FRONT_DOOR,
+            ) as session:
+                return self._agent_for(session)
         except BaseException:
-            self._held.close()
+            self._session_lock.close()
             raise
 
-    def _for(self, session: Session) -> Agent:
+    def _agent_for(self, session: Session) -> Agent:
         from hermes.agent.agent import Agent
 
         return Agent(
-            self.settings.model,
-            toolsets=self.settings.toolsets,
+            self.options.model,
+            toolsets=self.options.toolsets,
             approver=self.questions.approve,
             app=self.app,
             journal=session,
-            front_door=DOOR,
-            on_event=self.view.model,
+            front_door=FRONT_DOOR,
+            on_event=self.view.model_event,
         ).open()

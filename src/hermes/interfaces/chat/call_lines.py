@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from hermes.interfaces.cli.progress import setback
+from hermes.interfaces.cli.progress import inner_failure
 from hermes.interfaces.cli.screen_text import columns, cut, safe, safe_line, styled, wrapped
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from hermes.core.entry import ToolOutcome
 
-# How much of a diff is shown at once, and how much of a result when it is asked for.
+# Lines shown of a diff, and of an expanded result.
 _DIFF_LINES = 12
 _RESULT_LINES = 200
 _MARKS = {"ok": ("✓", "green"), "cancelled": ("■", "yellow"), "refused": ("⊘", "yellow")}
@@ -22,7 +22,7 @@ _FAILED = ("✗", "red")
 
 
 class Call:
-    """One call while it runs and afterwards; `number` is how the person can name it."""
+    """One tool call, running or finished; `number` names it for `/expand`."""
 
     __slots__ = ("emoji", "note", "number", "outcome", "since", "target", "tool")
 
@@ -37,7 +37,7 @@ class Call:
 
 
 def running_line(call: Call, sign: str, width: int) -> str:
-    """A call under way: what, how far, since when."""
+    """Line of a running call: target or progress, and elapsed time."""
     return _fitted(
         f"{sign} {_head(call)}", call.note or call.target, _seconds(time.monotonic() - call.since),
         width,
@@ -45,32 +45,29 @@ def running_line(call: Call, sign: str, width: int) -> str:
 
 
 def finished_lines(call: Call, outcome: ToolOutcome, width: int) -> list[str]:
-    """What became of a call: a line, and the change it made or the reason why not."""
-    trouble = setback(outcome) if outcome.ok else outcome.error or outcome.status
-    failed = outcome.ok and bool(trouble)
+    """Lines of a finished call: its result, and the diff or the error."""
+    error = inner_failure(outcome) if outcome.ok else outcome.error or outcome.status
+    failed = outcome.ok and bool(error)
     mark, colour = _FAILED if failed else _MARKS.get(outcome.status, _FAILED)
     end = f"{_seconds(outcome.seconds)} [{call.number}]"
     line = _fitted(f"{mark} {_head(call)}", call.target, end, width)
     lines = [styled(mark, colour) + line[len(mark) :]]
-    if trouble:
-        told = wrapped(safe_line(trouble), max(width - 4, 10))
-        lines += [f"  {styled(one, colour)}" for one in told[:3]]
-        if len(told) > 3:
+    if error:
+        reason = wrapped(safe_line(error), max(width - 4, 10))
+        lines += [f"  {styled(line, colour)}" for line in reason[:3]]
+        if len(reason) > 3:
             lines.append(f"  … /expand {call.number}")
         return lines
-    changes = list(_differences(_parsed(outcome.content)))
-    shown = [
-        f"  {_coloured(cut(line, width - 3))}"
-        for line in changes[:_DIFF_LINES]
-    ]  # fmt: skip
-    if len(changes) > _DIFF_LINES:
-        left = len(changes) - _DIFF_LINES
-        shown.append(styled(f"  … {left} more lines: /expand {call.number}", "dim"))
-    return lines + shown
+    diff = list(_diff_lines(_parsed(outcome.content)))
+    lines += [f"  {_coloured(cut(line, width - 3))}" for line in diff[:_DIFF_LINES]]
+    if len(diff) > _DIFF_LINES:
+        rest = len(diff) - _DIFF_LINES
+        lines.append(styled(f"  … {rest} more lines: /expand {call.number}", "dim"))
+    return lines
 
 
 def expanded(call: Call, width: int) -> list[str]:
-    """The whole result of a call, as far as a screen can hold it."""
+    """The whole result of a call; the middle of a very long one is left out."""
     head = styled(f"[{call.number}] {_head(call)} {call.target}".rstrip(), "bold")
     if call.outcome is None:
         return [head, "  still running"]
@@ -80,8 +77,8 @@ def expanded(call: Call, width: int) -> list[str]:
         lines += [f"  {_coloured(part)}" for part in wrapped(safe(line), max(width - 3, 10))]
     if len(lines) > _RESULT_LINES:
         half = _RESULT_LINES // 2
-        left = len(lines) - 2 * half
-        lines = [*lines[:half], styled(f"  … {left} lines left out …", "dim"), *lines[-half:]]
+        omitted = len(lines) - 2 * half
+        lines = [*lines[:half], styled(f"  … {omitted} lines left out …", "dim"), *lines[-half:]]
     return [head, *lines]
 
 
@@ -90,7 +87,7 @@ def _head(call: Call) -> str:
 
 
 def _fitted(head: str, middle: str, end: str, width: int) -> str:
-    """Head and end whole, as much of the middle as there is room for, in one line."""
+    """One line: head and end whole, the middle cut to the room between them."""
     room = width - 1 - columns(head) - columns(end) - 2
     if room < 4:
         return cut(f"{head} {end}", width - 1)
@@ -114,8 +111,8 @@ def _parsed(content: str) -> Any:
         return content
 
 
-def _differences(value: Any) -> Iterator[str]:
-    """The lines of every diff in a result, without the names that the call's line shows."""
+def _diff_lines(value: Any) -> Iterator[str]:
+    """Lines of every diff in a result, without the file headers."""
     if isinstance(value, dict):
         for name, inner in value.items():
             if name == "diff" and isinstance(inner, str):
@@ -123,10 +120,10 @@ def _differences(value: Any) -> Iterator[str]:
                     if line.strip() and not line.startswith(("--- ", "+++ ")):
                         yield line
             else:
-                yield from _differences(inner)
+                yield from _diff_lines(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from _differences(inner)
+            yield from _diff_lines(inner)
 
 
 def _coloured(line: str) -> str:
@@ -135,7 +132,7 @@ def _coloured(line: str) -> str:
 
 
 def _readable(value: Any) -> Iterator[str]:
-    """A result as text: long texts as they are, the rest as names and values."""
+    """A result as text: multi-line strings as they are, other values as JSON."""
     import json
 
     if isinstance(value, str):
@@ -146,7 +143,7 @@ def _readable(value: Any) -> Iterator[str]:
                 yield f"{name}:"
                 yield from inner.rstrip("\n").split("\n")
             else:
-                said = inner if isinstance(inner, str) else json.dumps(inner, ensure_ascii=False)
-                yield f"{name}: {said}"
+                text = inner if isinstance(inner, str) else json.dumps(inner, ensure_ascii=False)
+                yield f"{name}: {text}"
     else:
         yield from json.dumps(value, ensure_ascii=False, indent=2).split("\n")

@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Printed(io.TextIOBase):
-    """A stream whose lines are shown as they come.
+class CapturedOutput(io.TextIOBase):
+    """A text stream that passes on complete lines.
 
-    `descriptor` is the terminal's, for those who ask for its size; without one nobody is told
-    that this is a terminal, so that they print lines and draw nothing.
+    With the `descriptor` of the terminal it acts as a terminal (`isatty`, window size); without
+    one, programs print plain lines.
     """
 
     encoding = "utf-8"
@@ -21,27 +21,25 @@ class Printed(io.TextIOBase):
     def __init__(self, show: Callable[[str], None], descriptor: int | None = None) -> None:
         self._show = show
         self._descriptor = descriptor
-        self._held = ""
+        self._partial = ""
 
     def write(self, text: str) -> int:
-        """Keep it until its line is whole."""
-        *lines, self._held = (self._held + text).split("\n")
+        """Buffer the text up to the end of its line."""
+        *lines, self._partial = (self._partial + text).split("\n")
         if lines:
             self._show("\n".join(lines))
         return len(text)
 
     def flush(self) -> None:
-        """Show what has no end of line yet."""
-        held, self._held = self._held, ""
-        if held:
-            self._show(held)
+        """Pass on a line without its end."""
+        partial, self._partial = self._partial, ""
+        if partial:
+            self._show(partial)
 
     def isatty(self) -> bool:
-        """Whether it may be drawn on."""
         return self._descriptor is not None
 
     def fileno(self) -> int:
-        """The terminal itself."""
         if self._descriptor is None:
             raise io.UnsupportedOperation("fileno")
         return self._descriptor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from hermes.interfaces.chat.agent_session import Settings
+from hermes.interfaces.chat.agent_session import AgentOptions
 from hermes.interfaces.chat.slash_commands import (
     AT_ONCE,
     COMMANDS,
@@ -13,9 +13,9 @@ from hermes.interfaces.chat.slash_commands import (
     command_in,
     nearest,
 )
-from hermes.interfaces.chat.turns import Talk
+from hermes.interfaces.chat.turns import Turns
 from hermes.interfaces.chat.view import View
-from hermes.interfaces.cli.approval_prompt import Questions, usual_values
+from hermes.interfaces.cli.approval_prompt import QuestionQueue, default_arguments
 from hermes.runtime.loop_thread import LoopThread
 
 if TYPE_CHECKING:
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from typing import Any, Protocol
 
-    from hermes.interfaces.chat.view import Face as Shown
+    from hermes.interfaces.chat.view import Display
     from hermes.interfaces.cli.approval_prompt import Question
     from hermes.interfaces.cli.main import CliApp
 
-    class Face(Shown, Protocol):
-        """Where the chat happens."""
+    class Frontend(Display, Protocol):
+        """Input and output of a chat."""
 
-        # Whether what is typed stays where it was typed.
+        # Whether the terminal itself shows the typed lines.
         echoes: bool
 
         @property
         def question(self) -> Question | None:
-            """What the person sees being asked."""
+            """The question that the person sees."""
             ...
 
-        def asked(self, question: Question | None) -> None:
-            """Another question waits for an answer now, or none does."""
+        def set_question(self, question: Question | None) -> None:
+            """Show the next question, or none."""
             ...
 
         def leave(self) -> None:
@@ -52,32 +52,36 @@ _CLOSE_SECONDS = 10.0
 
 
 class Chat:
-    """One chat: lines of the person in, everything else through the face."""
+    """One chat: input lines from the frontend to the agent, and its output back."""
 
-    def __init__(self, app: CliApp, face: Face, settings: Settings | None = None) -> None:
+    def __init__(
+        self, app: CliApp, frontend: Frontend, options: AgentOptions | None = None
+    ) -> None:
         self.app = app
-        self.face = face
-        self.view = View(face)
+        self.frontend = frontend
+        self.view = View(frontend)
         self._agent_loop = LoopThread("hermes-agent")
-        self.questions = Questions(self._asked, lambda tool: usual_values(app.registry, tool))
-        self.talk = Talk(app, self.view, self.questions, settings or Settings())
+        self.questions = QuestionQueue(
+            self._ask, lambda tool: default_arguments(app.registry, tool)
+        )
+        self.turns = Turns(app, self.view, self.questions, options or AgentOptions())
         self.arguments = arguments_of(self)
         self._warmed = False
-        self._working = 0
-        self._orderly = asyncio.Lock()
+        self._running = 0
+        self._command_lock = asyncio.Lock()
 
     @property
     def working(self) -> bool:
-        """Whether a line is being dealt with."""
-        return self._working > 0
+        """Whether an input line is being processed."""
+        return self._running > 0
 
     @property
     def busy(self) -> bool:
-        """Whether a turn is under way."""
-        return self.talk.busy
+        """Whether a turn is running."""
+        return self.turns.busy
 
     def warm(self) -> None:
-        """Somebody began to type: load in the meantime what a message will need."""
+        """Load the modules for the first message while the person types."""
         if not self._warmed:
             self._warmed = True
             self._submit(self._warm())
@@ -86,23 +90,23 @@ class Chat:
         from hermes.core.errors import HermesError
 
         try:
-            await asyncio.to_thread(self.talk.warm)
+            await asyncio.to_thread(self.turns.warm)
         except (HermesError, OSError):
-            # Said when it is needed, and tried again then.
+            # Reported when the first message fails in the same way.
             return
 
     def line(self, text: str) -> None:
-        """A line that the person typed; called in the face's thread."""
+        """Process an input line; called in the frontend's thread."""
         command = command_in(text)
         if command is not None:
             self._command(text, *command)
-        elif self.face.question is not None:
+        elif self.frontend.question is not None:
             self.reply(text)
         elif text.strip():
-            self._begin(self._say(text))
+            self._start(self._send(text))
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        self._working += 1
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        self._running += 1
         self._submit(self._counted(work))
 
     def _submit(self, work: Coroutine[Any, Any, None]) -> None:
@@ -110,7 +114,7 @@ class Chat:
 
         def done(future: Future[None]) -> None:
             if not future.cancelled() and (error := future.exception()) is not None:
-                self.view.bug(error)
+                self.view.failure(error)
 
         self._agent_loop.submit(work).add_done_callback(done)
 
@@ -118,39 +122,39 @@ class Chat:
         try:
             await work
         finally:
-            self._working -= 1
-            self.face.refresh()
+            self._running -= 1
+            self.frontend.refresh()
 
     def reply(self, text: str) -> None:
-        """An answer to what the person is shown as being asked."""
-        told = self.questions.reply(text, self.face.question)
-        if told:
-            self.view.note(told)
+        """Answer the question that the person sees."""
+        confirmation = self.questions.reply(text, self.frontend.question)
+        if confirmation:
+            self.view.note(confirmation)
 
-    async def _say(self, text: str) -> None:
-        # Said to the conversation that was asked for before, once it is there.
-        async with self.talk.changing:
-            if not self.face.echoes:
-                self.view.person(text, "↪" if self.talk.busy else "❯")
-            self.talk.say(text)
+    async def _send(self, text: str) -> None:
+        # A session switch that was requested before comes first.
+        async with self.turns.switching:
+            if not self.frontend.echoes:
+                self.view.message(text, "↪" if self.turns.busy else "❯")
+            self.turns.send(text)
 
     def _command(self, line: str, name: str, rest: str) -> None:
-        if not self.face.echoes:
-            self.view.person(line)
+        if not self.frontend.echoes:
+            self.view.message(line)
         if name not in COMMANDS:
             near = nearest(name)
-            meant = f"did you mean /{near}?" if near else "/help lists them"
+            hint = f"did you mean /{near}?" if near else "/help lists them"
             self.view.note(
-                f"no command is called /{name}; {meant} (a blank before it sends it as text)",
+                f"no command is called /{name}; {hint} (a blank before it sends it as text)",
                 "yellow",
             )
         elif name == "quit":
-            self.face.leave()
+            self.frontend.leave()
         elif name in ("approve", "deny"):
-            # Here and now: what is asked at this moment is what the person has seen.
+            # At once: for the question that the person sees now.
             self.reply((rest or "yes") if name == "approve" else "no")
         else:
-            self._begin(self._run(name, rest))
+            self._start(self._run(name, rest))
 
     async def _run(self, name: str, rest: str) -> None:
         from hermes.interfaces.chat.slash_actions import run
@@ -158,22 +162,22 @@ class Chat:
         if name in AT_ONCE:
             await run(self, name, rest)
             return
-        # One after the other: what they print does not mix.
-        async with self._orderly:
+        # One after the other, so that their output does not mix.
+        async with self._command_lock:
             await run(self, name, rest)
 
     def interrupt(self) -> None:
-        """Ctrl-C during a turn."""
-        self.talk.interrupt()
+        """Handle Ctrl-C during a turn."""
+        self.turns.interrupt()
 
     def close(self) -> str:
-        """End everything that was begun; how to go on with it later, if there is anything."""
-        agent = self.talk.agent
+        """End the chat; the command that resumes its session, if there is one."""
+        agent = self.turns.agent
         self.questions.close()
-        self._agent_loop.close(self.talk.leave(), seconds=_CLOSE_SECONDS)
+        self._agent_loop.close(self.turns.leave(), seconds=_CLOSE_SECONDS)
         return f"hermes resume {agent.id}" if agent is not None else ""
 
-    def _asked(self, question: Question | None) -> None:
+    def _ask(self, question: Question | None) -> None:
         if question is not None:
-            self.view.ask(question.lines)
-        self.face.asked(question)
+            self.view.question(question.lines)
+        self.frontend.set_question(question)

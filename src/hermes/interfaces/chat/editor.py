@@ -29,11 +29,11 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
-from hermes.interfaces.chat.captured_output import Printed
-from hermes.interfaces.chat.input_line import Line
-from hermes.interfaces.chat.renderer import REST_SECONDS, Drawing, Output, Screenful
+from hermes.interfaces.chat.captured_output import CapturedOutput
+from hermes.interfaces.chat.input_line import InputLine
+from hermes.interfaces.chat.renderer import REST_SECONDS, ChatApplication, Output, ResizeRenderer
 from hermes.interfaces.cli.screen_text import colours, only_styles, wrapped
-from hermes.interfaces.cli.signals import heeded
+from hermes.interfaces.cli.signals import end_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from hermes.interfaces.chat.controller import Chat
     from hermes.interfaces.cli.approval_prompt import Question
 
-# How often what goes on is drawn anew.
+# How often the status area is redrawn.
 _TICK_SECONDS = 0.12
 _MENU_ROWS = 8
 _STYLE = {
@@ -60,21 +60,21 @@ _STYLE = {
 
 
 class Editor:
-    """The chat's face on a terminal that can move its cursor."""
+    """Frontend for terminals that can move the cursor."""
 
     echoes = False
 
     def __init__(self) -> None:
-        # The terminal itself: what `sys.stdout` is may change.
+        # The terminal itself: `sys.stdout` is replaced later.
         stdout = sys.stdout
         self._output = Output(stdout, lambda: _size(stdout))
-        self._line = Line()
+        self._line = InputLine()
         self._question: Question | None = None
-        self._unseen: list[str] = []
+        self._pending: list[str] = []
         self._context: contextvars.Context | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._drawing = False
-        self._app = Screenful(
+        self._ticking = False
+        self._app = ChatApplication(
             layout=Layout(self._layout()),
             key_bindings=self._line.keys(),
             style=Style.from_dict(_STYLE),
@@ -82,35 +82,35 @@ class Editor:
             color_depth=None if colours() else ColorDepth.DEPTH_1_BIT,
             erase_when_done=True,
         )
-        self._drawn = self._app.renderer = Drawing(self._app.renderer.style, self._output)
+        self._renderer = self._app.renderer = ResizeRenderer(self._app.renderer.style, self._output)
 
-    # -- the face -----------------------------------------------------------------------------
+    # -- frontend -----------------------------------------------------------------------------
 
     @property
     def width(self) -> int:
-        """The columns there are."""
+        """Width in columns."""
         return self._output.get_size().columns
 
     def show(self, text: str) -> None:
         """Print lines above the input, from any thread."""
-        self._unseen.append(only_styles(text))
+        self._pending.append(only_styles(text))
         if self._loop is None:
-            # Before the prompt was there, or after it has gone.
+            # Before the prompt is shown, or after it.
             self._print()
         else:
             self._soon(self._print)
 
     def refresh(self) -> None:
-        """What goes on has changed."""
+        """Redraw the status area."""
         self._soon(self._tick)
 
     @property
     def question(self) -> Question | None:
-        """What the person sees being asked."""
+        """The question that the person sees."""
         return self._question
 
-    def asked(self, question: Question | None) -> None:
-        """What is typed from now on answers this."""
+    def set_question(self, question: Question | None) -> None:
+        """Show a question; the input answers it from now on."""
         self._soon(self._ask, question)
 
     def leave(self) -> None:
@@ -118,34 +118,33 @@ class Editor:
         self._soon(self._exit)
 
     def run(self, chat: Chat, first: Callable[[], None]) -> None:
-        """Show the prompt, call `first`, and stay until the person leaves."""
+        """Show the prompt, call `first`, and run until the person leaves."""
         self._line.chat = chat
         self._print()
-        # Whoever prints something meanwhile, a library or a download, must not draw over the chat;
-        # and what is typed is the chat's alone.
-        stray = Printed(chat.view.note)
-        typed, sys.stdin = sys.stdin, io.StringIO()
+        # Output of libraries must not be drawn over the chat, and input belongs to the chat.
+        stray = CapturedOutput(chat.view.note)
+        stdin, sys.stdin = sys.stdin, io.StringIO()
         try:
             with contextlib.redirect_stdout(stray), contextlib.redirect_stderr(stray):
                 asyncio.run(self._run(first))
         finally:
-            sys.stdin = typed
+            sys.stdin = stdin
         self._print()
 
     async def _run(self, first: Callable[[], None]) -> None:
         self._loop = loop = asyncio.get_running_loop()
 
-        def begun() -> None:
+        def started() -> None:
             self._context = contextvars.copy_context()
-            # Only later: the prompt means that the terminal is ours, and it is not yet.
+            # Only later: the terminal is not in raw mode yet.
             self._soon(self._print)
             self._soon(first)
 
-        for number in heeded():
-            # Told to end, it gives the terminal back as it was.
+        for number in end_signals():
+            # The terminal is restored before the end.
             loop.add_signal_handler(number, self._exit)
         try:
-            await self._app.run_async(pre_run=begun)
+            await self._app.run_async(pre_run=started)
         except EOFError:
             # The terminal has gone.
             return
@@ -169,10 +168,10 @@ class Editor:
             return
 
     def _print(self) -> None:
-        if self._loop is not None and self._app.is_running and not self._drawn.resting:
+        if self._loop is not None and self._app.is_running and not self._renderer.stable:
             self._loop.call_later(REST_SECONDS, self._soon, self._print)
             return
-        texts, self._unseen = self._unseen, []
+        texts, self._pending = self._pending, []
         if not texts:
             return
         lines = "\n".join(texts) + "\n"
@@ -181,33 +180,33 @@ class Editor:
             self._output.write_raw(lines)
             self._output.flush()
             return
-        with self._output.in_one_piece():
+        with self._output.batch():
             app.renderer.erase()
             self._output.write_raw(lines.replace("\n", "\r\n"))
-            # What is drawn is remembered by this number.
+            # prompt_toolkit caches by this number.
             app.render_counter += 1
             app.renderer.render(app, app.layout)
 
     def _tick(self) -> None:
-        """Draw now, and again as long as something goes on."""
+        """Redraw now, and again as long as there is an activity."""
         chat, loop = self._line.chat, self._loop
-        if self._drawing or not self._app.is_running:
+        if self._ticking or not self._app.is_running:
             return
         self._app.invalidate()
         if chat is not None and loop is not None and (chat.busy or chat.view.active):
-            self._drawing = True
-            loop.call_later(_TICK_SECONDS, self._again)
+            self._ticking = True
+            loop.call_later(_TICK_SECONDS, self._next_tick)
 
-    def _again(self) -> None:
-        self._drawing = False
+    def _next_tick(self) -> None:
+        self._ticking = False
         self._tick()
 
     def _ask(self, question: Question | None) -> None:
-        self._line.ask(question is not None)
+        self._line.set_answering(question is not None)
         self._question = question
         self._app.invalidate()
 
-    # -- what is drawn ------------------------------------------------------------------------
+    # -- layout -------------------------------------------------------------------------------
 
     def _layout(self) -> FloatContainer:
         search = SearchToolbar()
@@ -217,21 +216,21 @@ class Editor:
             search_buffer_control=search.control,
             focus_on_click=False,
         )
-        typed = Window(
+        input_window = Window(
             control,
             wrap_lines=True,
             dont_extend_height=True,
             height=self._height,
             get_line_prefix=_indent,
         )
-        going_on = Window(FormattedTextControl(self._now), dont_extend_height=True)
-        below: list[AnyContainer] = [
-            ConditionalContainer(going_on, Condition(lambda: bool(self._lines()))),
-            typed,
+        status = Window(FormattedTextControl(self._status), dont_extend_height=True)
+        rows: list[AnyContainer] = [
+            ConditionalContainer(status, Condition(lambda: bool(self._lines()))),
+            input_window,
             search,
         ]
         menu = Float(CompletionsMenu(max_height=_MENU_ROWS), xcursor=True, ycursor=True)
-        return FloatContainer(HSplit(below), floats=[menu])
+        return FloatContainer(HSplit(rows), floats=[menu])
 
     def _height(self) -> Dimension:
         rows = self._output.get_size().rows
@@ -241,12 +240,12 @@ class Editor:
 
     def _lines(self) -> list[str]:
         chat = self._line.chat
-        lines = chat.view.now(self.width) if chat is not None else []
+        lines = chat.view.status(self.width) if chat is not None else []
         if self._question is not None:
             lines = [*lines, *wrapped(self._question.prompt, self.width - 1)]
         return lines[-max(self._output.get_size().rows - 6, 2) :]
 
-    def _now(self) -> ANSI:
+    def _status(self) -> ANSI:
         return ANSI(only_styles("\n".join(self._lines())))
 
     def _prompt(self) -> str:
@@ -257,7 +256,7 @@ def _size(stdout: TextIO) -> Size:
     try:
         columns, rows = os.get_terminal_size(stdout.fileno())
     except OSError:
-        # The terminal has gone; the end is near.
+        # The terminal has gone.
         columns = rows = 0
     return Size(rows=rows or 24, columns=columns or 80)
 

@@ -6,18 +6,17 @@ import os
 
 from hermes.core.home import home_path, make_private
 
-# What is remembered, and when the file is cut down to it.
+# Entries kept, and the file size at which older ones are dropped.
 _ENTRIES = 2_000
 _BYTES = 2 * 1024 * 1024
 
 
 def history_path() -> str:
-    """Where it is kept."""
     return home_path("chat_history")
 
 
-def typed_before() -> list[str]:
-    """What was typed before, oldest first; a line that can't be read is left out."""
+def load() -> list[str]:
+    """The entries, oldest first; unreadable lines are skipped."""
     import json
 
     try:
@@ -25,27 +24,27 @@ def typed_before() -> list[str]:
             lines = file.read().splitlines()
     except OSError:
         return []
-    found = []
+    entries = []
     for line in lines[-_ENTRIES:]:
         try:
             entry = json.loads(line)
         except ValueError:
             continue
         if isinstance(entry, str):
-            found.append(entry)
-    return found
+            entries.append(entry)
+    return entries
 
 
-def remember(text: str) -> None:
-    """Keep what was typed; where that can't be, it is not kept."""
+def append(text: str) -> None:
+    """Add an entry; errors of the file system are ignored."""
     import json
 
     path = history_path()
     line = json.dumps(text.encode("utf-8", "replace").decode(), ensure_ascii=False) + "\n"
     try:
         make_private(os.path.dirname(path))
-        # Appended in one write: two chats at once do not mix their lines.
-        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_LINK, 0o600)
+        # One write: concurrent chats do not mix their lines.
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _O_NOFOLLOW, 0o600)
         try:
             os.write(handle, line.encode())
             size = os.fstat(handle).st_size
@@ -62,11 +61,11 @@ def _shorten(path: str) -> None:
 
     from hermes.core.home import write_private
 
-    kept = typed_before()
-    while sum(map(len, kept)) > _BYTES // 4:
-        kept = kept[len(kept) // 2 + 1 :]
-    lines = (json.dumps(entry, ensure_ascii=False) + "\n" for entry in kept)
+    entries = load()
+    while sum(map(len, entries)) > _BYTES // 4:
+        entries = entries[len(entries) // 2 + 1 :]
+    lines = (json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries)
     write_private(path, "".join(lines).encode())
 
 
-_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_O_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)

@@ -17,7 +17,7 @@ from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.search import accept_search, stop_search
 
-from hermes.interfaces.chat.history import remember, typed_before
+import hermes.interfaces.chat.history as history
 from hermes.interfaces.chat.mentions import mention_of
 from hermes.interfaces.chat.slash_commands import completions
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from hermes.interfaces.chat.controller import Chat
 
 
-class Line:
-    """What the person is typing; Enter sends it to the chat."""
+class InputLine:
+    """The input buffer; Enter sends its text to the chat."""
 
     def __init__(self) -> None:
         self.chat: Chat | None = None
-        # While something is being asked, what is sent answers it.
+        # Whether the text is the answer to a question.
         self.answering = False
         self._draft = ""
         self._completer = _Completer(self)
@@ -47,18 +47,18 @@ class Line:
         )
         self.buffer.on_text_changed += self._changed
 
-    def ask(self, asked: bool) -> None:
-        """Another question begins, or the last has ended; what was typed before is no answer."""
-        if asked:
+    def set_answering(self, answering: bool) -> None:
+        """A question was shown, or the last one has ended; a draft is kept aside meanwhile."""
+        if answering:
             self._draft = self._draft if self.answering else self.buffer.text
             self.buffer.reset()
-        elif not asked and self.answering and not self.buffer.text:
+        elif self.answering and not self.buffer.text:
             self.buffer.text, self._draft = self._draft, ""
             self.buffer.cursor_position = len(self.buffer.text)
-        self.answering = asked
+        self.answering = answering
 
     def keys(self) -> KeyBindings:
-        """What the keys do."""
+        """Key bindings."""
         keys = KeyBindings()
         for enter in ("enter", "c-j"):
             keys.add(enter)(self._entered)
@@ -69,7 +69,7 @@ class Line:
         keys.add("tab")(self._complete)
         keys.add("<bracketed-paste>")(self._pasted)
         empty = Condition(lambda: not self.buffer.text)
-        keys.add("c-d", filter=empty)(lambda _: self._chat.face.leave())
+        keys.add("c-d", filter=empty)(lambda _: self._chat.frontend.leave())
         if hasattr(os, "getpgrp"):
             keys.add("c-z")(lambda event: event.app.suspend_to_background())
         return keys
@@ -102,7 +102,7 @@ class Line:
             return
         text = buffer.text
         if text.strip() and not self.answering:
-            remember(text)
+            history.append(text)
             buffer.history.append_string(text)
         buffer.reset()
         if self.answering and not text.startswith("/"):
@@ -121,20 +121,20 @@ class Line:
             self._chat.view.note("Ctrl-D, or /quit, leaves the chat")
 
     def _complete(self, _: KeyPressEvent) -> None:
-        """The only thing that it may become at once; else a choice, from one to the next."""
+        """Insert the only completion, or cycle through several."""
         buffer = self.buffer
         if buffer.complete_state is not None:
-            found = buffer.complete_state.completions
+            matches = buffer.complete_state.completions
         else:
-            asked = CompleteEvent(completion_requested=True)
-            found = list(self._completer.get_completions(buffer.document, asked))
-        if len(found) == 1:
+            event = CompleteEvent(completion_requested=True)
+            matches = list(self._completer.get_completions(buffer.document, event))
+        if len(matches) == 1:
             buffer.cancel_completion()
-            buffer.apply_completion(found[0])
+            buffer.apply_completion(matches[0])
         elif buffer.complete_state is not None:
             buffer.complete_next()
-        elif found:
-            buffer.insert_text(get_common_complete_suffix(buffer.document, found))
+        elif matches:
+            buffer.insert_text(get_common_complete_suffix(buffer.document, matches))
             buffer.start_completion()
 
     def _pasted(self, event: KeyPressEvent) -> None:
@@ -144,18 +144,18 @@ class Line:
 
 
 class _History(History):
-    """What was typed before; read when it is first looked at."""
+    """The input history, loaded at its first use."""
 
     def load_history_strings(self) -> Iterable[str]:
         """Newest first."""
-        return reversed(typed_before())
+        return reversed(history.load())
 
     def store_string(self, string: str) -> None:
-        """Nothing: `remember` has written it."""
+        """Nothing: written by `history.append` already."""
 
 
 class _Completer(Completer):
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: InputLine) -> None:
         self._line = line
 
     def get_completions(
@@ -166,5 +166,6 @@ class _Completer(Completer):
         chat = self._line.chat
         if chat is None:
             return
-        for half in completions(document.text_before_cursor, chat.app.project, chat.arguments):
-            yield Completion(half.text, -half.length, display_meta=half.about)
+        text = document.text_before_cursor
+        for match in completions(text, chat.app.project, chat.arguments):
+            yield Completion(match.text, -match.length, display_meta=match.about)

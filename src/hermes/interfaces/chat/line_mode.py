@@ -8,8 +8,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from hermes.interfaces.chat.history import remember
-from hermes.interfaces.cli.approval_prompt import TOO_EARLY, forget_typed
+import hermes.interfaces.chat.history as history
+from hermes.interfaces.cli.approval_prompt import TYPEAHEAD_DISCARDED, discard_typeahead
 from hermes.interfaces.cli.screen_text import only_styles
 
 if TYPE_CHECKING:
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from hermes.interfaces.chat.controller import Chat
     from hermes.interfaces.cli.approval_prompt import Question
 
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 _SILENCE_SECONDS = 30.0
 
 
-class Plain:
-    """The chat's face where nothing that was printed can be changed."""
+class LineMode:
+    """Frontend that reads and prints lines only."""
 
     echoes = True
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._happened: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._leaving = False
         self._question: Question | None = None
-        self._asked: Question | None = None
-        self._shown = time.monotonic()
+        self._next_question: Question | None = None
+        self._last_output = time.monotonic()
 
     @property
     def width(self) -> int:
-        """The columns there are."""
+        """Width in columns."""
         from hermes.interfaces.cli.terminal import Terminal
 
         return min(Terminal(sys.__stdout__).width, 100)
@@ -47,32 +47,32 @@ class Plain:
         encoding = sys.stdout.encoding or "utf-8"
         safe = only_styles(text).encode(encoding, "backslashreplace").decode(encoding)
         with self._lock:
-            self._shown = time.monotonic()
+            self._last_output = time.monotonic()
             try:
                 sys.stdout.write(f"{safe}\n")
                 sys.stdout.flush()
             except OSError:
-                # The window has gone; what is under way ends in order all the same.
+                # The terminal has gone; running work still ends in order.
                 return
 
     def refresh(self) -> None:
-        """Something has changed: perhaps the turn is over."""
-        self._happened.put(None)
+        """Check whether the turn is over."""
+        self._events.put(None)
 
     @property
     def question(self) -> Question | None:
-        """What the person sees being asked."""
+        """The question that the person sees."""
         return self._question
 
-    def asked(self, question: Question | None) -> None:
-        """Something else is being asked, or nothing more."""
-        self._asked = question
-        self._happened.put(None)
+    def set_question(self, question: Question | None) -> None:
+        """Another question is next, or none."""
+        self._next_question = question
+        self._events.put(None)
 
     def leave(self) -> None:
         """End the chat."""
         self._leaving = True
-        self._happened.put(None)
+        self._events.put(None)
 
     def run(self, chat: Chat, first: Callable[[], None]) -> None:
         """Read lines until the person leaves."""
@@ -88,42 +88,42 @@ class Plain:
                 self.show("")
                 return
             if line.strip():
-                remember(line)
+                history.append(line)
                 chat.line(line)
                 self._wait(chat)
 
     def _read(self) -> str | None:
-        """A line; one that ends with a backslash goes on. None at the end of the input."""
+        """An input line; a backslash at its end continues it. None at the end of the input."""
         lines: list[str] = []
-        sign = "> "
+        prompt = "> "
         while True:
             try:
-                line = input(sign)
+                line = input(prompt)
             except (EOFError, OSError):
                 return None
             lines.append(line)
             if not line.endswith("\\"):
                 return "\n".join(lines)
             lines[-1] = line[:-1]
-            sign = ". "
+            prompt = ". "
 
     def _wait(self, chat: Chat) -> None:
-        """Until what was begun has ended; questions are answered meanwhile."""
+        """Wait for the end of the turn, answering questions meanwhile."""
         while not self._leaving and (chat.busy or chat.working):
             try:
-                asked = self._asked
-                if asked is not None and not asked.answer.done():
-                    self._answer(chat, asked)
+                question = self._next_question
+                if question is not None and not question.answer.done():
+                    self._answer(chat, question)
                     continue
-                self._happened.get(timeout=_LOOK_SECONDS)
+                self._events.get(timeout=_POLL_SECONDS)
             except queue.Empty:
-                self._say_what_is_awaited(chat)
+                self._explain_silence(chat)
             except KeyboardInterrupt:
                 chat.interrupt()
 
     def _answer(self, chat: Chat, question: Question) -> None:
-        if forget_typed():
-            self.show(TOO_EARLY)
+        if discard_typeahead():
+            self.show(TYPEAHEAD_DISCARDED)
         try:
             line = input(f"{question.prompt}: ")
         except (EOFError, OSError, KeyboardInterrupt):
@@ -133,7 +133,7 @@ class Plain:
         chat.line(line) if line.startswith("/") else chat.reply(line)
         self._question = None
 
-    def _say_what_is_awaited(self, chat: Chat) -> None:
-        """Nothing moves here: a long silence is explained."""
-        if time.monotonic() - self._shown >= _SILENCE_SECONDS:
-            self.show("\n".join(chat.view.now(self.width)) or "…")
+    def _explain_silence(self, chat: Chat) -> None:
+        """Print the status after a long silence."""
+        if time.monotonic() - self._last_output >= _SILENCE_SECONDS:
+            self.show("\n".join(chat.view.status(self.width)) or "…")

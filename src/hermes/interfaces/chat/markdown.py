@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.interfaces.cli.screen_text import colours, safe, styled, wrapped
@@ -15,21 +16,21 @@ if TYPE_CHECKING:
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)$")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
-# Code is shown in pieces of so many lines, so that nobody waits for the end of a long one.
+# Long code is shown in pieces of so many lines.
 _CODE_LINES = 24
 
 
 class Block(NamedTuple):
-    """A piece of Markdown. `close` says that it follows the one before without a blank line."""
+    """A block of Markdown; `close` joins it to the one before without a blank line."""
 
     text: str
     close: bool = False
-    # For code: what stood behind the fence. None for everything else.
+    # For code: the info string of its fence. None for everything else.
     code: str | None = None
 
 
 class Blocks:
-    """Feed pieces, show the blocks that come back, end it."""
+    """Splitter for streamed Markdown: feed pieces of text, get finished blocks."""
 
     def __init__(self) -> None:
         self._line = ""
@@ -41,29 +42,29 @@ class Blocks:
 
     @property
     def pending(self) -> str:
-        """What was fed and is not yet part of a block."""
+        """The text that is not yet part of a finished block."""
         return "\n".join([*self._lines, self._line])
 
     def feed(self, text: str) -> list[Block]:
-        """Take one more piece; the blocks that are complete now."""
-        *whole, rest = text.replace("\r\n", "\n").split("\n")
-        found: list[Block] = []
-        for line in whole:
-            found += self._take(self._line + line)
+        """Take a piece of text; the blocks that it completes."""
+        *lines, rest = text.replace("\r\n", "\n").split("\n")
+        blocks: list[Block] = []
+        for line in lines:
+            blocks += self._take(self._line + line)
             self._line = ""
         self._line += rest
-        return found
+        return blocks
 
     def end(self) -> list[Block]:
-        """The rest."""
-        found = self._take(self._line) if self._line else []
+        """The rest as blocks."""
+        blocks = self._take(self._line) if self._line else []
         self._line = ""
         if self._fence:
-            found += self._code()
+            blocks += self._code()
             self._fence = ""
         else:
-            found += self._cut(close=False)
-        return found
+            blocks += self._cut(close=False)
+        return blocks
 
     def _take(self, line: str) -> list[Block]:
         if self._fence:
@@ -73,21 +74,21 @@ class Blocks:
             return [] if self._in_list() else self._cut(close=False)
         fence = _FENCE.match(line)
         if fence and not (fence[1][0] == "`" and "`" in fence[2]) and not self._belongs(line):
-            found = self._cut(close=False)
+            blocks = self._cut(close=False)
             self._fence, self._info = fence[1], fence[2].strip()
-            return found
-        found = []
+            return blocks
+        blocks = []
         if self._in_list():
             if _ITEM.match(line) and not line.startswith("  "):
-                found = self._cut(close=not self._blank)
+                blocks = self._cut(close=not self._blank)
             elif self._blank and not self._belongs(line):
-                found = self._cut(close=False)
+                blocks = self._cut(close=False)
         elif _ITEM.match(line) or _HEADING.match(line):
-            found = self._cut(close=False)
+            blocks = self._cut(close=False)
         self._lines += [""] * self._blank
         self._blank = 0
         self._lines.append(line)
-        return found + self._cut(close=False) if self._is_heading() else found
+        return blocks + self._cut(close=False) if self._is_heading() else blocks
 
     def _in_list(self) -> bool:
         return bool(self._lines) and _ITEM.match(self._lines[0]) is not None
@@ -96,11 +97,11 @@ class Blocks:
         return len(self._lines) == 1 and _HEADING.match(self._lines[0]) is not None
 
     def _belongs(self, line: str) -> bool:
-        """Whether a line is part of the item that was begun."""
+        """Whether a line continues the current list item."""
         return self._in_list() and line.startswith(("  ", "\t"))
 
     def _cut(self, *, close: bool) -> list[Block]:
-        """The block that was begun, if any; `close` is about the one that follows."""
+        """The current block, if any; `close` joins the next one to it."""
         lines, self._lines, self._blank = self._lines, [], 0
         was_close, self._close = self._close, close
         return [Block("\n".join(lines), was_close)] if lines else []
@@ -108,48 +109,46 @@ class Blocks:
     def _in_code(self, line: str) -> list[Block]:
         mark = line.strip()
         if mark and not mark.strip(self._fence[0]) and len(mark) >= len(self._fence):
-            found = self._code()
+            blocks = self._code()
             self._fence, self._close = "", False
-            return found
+            return blocks
         self._lines.append(line)
         if len(self._lines) < _CODE_LINES:
             return []
-        found = self._code()
+        blocks = self._code()
         self._close = True
-        return found
+        return blocks
 
     def _code(self) -> list[Block]:
         lines, self._lines = self._lines, []
         if not lines and self._close:
-            # The fence closed right behind a piece that was shown already.
+            # The fence closed right after a piece that was returned already.
             return []
         return [Block("\n".join(lines), self._close, self._info)]
 
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
-# Blanks that pad a line to the width of the window, before the style ends.
+# Blanks that pad a line to the width of the window.
 _PADDING = re.compile(r"[ ]+((?:\x1b\[[0-9;]*m)*)$")
-_RENDERING_HEADING = re.compile(r" {0,3}#{1,6}\s+(.*?)(?:\s+#+)?\s*$")
+_HEADING_TEXT = re.compile(r" {0,3}#{1,6}\s+(.*?)(?:\s+#+)?\s*$")
 _CODE_STYLE = "ansi_dark"
 
 
 def rendered(block: Block, width: int) -> str:
-    """Lines for a window of so many columns, with styles where they are wanted."""
+    """A block as terminal lines; plain text where styles are unwanted or would lose letters."""
     text = safe(block.text)
     if block.code is not None:
         return _code(text, block.code, width)
-    if not _rich():
+    if not _has_rich():
         return "\n".join(wrapped(text, width))
     # One column less: a terminal may wrap, or not, after a character in its last one.
-    shown = _written(_markdown(text), max(width - 1, 10))
-    if _lost(text, shown):
-        return "\n".join(wrapped(text, width))
-    return shown
+    output = _printed(_markdown(text), max(width - 1, 10))
+    return "\n".join(wrapped(text, width)) if _lossy(text, output) else output
 
 
 def _code(text: str, language: str, width: int) -> str:
     name = language.split()[0] if language.split() else ""
-    if not name or not colours() or not _rich():
+    if not name or not colours() or not _has_rich():
         return "\n".join(_indented(text))
     from rich.syntax import Syntax
 
@@ -157,9 +156,9 @@ def _code(text: str, language: str, width: int) -> str:
         text, name, theme=_CODE_STYLE, background_color="default", word_wrap=False, tab_size=4
     )
     longest = max((len(line) for line in text.split("\n")), default=0)
-    # As wide as the code is: the terminal wraps it, and what is copied from there is whole.
-    shown = _written(syntax, max(2 * longest, width))
-    return "\n".join(_indented(shown)) if not _lost(text, shown) else "\n".join(_indented(text))
+    # As wide as the code: the terminal wraps it, and copied lines stay whole.
+    output = _printed(syntax, max(2 * longest, width))
+    return "\n".join(_indented(text if _lossy(text, output) else output))
 
 
 def _indented(text: str) -> list[str]:
@@ -171,32 +170,32 @@ def _markdown(text: str) -> Any:
     from markdown_it import MarkdownIt
     from rich.markdown import Markdown
 
-    # Tags, link definitions and the like are part of what was said: rich would leave them out.
+    # Tags, link definitions and entities are shown as text: rich would drop them.
     parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
     parser.disable(["reference", "entity", "image"])
-    heading = _RENDERING_HEADING.match(text)
+    heading = _HEADING_TEXT.match(text)
     if heading and "\n" not in text:
         parser.disable(["list", "blockquote", "hr", "heading", "code", "fence"])
         text = heading[1]
-    shown = Markdown(
+    markdown = Markdown(
         "", code_theme=_CODE_STYLE, hyperlinks=False, style="bold" if heading else "none"
     )
-    shown.parsed = parser.parse(text)
-    for token in shown.parsed:
+    markdown.parsed = parser.parse(text)
+    for token in markdown.parsed:
         for child in token.children or ():
-            # A line that was ended stays ended: verses, addresses, lines of a log.
+            # Line ends are kept: verses, addresses, lines of a log.
             child.type = "hardbreak" if child.type == "softbreak" else child.type
-    return shown
+    return markdown
 
 
-def _written(what: Any, width: int) -> str:
+def _printed(renderable: Any, width: int) -> str:
     from io import StringIO
 
     from rich.console import Console
 
-    paper = StringIO()
+    output = StringIO()
     console = Console(
-        file=paper,
+        file=output,
         width=width,
         force_terminal=colours(),
         color_system="standard" if colours() else None,
@@ -205,8 +204,8 @@ def _written(what: Any, width: int) -> str:
         highlight=False,
         markup=False,
     )
-    console.print(what)
-    lines = [_PADDING.sub(r"\1", line) for line in paper.getvalue().split("\n")]
+    console.print(renderable)
+    lines = [_PADDING.sub(r"\1", line) for line in output.getvalue().split("\n")]
     while lines and not _STYLE.sub("", lines[0]).strip():
         lines.pop(0)
     while lines and not _STYLE.sub("", lines[-1]).strip():
@@ -214,21 +213,17 @@ def _written(what: Any, width: int) -> str:
     return "\n".join(lines)
 
 
-def _lost(text: str, shown: str) -> bool:
-    """Whether letters of the text are missing in what is shown, wherever they went."""
-    return bool(_letters(text) - _letters(_STYLE.sub("", shown)))
+def _lossy(text: str, output: str) -> bool:
+    """Whether the rendered output lacks letters of the text."""
+    return bool(_letters(text) - _letters(_STYLE.sub("", output)))
 
 
 def _letters(text: str) -> Counter[str]:
     return Counter(character for character in text if character.isalnum())
 
 
-_found: list[bool] = []
+@cache
+def _has_rich() -> bool:
+    from importlib.util import find_spec
 
-
-def _rich() -> bool:
-    if not _found:
-        from importlib.util import find_spec
-
-        _found.append(find_spec("rich") is not None and find_spec("markdown_it") is not None)
-    return _found[0]
+    return find_spec("rich") is not None and find_spec("markdown_it") is not None

@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from hermes.runtime.pipeline import Runtime
 
 _MENTION = re.compile(r"""(?<![^\s(\[{"'])@(?:"([^"\n]+)"|'([^'\n]+)'|((?:\\.|[^\s"'\\])+))""")
-# A path, or a name with the ending of one.
+# A path, or a file name with a suffix.
 _PATH = re.compile(r"^[\w./~-]*(?:/[\w.-]|\w\.[A-Za-z]\w{0,4}$)")
-_AFTER_NAME = ".,;:!?)]}'\""
-# How much of all mentioned files goes along; the model can read the rest itself.
+_PUNCTUATION = ".,;:!?)]}'\""
+# Limit for the text of all mentioned files; the model can read the rest itself.
 _CHARACTERS = 100_000
-_PICTURE_BYTES = 5 * 1024 * 1024
-_PICTURES = (
+_IMAGE_BYTES = 5 * 1024 * 1024
+_IMAGE_TYPES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
 )
-_PICTURE_NAMES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+_IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 
 class Prepared(NamedTuple):
-    """A message as it goes to the model, and what the person is told about it."""
+    """A message for the model, and remarks for the person."""
 
     text: str
     images: tuple[Image, ...] = ()
@@ -40,44 +40,44 @@ class Prepared(NamedTuple):
 
 
 def mentioned(text: str, folder: str) -> list[str]:
-    """The files that a text mentions and that are there, in order, each once."""
-    return [named for named, there in _mentions(text, folder) if there]
+    """The existing files that a text mentions, in order, without duplicates."""
+    return [name for name, exists in _mentions(text, folder) if exists]
 
 
 def missing(text: str, folder: str) -> list[str]:
-    """What looks like a file that a text mentions, and is none: what to tell the person of it.
+    """Remarks on mentions that look like files and are none.
 
-    Other words may begin with an @, too: of what could be somebody's name nothing is said.
+    A word that could be a user name (`@someone`) gets no remark.
     """
-    told = []
-    for named, there in _mentions(text, folder):
-        if there:
+    remarks = []
+    for name, exists in _mentions(text, folder):
+        if exists:
             continue
-        if os.path.isdir(os.path.join(folder, os.path.expanduser(named))):
-            told.append(f"@{named} is a folder: its name goes along, and nothing of what is in it")
-        elif " " in named or _PATH.search(named):
-            told.append(f"@{named} is not there: it goes along as a word")
-    return told
+        if os.path.isdir(os.path.join(folder, os.path.expanduser(name))):
+            remarks.append(f"@{name} is a folder: only its name is sent, not its files")
+        elif " " in name or _PATH.search(name):
+            remarks.append(f"@{name} is not there: it is sent as a word")
+    return remarks
 
 
 def _mentions(text: str, folder: str) -> list[tuple[str, bool]]:
-    """What stands behind each @, and whether it is a file."""
-    found = {}
+    """The name after each @, and whether it is a file."""
+    mentions = {}
     for match in _MENTION.finditer(text):
         quoted = match[1] or match[2]
-        whole = named = quoted or re.sub(r"\\(.)", r"\1", match[3])
+        typed = name = quoted or re.sub(r"\\(.)", r"\1", match[3])
         # A name may be followed by the sentence's own punctuation.
-        while not quoted and named and named[-1] in _AFTER_NAME and not is_file(named, folder):
-            named = named[:-1]
-        there = bool(named) and is_file(named, folder)
-        found[named if there else whole.rstrip(_AFTER_NAME)] = there
-    return list(found.items())
+        while not quoted and name and name[-1] in _PUNCTUATION and not is_file(name, folder):
+            name = name[:-1]
+        exists = bool(name) and is_file(name, folder)
+        mentions[name if exists else typed.rstrip(_PUNCTUATION)] = exists
+    return list(mentions.items())
 
 
 def mention_of(pasted: str) -> str:
-    """A mention for text that is nothing but the path of a picture; empty for everything else.
+    """A mention for pasted text that is nothing but the path of an image; otherwise empty.
 
-    That is what a terminal pastes when a file is dropped into it.
+    A terminal pastes the path when a file is dropped into it.
     """
     path = pasted.strip()
     if "\n" in path or len(path) > 4_096:
@@ -90,40 +90,40 @@ def mention_of(pasted: str) -> str:
         path = path[1:-1]
     elif "\\ " in path:
         path = re.sub(r"\\(.)", r"\1", path)
-    if not path.lower().endswith(_PICTURE_NAMES) or not is_file(path, os.curdir):
+    if not path.lower().endswith(_IMAGE_SUFFIXES) or not is_file(path, os.curdir):
         return ""
     return f'@"{path}"' if re.search(r"[\s\"'\\]", path) else f"@{path}"
 
 
 async def prepared(
     text: str,
-    pictures: Sequence[str],
+    images: Sequence[str],
     *,
     runtime: Runtime,
     context: Callable[[], ToolContext],
     sees: bool,
 ) -> Prepared:
-    """A message with what it mentions; `pictures` are further files that go along as such."""
+    """A message with the files it mentions; `images` are further files to attach."""
     folder = context().workspace
     files = mentioned(text, folder)
-    images: list[Image] = []
+    attached: list[Image] = []
     parts: list[str] = []
     remarks = missing(text, folder)
     room = _CHARACTERS
-    for path in dict.fromkeys([*files, *pictures]):
+    for path in dict.fromkeys([*files, *images]):
         try:
-            if path in pictures or _is_picture(path, folder):
-                images.append(_picture(path, context()))
+            if path in images or _is_image(path, folder):
+                attached.append(_image(path, context()))
                 continue
             part, room = await _text_of(path, runtime, context(), room)
             parts.append(part)
         except (HermesError, OSError) as error:
-            remarks.append(f"@{path} does not go along: {error}")
-    if images and not sees:
-        remarks.append("this model sees no pictures; it is told that there was one")
+            remarks.append(f"@{path} is not sent: {error}")
+    if attached and not sees:
+        remarks.append("this model can't see images; it gets a note instead")
     if parts:
         text = "\n\n".join([text, "Files mentioned above, as data:", *parts])
-    return Prepared(text, tuple(images), tuple(remarks))
+    return Prepared(text, tuple(attached), tuple(remarks))
 
 
 async def _text_of(path: str, runtime: Runtime, context: ToolContext, room: int) -> tuple[str, int]:
@@ -144,39 +144,39 @@ async def _text_of(path: str, runtime: Runtime, context: ToolContext, room: int)
     if len(content) > room:
         content = content[:room].rpartition("\n")[0]
         more = ", cut: read_file has the rest"
-    # A mark that the file can't have known: nothing in it can end the quotation.
+    # A random delimiter: nothing in the file can end the quotation.
     mark = os.urandom(4).hex()
     head = f"--- {path} ({answer.get('total_lines', '?')} lines{more}) {mark} ---"
     return f"{head}\n{content}\n--- end {mark} ---", room - len(content)
 
 
-def _picture(path: str, context: ToolContext) -> Image:
+def _image(path: str, context: ToolContext) -> Image:
     from base64 import b64encode
 
     from hermes.core.errors import ToolError
     from hermes.core.messages import Image
 
-    # Judged as a call of `read_file` would be.
+    # The same permission check as for `read_file`.
     reading = context.for_call("mention", "read_file", context.cancellation, None)
-    place = reading.resolve_path(path, "read")
-    size = os.path.getsize(place)
-    if size > _PICTURE_BYTES:
-        raise ToolError(f"the picture has {size:,} bytes; at most {_PICTURE_BYTES:,} can be sent")
-    with open(place, "rb") as file:
-        data = file.read(_PICTURE_BYTES)
+    resolved = reading.resolve_path(path, "read")
+    size = os.path.getsize(resolved)
+    if size > _IMAGE_BYTES:
+        raise ToolError(f"the image has {size:,} bytes; at most {_IMAGE_BYTES:,} can be sent")
+    with open(resolved, "rb") as file:
+        data = file.read(_IMAGE_BYTES)
     kind = _kind(data)
     if not kind:
-        raise ToolError("it is no PNG, JPEG, GIF or WebP picture")
+        raise ToolError("it is no PNG, JPEG, GIF or WebP image")
     return Image(kind, b64encode(data).decode())
 
 
 def _kind(head: bytes) -> str:
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "image/webp"
-    return next((kind for magic, kind in _PICTURES if head.startswith(magic)), "")
+    return next((kind for magic, kind in _IMAGE_TYPES if head.startswith(magic)), "")
 
 
-def _is_picture(path: str, folder: str) -> bool:
+def _is_image(path: str, folder: str) -> bool:
     try:
         with open(os.path.join(folder, os.path.expanduser(path)), "rb") as file:
             return bool(_kind(file.read(16)))
@@ -185,9 +185,9 @@ def _is_picture(path: str, folder: str) -> bool:
 
 
 def is_file(path: str, folder: str) -> bool:
-    """Whether a file is there, as seen from a folder."""
+    """Whether a path, relative to a folder, is a file."""
     try:
         return os.path.isfile(os.path.join(folder, os.path.expanduser(path)))
     except ValueError:
-        # A name with a NUL in it.
+        # A name that contains a NUL.
         return False

@@ -14,34 +14,38 @@ if TYPE_CHECKING:
 
     from hermes.interfaces.chat.controller import Chat
 
+    # Values for completion, each with a description.
+    Pairs = Iterable[tuple[str, str]]
+    Arguments = Mapping[str, Callable[[], Pairs]]
 
-# name -> (what may follow, help line)
+
+# name -> (arguments, help line)
 COMMANDS: dict[str, tuple[str, str]] = {
     "help": ("", "this list"),
-    "new": ("", "begin a new session"),
-    "resume": ("[ID]", "go on with another session; the last one when left out"),
-    "sessions": ("[ACTION]", "sessions that are kept: list, search, show, export, …"),
-    "undo": ("[TURN|CALL]", "take back what was changed in files, the last turn first"),
+    "new": ("", "start a new session"),
+    "resume": ("[ID]", "resume another session; by default the last one"),
+    "sessions": ("[ACTION]", "stored sessions: list, search, show, export, …"),
+    "undo": ("[TURN|CALL]", "revert file changes, by default those of the last turn"),
     "expand": ("[N]", "the whole result of call N; Ctrl-O shows the last"),
-    "image": ("PATH", "let a picture go along with the next message"),
-    "stop": ("", "end the turn that is under way"),
-    "approve": ("[once|session|always]", "say yes to what is being asked"),
-    "deny": ("", "say no to what is being asked"),
-    "background": ("TEXT", "have another agent do something meanwhile"),
-    "agents": ("[HANDLE|stop HANDLE]", "agents at work, how far they are, what they report"),
+    "image": ("PATH", "attach an image to the next message"),
+    "stop": ("", "end the running turn"),
+    "approve": ("[once|session|always]", "answer yes to the current question"),
+    "deny": ("", "answer no to the current question"),
+    "background": ("TEXT", "let another agent work on it in the background"),
+    "agents": ("[HANDLE|stop HANDLE]", "background agents: list, report, stop"),
     "tools": ("[ACTION]", "the tools: list, show, search"),
     "toolsets": ("[ACTION]", "groups of tools"),
-    "model": ("[NAME]", "which model is asked; ask another one from now on"),
-    "cost": ("", "what this session has used"),
-    "compress": ("", "make the conversation shorter now"),
-    "memory": ("", "what is remembered from one session to the next"),
-    "skills": ("", "the skills there are"),
-    "permissions": ("[ACTION]", "profiles of rights, and what they say of a call"),
+    "model": ("[NAME]", "show the model, or switch to another one"),
+    "cost": ("", "tokens and cost of this session"),
+    "compress": ("", "shorten the conversation now"),
+    "memory": ("", "memory: entries kept between sessions"),
+    "skills": ("", "installed skills"),
+    "permissions": ("[ACTION]", "permission profiles, and their verdict on a call"),
     "config": ("[ACTION]", "read and change the settings"),
     "doctor": ("", "check the installation"),
     "quit": ("", "leave; the session is kept (Ctrl-D)"),
 }
-# Those that do not wait for the end of another one.
+# Commands that run at once, without waiting for the one before.
 AT_ONCE = ("background", "agents", "stop", "expand", "help")
 ALIASES = {"exit": "quit", "q": "quit", "?": "help", "h": "help", "x": "expand"}
 
@@ -49,17 +53,17 @@ KEYS = (
     ("Enter", "send; during a turn the model reads it at its next step"),
     ("Alt-Enter, \\ Enter", "a new line"),
     ("Tab", "complete a /command or an @file"),
-    ("Ctrl-C", "stop the call under way; again: end the turn"),
+    ("Ctrl-C", "stop the running call; again: end the turn"),
     ("Ctrl-O", "the last result, whole"),
-    ("Ctrl-R", "search what was typed before"),
+    ("Ctrl-R", "search the input history"),
     ("Ctrl-D", "leave"),
 )
 
 
 def command_in(line: str) -> tuple[str, str] | None:
-    """The command that a line is, and what follows it; None for a message.
+    """The slash command of an input line and its arguments; None for a message.
 
-    A path at the beginning of a message, `/etc/hosts`, is none.
+    A path at the beginning of a message, `/etc/hosts`, is no command.
     """
     if not line.startswith("/"):
         return None
@@ -71,14 +75,11 @@ def command_in(line: str) -> tuple[str, str] | None:
 
 
 def nearest(word: str) -> str:
-    """The command that a mistyped one may be meant to be; empty when none is near."""
-    begun = [name for name in COMMANDS if name.startswith(word)]
-    near = begun or close_matches(word, [*COMMANDS, *ALIASES])
+    """The command that a mistyped name most likely means; empty when none is similar."""
+    starts = [name for name in COMMANDS if name.startswith(word)]
+    near = starts or close_matches(word, [*COMMANDS, *ALIASES])
     return ALIASES.get(near[0], near[0]) if near else ""
 
-
-if TYPE_CHECKING:
-    Pairs = Iterable[tuple[str, str]]
 
 _ACTIONS = {
     "sessions": ("list", "search", "show", "export", "rename", "delete", "fork", "stats"),
@@ -92,14 +93,14 @@ _ACTIONS = {
 
 
 def arguments_of(chat: Chat) -> dict[str, Callable[[], Pairs]]:
-    """For the name of a command, what gives the words that may follow it."""
-    known: dict[str, Callable[[], Pairs]] = {
+    """Functions that list the argument values of a command, by its name."""
+    values: dict[str, Callable[[], Pairs]] = {
         name: partial(_words, words) for name, words in _ACTIONS.items()
     }
-    known["resume"] = partial(_sessions, chat)
-    known["help"] = _commands
-    known["expand"] = chat.view.known_calls
-    return known
+    values["resume"] = partial(_sessions, chat)
+    values["help"] = _commands
+    values["expand"] = chat.view.recent_calls
+    return values
 
 
 def _words(words: Iterable[str]) -> Pairs:
@@ -107,69 +108,63 @@ def _words(words: Iterable[str]) -> Pairs:
 
 
 def _sessions(chat: Chat) -> Pairs:
-    import os
-
-    store = chat.talk.sessions()
+    store = chat.turns.sessions()
     if not os.path.exists(store.path):
         return []
     return [(info.id, info.title) for info in store.list(limit=50, children=False)]
 
 
 def _commands() -> Pairs:
-
     return [(name, line) for name, (_, line) in COMMANDS.items()]
 
 
-if TYPE_CHECKING:
-    Arguments = Mapping[str, Callable[[], Iterable[tuple[str, str]]]]
-
-_HALF_FILE = re.compile(r"""(?<![^\s(\[{])@("[^"\n]*|(?:\\.|[^\s"\\])*)$""")
-_MOST = 200
+_PARTIAL_FILE = re.compile(r"""(?<![^\s(\[{])@("[^"\n]*|(?:\\.|[^\s"\\])*)$""")
+_MAX_FILES = 200
 
 
-class Half(NamedTuple):
-    """What may stand in place of the last `length` characters, and a word about it."""
+class Suggestion(NamedTuple):
+    """A completion: replaces the last `length` characters."""
 
     text: str
     length: int
     about: str = ""
 
 
-def completions(before: str, folder: str, arguments: Arguments) -> Iterator[Half]:
-    """What the text before the cursor may become.
+def completions(before: str, folder: str, arguments: Arguments) -> Iterator[Suggestion]:
+    """Completions of the text before the cursor.
 
     Args:
         before: The text up to the cursor.
-        folder: Where relative paths start.
-        arguments: For a command's name, what may follow it: words, and a word about each.
+        folder: Base of relative paths.
+        arguments: By command name, the values that may follow it.
     """
     if before.startswith("/") and "\n" not in before:
         yield from _command(before, arguments)
-    half = _HALF_FILE.search(before)
-    if half is not None:
-        yield from _files(half[1], folder)
+    partial_file = _PARTIAL_FILE.search(before)
+    if partial_file is not None:
+        yield from _files(partial_file[1], folder)
 
 
-def _command(before: str, arguments: Arguments) -> Iterator[Half]:
+def _command(before: str, arguments: Arguments) -> Iterator[Suggestion]:
     word, blank, rest = before[1:].partition(" ")
     if not blank:
         for name, (_, line) in COMMANDS.items():
             if name.startswith(word.lower()):
-                yield Half(f"/{name}", len(before), line)
+                yield Suggestion(f"/{name}", len(before), line)
         return
     if word in arguments and " " not in rest:
         for value, about in arguments[word]():
             if value.startswith(rest):
-                yield Half(value, len(rest), about)
+                yield Suggestion(value, len(rest), about)
 
 
-def _files(half: str, folder: str) -> Iterator[Half]:
-    typed = half[1:] if half.startswith('"') else re.sub(r"\\(.)", r"\1", half)
-    above, _, start = typed.rpartition("/")
-    place = os.path.join(folder, os.path.expanduser(f"{above}/" if "/" in typed else above))
+def _files(typed: str, folder: str) -> Iterator[Suggestion]:
+    name = typed[1:] if typed.startswith('"') else re.sub(r"\\(.)", r"\1", typed)
+    parent, _, start = name.rpartition("/")
+    directory = os.path.join(folder, os.path.expanduser(f"{parent}/" if "/" in name else parent))
     try:
-        with os.scandir(place) as entries:
-            found = [
+        with os.scandir(directory) as entries:
+            matches = [
                 (not entry.is_dir(), entry.name)
                 for entry in entries
                 if entry.name.lower().startswith(start.lower())
@@ -178,8 +173,8 @@ def _files(half: str, folder: str) -> Iterator[Half]:
             ]
     except (OSError, ValueError):
         return
-    for is_file, name in sorted(found)[:_MOST]:
-        path = f"{above}/{name}" if "/" in typed else name
+    for is_file, match in sorted(matches)[:_MAX_FILES]:
+        path = f"{parent}/{match}" if "/" in name else match
         path += "" if is_file else "/"
-        spelled = f'"{path}' + ('"' if is_file else "") if re.search(r"[\s\"'\\]", path) else path
-        yield Half(spelled, len(half))
+        quoted = f'"{path}' + ('"' if is_file else "") if re.search(r"[\s\"'\\]", path) else path
+        yield Suggestion(quoted, len(typed))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def agent_arguments(parser: ArgumentParser) -> None:
-    """Describe the options."""
+    """Define the arguments."""
     parser.add_argument("--model", metavar="NAME", help="a model, or SERVICE/MODEL")
     parser.add_argument("--toolsets", metavar="A,B", type=_names, help="only these toolsets")
     parser.add_argument("--profile", metavar="NAME", help="the profile of rights")

@@ -1,7 +1,7 @@
 """Approval prompt: question queue, texts and yes-words, prompt on stderr, type-ahead discarded.
 
-One question at a time. Only a line typed after the question was shown is an answer, and
-anything but a clear yes is a no; so are Ctrl-C, the end of the input and a missing terminal.
+One question at a time. Only a line typed after the question was shown is an answer, and anything
+but a clear yes is a no; so are Ctrl-C, the end of the input and a missing terminal.
 """
 
 from __future__ import annotations
@@ -21,63 +21,29 @@ if TYPE_CHECKING:
     from hermes.core.registry import ToolRegistry
     from hermes.interfaces.cli.terminal import Terminal
 
-
-# Shown whole up to here; longer arguments by both ends, with the size and a digest.
-_WHOLE = 4_000
-ANSWERS = {
-    "y": "once",
-    "yes": "once",
-    "s": "session",
-    "session": "session",
-    "a": "always",
-    "always": "always",
-}
-
-
-def can_ask() -> bool:
-    """Whether there is a person who sees the question and can type an answer."""
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
-
-
-def yes_to_this(request: ApprovalRequest) -> bool:  # noqa: ARG001
-    """The approver for a person who said yes beforehand, for this one command."""
-    return True
-
-
-def usual_values(registry: ToolRegistry, tool: str) -> dict[str, Any]:
-    """The values that the arguments of a tool have when nobody gives others."""
-    entry = registry.resolve(tool)
-    properties = entry.parameters.get("properties", {}) if entry is not None else {}
-    return {name: one["default"] for name, one in properties.items() if "default" in one}
-
-
-def shown(value: object) -> str:
-    """A value as the person has to see it: nothing hidden, nothing that moves the cursor."""
-    import hashlib
-
-    from hermes.core.json_text import to_json
-
-    text = to_json(value)
-    # Escapes make control, bidi and zero-width characters visible.
-    plain = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
-    if len(plain) <= _WHOLE:
-        return plain
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    ends = _WHOLE // 2
-    return f"{plain[:ends]} …[{len(text)} characters, sha256 {digest}]… {plain[-ends:]}"
-
-
+YES = ("y", "yes")
 _NO = ("n", "no", "deny", "")
-_SAID = {
+_DECISIONS = {
+    **dict.fromkeys(YES, "once"),
+    **dict.fromkeys(("s", "session"), "session"),
+    **dict.fromkeys(("a", "always"), "always"),
+    **dict.fromkeys(_NO, "deny"),
+}
+_CONFIRMATIONS = {
     "once": "yes, this once",
     "session": "yes, for this session",
     "always": "yes, always",
     "deny": "no",
 }
+# Longer arguments are shown by both ends, with their size and a digest.
+_WHOLE = 4_000
+TYPEAHEAD_DISCARDED = "(typed before the question was shown: not taken as an answer)"
+# How often a prompt checks whether its question is still open.
+_POLL_SECONDS = 0.1
 
 
 class Question:
-    """Something to be answered; `lines` say what it is about, `prompt` what can be said."""
+    """A question to the person: `lines` describe it, `prompt` names the possible answers."""
 
     def __init__(self, lines: Sequence[str], prompt: str, *, approval: bool) -> None:
         from concurrent.futures import Future
@@ -87,31 +53,42 @@ class Question:
         self.approval = approval
         self.answer: concurrent.futures.Future[str | None] = Future()
 
+    def resolve(self, answer: str | None) -> None:
+        """Set the answer, unless there is one."""
+        if not self.answer.done():
+            self.answer.set_result(answer)
 
-class Questions:
-    """Asks one thing after the other; `changed` is told which, or None when all are answered."""
+    def refuse(self) -> None:
+        """Answer no, or nothing."""
+        self.resolve("deny" if self.approval else None)
+
+
+class QuestionQueue:
+    """Queue of questions; `changed` gets the one to show next, or None."""
 
     def __init__(
-        self, changed: Callable[[Question | None], None], usual: Callable[[str], Mapping[str, Any]]
+        self,
+        changed: Callable[[Question | None], None],
+        defaults: Callable[[str], Mapping[str, Any]],
     ) -> None:
-        """`usual` gives the values that the arguments of a tool have when nobody says others."""
+        """`defaults` gives the default arguments of a tool, which are not shown."""
         self._changed = changed
-        self._usual = usual
+        self._defaults = defaults
         self._lock = threading.Lock()
         self._waiting: list[Question] = []
 
     @property
     def current(self) -> Question | None:
-        """What is being asked now."""
+        """The question being asked."""
         waiting = self._waiting
         return waiting[0] if waiting else None
 
     async def approve(self, request: ApprovalRequest) -> str | None:
-        """What the person says to a call that needs approval; an `Approver`."""
+        """Ask for the approval of a call; an `Approver`."""
         import asyncio
 
         question = Question(
-            _about(request, self._usual(request.tool)),
+            _description(request, self._defaults(request.tool)),
             "[y]es once, for this [s]ession, [a]lways, [N]o",
             approval=True,
         )
@@ -122,54 +99,53 @@ class Questions:
             self._remove(question)
 
     def ask_person(self, question: str, choices: Sequence[str]) -> str | None:
-        """What the person says to a question of the agent's; waits for it."""
+        """Ask a question of the agent; blocks until it is answered."""
         lines = [styled("❓ ", "yellow") + safe(question)]
         lines += [f"  {number}. {safe_line(choice)}" for number, choice in enumerate(choices, 1)]
-        asked = Question(
-            lines, "a number, or words of your own" if choices else "your answer", approval=False
-        )
-        self._add(asked)
+        prompt = "a number, or words of your own" if choices else "your answer"
+        entry = Question(lines, prompt, approval=False)
+        self._add(entry)
         try:
-            return asked.answer.result()
+            return entry.answer.result()
         finally:
-            self._remove(asked)
+            self._remove(entry)
 
     def reply(self, text: str, question: Question | None) -> str:
-        """Take a typed line as the answer to the question that was seen; what to tell the person.
+        """Answer the question that the person has seen; returns the confirmation to show.
 
-        An answer is for that question alone: when another one took its place meanwhile, it is none.
+        The answer counts for that question only, not for one that took its place meanwhile.
         """
         if question is None or question.answer.done():
             return "nothing is being asked"
         if question is not self.current:
             return "that is not being asked any more"
-        said = text.strip()
+        answer = text.strip()
         if not question.approval:
-            _give(question, said or None)
-            return "" if said else "no answer given"
-        meant = ANSWERS.get(said.lower()) or ("deny" if said.lower() in _NO else "")
-        if not meant:
+            question.resolve(answer or None)
+            return "" if answer else "no answer given"
+        decision = _DECISIONS.get(answer.lower())
+        if decision is None:
             return f"that is no answer to the question: {question.prompt}"
-        _give(question, meant)
-        return f"→ {_SAID[meant]}"
+        question.resolve(decision)
+        return f"→ {_CONFIRMATIONS[decision]}"
 
     def refuse(self) -> bool:
-        """Say no to the current question; whether there was one."""
+        """Refuse the current question; False when there is none."""
         question = self.current
         if question is not None:
-            _give(question, "deny" if question.approval else None)
+            question.refuse()
         return question is not None
 
     def refuse_asked(self) -> None:
-        """The turn ends, and with it the agent's own questions; approvals end with their call."""
+        """Refuse the agent's own questions at the end of a turn; approvals end with their call."""
         for question in list(self._waiting):
             if not question.approval:
-                _give(question, None)
+                question.refuse()
 
     def close(self) -> None:
-        """Nobody will answer any more: everything that waits is told so."""
+        """Refuse all questions."""
         for question in list(self._waiting):
-            _give(question, "deny" if question.approval else None)
+            question.refuse()
 
     def _add(self, question: Question) -> None:
         with self._lock:
@@ -183,48 +159,142 @@ class Questions:
             was_first = bool(self._waiting) and self._waiting[0] is question
             if question in self._waiting:
                 self._waiting.remove(question)
-            now = self._waiting[0] if self._waiting else None
+            following = self._waiting[0] if self._waiting else None
         if was_first:
-            self._changed(now)
+            self._changed(following)
 
 
-def _give(question: Question, answer: str | None) -> None:
-    if not question.answer.done():
-        question.answer.set_result(answer)
-
-
-def _about(request: ApprovalRequest, usual: Mapping[str, Any]) -> list[str]:
-    who = f" (asked by {safe_line(request.agent_path)})" if request.agent_path else ""
+def _description(request: ApprovalRequest, defaults: Mapping[str, Any]) -> list[str]:
+    agent = f" (asked by {safe_line(request.agent_path)})" if request.agent_path else ""
     lines = [
         styled("⚠ ", "yellow")
         + f"{safe_line(request.tool)}: {safe_line(request.reason)}"
-        + styled(f" [{safe_line(request.rule)}]{who}", "dim")
+        + styled(f" [{safe_line(request.rule)}]{agent}", "dim")
     ]
     for name, value in request.arguments.items():
-        # What is as always says nothing, and would bury what is not.
-        if value is not None and not (name in usual and usual[name] == value):
-            lines.append(f"  {safe_line(str(name))} = {shown(value)}")
+        # Default values would bury the others.
+        if value is not None and not (name in defaults and defaults[name] == value):
+            lines.append(f"  {safe_line(str(name))} = {_visible(value)}")
     return lines
 
 
-TOO_EARLY = "(what was typed before this was asked is no answer to it)"
+def _visible(value: object) -> str:
+    """A value as JSON, with control, bidi and zero-width characters escaped."""
+    import hashlib
+
+    from hermes.core.json_text import to_json
+
+    text = to_json(value)
+    escaped = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+    if len(escaped) <= _WHOLE:
+        return escaped
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    ends = _WHOLE // 2
+    return f"{escaped[:ends]} …[{len(text)} characters, sha256 {digest}]… {escaped[-ends:]}"
 
 
-def forget_typed() -> bool:
-    """Throw away what was typed so far, also a line without its end; whether there was any."""
+def default_arguments(registry: ToolRegistry, tool: str) -> dict[str, Any]:
+    """The default values of a tool's arguments."""
+    entry = registry.resolve(tool)
+    properties = entry.parameters.get("properties", {}) if entry is not None else {}
+    return {name: field["default"] for name, field in properties.items() if "default" in field}
+
+
+def approve_all(request: ApprovalRequest) -> bool:  # noqa: ARG001
+    """The approver of `--yes`: approves every call of this command."""
+    return True
+
+
+# -- prompt on a terminal ---------------------------------------------------------------------
+
+
+def can_ask() -> bool:
+    """Whether stdin and stderr are a terminal, so that a person can answer."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
+class LinePrompt(QuestionQueue):
+    """Questions as lines on stderr, answered by lines from stdin.
+
+    A question that was answered elsewhere meanwhile is withdrawn.
+    """
+
+    def __init__(self, terminal: Terminal, defaults: Callable[[str], Mapping[str, Any]]) -> None:
+        super().__init__(self._start, defaults)
+        self._terminal = terminal
+        self._reading = threading.Lock()
+
+    def _start(self, question: Question | None) -> None:
+        if question is not None:
+            threading.Thread(target=self._ask, args=(question,), daemon=True).start()
+
+    def _ask(self, question: Question) -> None:
+        # The prompt before this one may still be noticing that it was withdrawn.
+        with self._reading:
+            if question.answer.done():
+                return
+            for line in question.lines:
+                self._terminal.note(line)
+            prompt = f"Run it? {question.prompt}" if question.approval else "Your answer"
+            _discard_typeahead(self._terminal)
+            answer = _read_line(self._terminal, prompt, question.answer.done)
+            if answer is not None and self.reply(answer, question) and not question.answer.done():
+                # Anything but a clear yes.
+                self.refuse()
+
+
+def ask_line(terminal: Terminal, prompt: str) -> str:
+    """Prompt for a line; empty at the end of the input."""
+    _discard_typeahead(terminal)
+    return _read_line(terminal, prompt, lambda: False) or ""
+
+
+def confirm(terminal: Terminal, prompt: str) -> bool:
+    """Ask a yes-or-no question."""
+    return ask_line(terminal, f"{prompt} [y/N]").strip().lower() in YES
+
+
+def _discard_typeahead(terminal: Terminal) -> None:
+    if discard_typeahead():
+        terminal.note(TYPEAHEAD_DISCARDED)
+
+
+def _read_line(terminal: Terminal, prompt: str, answered: Callable[[], bool]) -> str | None:
+    """A line from stdin; None when the question is answered otherwise meanwhile."""
+    terminal.stderr.write(f"{prompt}: ")
+    terminal.stderr.flush()
+    while not answered():
+        if _readable(_POLL_SECONDS):
+            return sys.stdin.readline()
+    terminal.note("")
+    return None
+
+
+def _readable(seconds: float) -> bool:
+    """Whether stdin can be read within so many seconds."""
+    import os
+    import select
+
+    if os.name == "nt":
+        # `select` takes only sockets there.
+        return True
+    return bool(select.select([sys.stdin], [], [], seconds)[0])
+
+
+def discard_typeahead() -> bool:
+    """Discard input typed so far, also an unfinished line; False when there was none."""
     try:
         import array
         import fcntl
         import termios
     except ImportError:
-        # Not on this system.
         return False
     try:
         before = termios.tcgetattr(sys.stdin)
-        # Half a line shows up only where no whole lines are waited for.
-        loose = [*before]
-        loose[3] = before[3] & ~termios.ICANON
-        termios.tcsetattr(sys.stdin, termios.TCSANOW, loose)
+        # An unfinished line is visible only in non-canonical mode.
+        raw = [*before]
+        raw[3] = before[3] & ~termios.ICANON
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, raw)
         try:
             waiting = array.array("i", [0])
             fcntl.ioctl(sys.stdin, termios.FIONREAD, waiting)
@@ -232,77 +302,6 @@ def forget_typed() -> bool:
         finally:
             termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
     except (termios.error, OSError):
-        # It is no terminal.
+        # Not a terminal.
         return False
     return waiting[0] > 0
-
-
-# How often a waiting question looks whether it is still asked.
-_LOOK_SECONDS = 0.1
-
-
-class Asking(Questions):
-    """Questions as lines on stderr, answered by lines from the terminal."""
-
-    def __init__(self, terminal: Terminal, usual: Callable[[str], Mapping[str, Any]]) -> None:
-        """Ask on `terminal`.
-
-        Args:
-            terminal: Where it is asked.
-            usual: The values that the arguments of a tool have when nobody says others.
-        """
-        super().__init__(self._begin, usual)
-        self._terminal = terminal
-        self._reading = threading.Lock()
-
-    def _begin(self, question: Question | None) -> None:
-        if question is not None:
-            threading.Thread(target=self._ask, args=(question,), daemon=True).start()
-
-    def _ask(self, question: Question) -> None:
-        # The one before may just be finding out that it is not asked any more.
-        with self._reading:
-            if question.answer.done():
-                return
-            for line in question.lines:
-                self._terminal.note(line)
-            prompt = f"Run it? {question.prompt}" if question.approval else "Your answer"
-            _forget_early(self._terminal)
-            said = _answer(self._terminal, prompt, question.answer.done)
-            if said is not None and self.reply(said, question) and not question.answer.done():
-                # Anything but a clear yes.
-                self.refuse()
-
-
-def answer_to(terminal: Terminal, prompt: str) -> str:
-    """The line that the person types now; empty at the end of the input."""
-    _forget_early(terminal)
-    return _answer(terminal, prompt, lambda: False) or ""
-
-
-def _forget_early(terminal: Terminal) -> None:
-    """Throw away what was typed so far, and say so."""
-    if forget_typed():
-        terminal.note(TOO_EARLY)
-
-
-def _answer(terminal: Terminal, prompt: str, answered: Callable[[], bool]) -> str | None:
-    """The line that the person types; None when it is answered otherwise meanwhile."""
-    terminal.stderr.write(f"{prompt}: ")
-    terminal.stderr.flush()
-    while not answered():
-        if _readable(_LOOK_SECONDS):
-            return sys.stdin.readline()
-    terminal.note("")
-    return None
-
-
-def _readable(seconds: float) -> bool:
-    """Whether a line can be read now, or within so many seconds."""
-    import os
-    import select
-
-    if os.name == "nt":
-        # Only sockets can be looked at there.
-        return True
-    return bool(select.select([sys.stdin], [], [], seconds)[0])

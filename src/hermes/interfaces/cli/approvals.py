@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Describe the options."""
+    """Define the arguments."""
     parser.set_defaults(run=_list, json=False)
     actions = parser.add_subparsers(metavar="ACTION")
     listing = actions.add_parser("list", help="what was approved for good (the default)")

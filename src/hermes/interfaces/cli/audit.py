@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Describe the options."""
+    """Define the arguments."""
     parser.set_defaults(run=_tail, count=20, json=False)
     actions = parser.add_subparsers(metavar="ACTION")
     tail = actions.add_parser("tail", help="the newest calls (the default)")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes.core.entry import ToolCall
 from hermes.core.errors import HermesError
-from hermes.interfaces.cli.approval_prompt import can_ask, usual_values, yes_to_this
+from hermes.interfaces.cli.approval_prompt import approve_all, can_ask, default_arguments
 from hermes.interfaces.cli.commands import DONE, FAILED, REFUSED, UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Describe the options."""
+    """Define the arguments."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="the tool; left out with --json")
     parser.add_argument(
         "arguments",
@@ -42,11 +42,12 @@ def _call(app: CliApp, options: Namespace) -> int:
     if options.json == bool(options.name):
         raise UsageError("give a tool's NAME, or --json with the calls on stdin")
     if options.yes:
-        app.approver = yes_to_this
+        app.approver = approve_all
     elif can_ask():
-        from hermes.interfaces.cli.approval_prompt import Asking
+        from hermes.interfaces.cli.approval_prompt import LinePrompt
 
-        app.approver = Asking(app, lambda tool: usual_values(app.registry, tool)).approve
+        prompt = LinePrompt(app, lambda tool: default_arguments(app.registry, tool))
+        app.approver = prompt.approve
     context = app.runtime.context(front_door="cli")
     if not options.quiet and app.stderr.isatty():
         app.runtime.events.subscribe(lambda event: _show(app, event))
@@ -61,7 +62,7 @@ def _call(app: CliApp, options: Namespace) -> int:
     outcome = app.runtime.call_sync(call, context)
     app.out(_readable(app, outcome))
     if not outcome.ok:
-        app.trouble(_failure(outcome, unasked=app.approver is None))
+        app.error(_failure(outcome, unasked=app.approver is None))
     return _code([outcome])
 
 

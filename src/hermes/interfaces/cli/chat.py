@@ -13,26 +13,27 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Describe the options."""
-    parser.add_argument("text", nargs="*", metavar="TEXT", help="what is said first")
+    """Define the arguments."""
+    parser.add_argument("text", nargs="*", metavar="TEXT", help="the first message")
     agent_arguments(parser)
-    parser.add_argument("--resume", metavar="ID", help="go on with a session (`last`, or its id)")
+    parser.add_argument("--resume", metavar="ID", help="resume a session (`last`, or its id)")
     parser.set_defaults(run=_chat)
 
 
 def resume_arguments(parser: ArgumentParser) -> None:
-    """Describe the options of `hermes resume`."""
+    """Define the arguments of `hermes resume`."""
     parser.add_argument(
-        "resume", nargs="?", default="last", metavar="ID", help="the session; left out: the last"
+        "resume", nargs="?", default="last", metavar="ID", help="the session (default: the last)"
     )
     agent_arguments(parser)
     parser.set_defaults(run=_chat, text=[])
 
 
 def _chat(app: CliApp, options: Namespace) -> int:
-    from hermes.interfaces.chat.agent_session import Settings
+    from hermes.interfaces.chat.agent_session import AgentOptions
     from hermes.interfaces.chat.start import chat
 
     take_profile(app, options)
-    settings = Settings(options.model, options.toolsets, options.profile)
-    return chat(app, settings=settings, resume=options.resume, message=" ".join(options.text))
+    agent_options = AgentOptions(options.model, options.toolsets, options.profile)
+    message = " ".join(options.text)
+    return chat(app, options=agent_options, resume=options.resume, message=message)

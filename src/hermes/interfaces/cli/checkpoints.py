@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Describe the options."""
+    """Define the arguments."""
     parser.set_defaults(run=_list, count=20, here=False, json=False)
     actions = parser.add_subparsers(metavar="ACTION")
     listing = actions.add_parser("list", help="turns that changed something (the default)")

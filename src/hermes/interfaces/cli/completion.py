@@ -57,7 +57,7 @@ complete -c hermes -a '(__hermes_words)'
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Describe the options."""
+    """Define the arguments."""
     parser.add_argument(
         "shell",
         metavar="bash|zsh|fish",

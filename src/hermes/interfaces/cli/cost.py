@@ -24,7 +24,7 @@ _MOST = 20
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Describe the options."""
+    """Define the arguments."""
     parser.add_argument(
         "session", nargs="?", help="only this session (`last` is the newest); all when left out"
     )

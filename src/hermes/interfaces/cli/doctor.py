@@ -38,7 +38,7 @@ OPTIONAL = (
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Describe the options."""
+    """Define the arguments."""
     parser.add_argument("--json", action="store_true", help="for programs")
     parser.set_defaults(run=_doctor)
 

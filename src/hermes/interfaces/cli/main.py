@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 log = Log("hermes.cli")
 
-WELCOME = "Hermes gives a language model hands: tools, carried out safely."
+WELCOME = "Hermes gives a language model tools, and runs them safely."
 FIRST_STEPS = (
-    ("  hermes", "talk with an agent, in a terminal"),
-    ('  hermes "do this"', "have an agent carry something out"),
-    ("  hermes setup", "find a model for it, try it, remember it"),
-    ("  hermes undo", "take back what it changed in files"),
-    ("  hermes tools", "see the tools"),
-    ('  hermes tools search "…"', "find one by need, in your own words"),
-    ("  hermes call sleep seconds=2", "call one, with arguments"),
-    ("  hermes toolsets", "see how they are grouped"),
-    ("  hermes doctor", "what works here, and what is missing"),
-    ("  hermes COMMAND --help", "everything about a command"),
+    ("  hermes", "chat with an agent in the terminal"),
+    ('  hermes "do this"', "let an agent do one thing"),
+    ("  hermes setup", "find, test and save a model"),
+    ("  hermes undo", "revert the file changes of the last turn"),
+    ("  hermes tools", "list the tools"),
+    ('  hermes tools search "…"', "find a tool, in your own words"),
+    ("  hermes call sleep seconds=2", "call a tool"),
+    ("  hermes toolsets", "list groups of tools"),
+    ("  hermes doctor", "check the installation"),
+    ("  hermes COMMAND --help", "help for a command"),
 )
 
 _EPILOG = """\
@@ -45,7 +45,7 @@ unapproved, 4 budget used up, 130 interrupted
 
 
 class CliApp(App, Terminal):
-    """What a command works with: Hermes, and the terminal."""
+    """Context of a command: the `App` and the terminal."""
 
     def __init__(self) -> None:
         App.__init__(self)
@@ -56,36 +56,36 @@ class CliApp(App, Terminal):
         if self._loaded:
             from hermes.mcp.client import attach
 
-            # What is known without asking any server; a call connects the one it is for.
+            # Cached listings only; a call connects the server it needs.
             attach(self, connect=False)
 
 
 class Parser(ArgumentParser):
-    """Says what is wrong in one line, with the nearest word that would be right.
+    """Argument parser with one-line errors and suggestions.
 
-    A command that owes programs an answer has a `misread` among its defaults: it is given the words
-    and what is wrong with them.
+    A command that prints JSON also on invalid usage sets the default `usage_error`, which gets the
+    words and the message.
     """
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Namespace | None = None
     ) -> tuple[Namespace, list[str]]:
-        """All of the words, or an error: each command knows its own options best."""
+        """Parse all words; the error of a command names its own options."""
         self._words = list(args or ())
-        found, left = super().parse_known_args(args, namespace)
-        if left:
-            self.error(f"unrecognized arguments: {' '.join(left)}{self._meant(left[0])}")
-        return found, left
+        options, rest = super().parse_known_args(args, namespace)
+        if rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}{self._suggestion(rest[0])}")
+        return options, rest
 
     def error(self, message: str) -> NoReturn:
-        """One line, and the exit code for wrong usage."""
-        told = _shortened(message)
-        Terminal().note(f"{self.prog}: {told}; try `{self.prog} --help`")
-        if (misread := self.get_default("misread")) is not None:
-            misread(self._words, told)
+        """Print one line and exit with the code for invalid usage."""
+        line = _shortened(message)
+        Terminal().note(f"{self.prog}: {line}; try `{self.prog} --help`")
+        if (usage_error := self.get_default("usage_error")) is not None:
+            usage_error(self._words, line)
         sys.exit(USAGE)
 
-    def _meant(self, word: str) -> str:
+    def _suggestion(self, word: str) -> str:
         near = close_matches(word.partition("=")[0], self._option_string_actions, cutoff=0.7)
         return f" (did you mean {near[0]}?)" if near and word.startswith("-") else ""
 
@@ -94,12 +94,12 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line; the exit code."""
     terminal = Terminal()
     try:
-        return _told(terminal, lambda: _within(arguments))
+        return _exit_code(terminal, lambda: _run_app(arguments))
     finally:
         terminal.finish()
 
 
-def _within(arguments: Sequence[str]) -> int:
+def _run_app(arguments: Sequence[str]) -> int:
     app = CliApp()
     try:
         return _run(app, list(arguments))
@@ -107,20 +107,20 @@ def _within(arguments: Sequence[str]) -> int:
         app.close()
 
 
-def _told(terminal: Terminal, work: Callable[[], int]) -> int:
-    """The exit code of the work; whatever goes wrong is said in one line."""
+def _exit_code(terminal: Terminal, command: Callable[[], int]) -> int:
+    """The exit code of a command; an exception is printed as one line."""
     try:
-        code = work()
+        code = command()
         try:
             terminal.stdout.flush()
         except BrokenPipeError:
-            # Whoever read our output has seen enough.
+            # The reader of our output has closed it.
             return code
     except UsageError as error:
-        terminal.trouble(error)
+        terminal.error(error)
         return USAGE
     except HermesError as error:
-        terminal.trouble(error)
+        terminal.error(error)
         return FAILED
     except KeyboardInterrupt:
         terminal.note("hermes: interrupted")
@@ -128,12 +128,12 @@ def _told(terminal: Terminal, work: Callable[[], int]) -> int:
     except BrokenPipeError:
         return DONE
     except OSError as error:
-        terminal.trouble(error)
+        terminal.error(error)
         return FAILED
     except Exception as error:
-        # A bug, ours or a plugin's: one line for the person, the rest for whoever mends it.
+        # A bug: one line for the person, the traceback for the log.
         log.info("a command failed", exc_info=True)
-        terminal.trouble(HermesError(f"unexpected {type(error).__name__}: {error}"))
+        terminal.error(HermesError(f"unexpected {type(error).__name__}: {error}"))
         return FAILED
     return code
 
@@ -149,7 +149,7 @@ def _run(app: CliApp, arguments: list[str]) -> int:
         app.table(FIRST_STEPS)
         return DONE
     if " " in arguments[0].strip() and not arguments[0].startswith("-"):
-        # A text and no command: what is asked for is to be done.
+        # A sentence instead of a command name: a request for the agent.
         arguments = ["run", *arguments]
     name = arguments[0]
     plugin = None
@@ -162,7 +162,7 @@ def _run(app: CliApp, arguments: list[str]) -> int:
 
 
 def _on_terminal(app: CliApp) -> bool:
-    """Whether a person sees what is printed, and types."""
+    """Whether stdin and stdout are a terminal."""
     return app.stdout.isatty() and sys.stdin is not None and sys.stdin.isatty()
 
 
@@ -174,16 +174,16 @@ def _parser(chosen: str, plugin: Command | None) -> Parser:
         epilog=_EPILOG,
     )
     parser.add_argument("-V", "--version", action="version", version=f"hermes {__version__}")
-    # `prog` is given so that argparse need not format its help to find it.
+    # With `prog` argparse need not format its help to find the name.
     commands = parser.add_subparsers(
         metavar="COMMAND", required=True, parser_class=Parser, prog="hermes"
     )
     # A parser takes half a millisecond: help and errors of a known command need no other one.
     for name in [chosen] if chosen in COMMANDS else COMMANDS:
         module, help_line = COMMANDS[name]
-        # Not `capitalize`, which makes the other letters small: MCP stays MCP.
-        said = help_line[:1].upper() + help_line[1:]
-        command = commands.add_parser(name, help=help_line, description=said)
+        # Not `capitalize`, which lowers the other letters: MCP stays MCP.
+        description = help_line[:1].upper() + help_line[1:]
+        command = commands.add_parser(name, help=help_line, description=description)
         if name == chosen:
             import_module(f"hermes.interfaces.cli.{module}").arguments(command)
     if plugin is not None:
@@ -195,15 +195,15 @@ def _parser(chosen: str, plugin: Command | None) -> Parser:
 
 
 def _plugin_command(app: CliApp, name: str) -> Command | None:
-    """A command that a plugin adds; an error with the nearest name when nobody has it."""
+    """The command of a plugin; raises an error with a suggestion when there is none."""
     app.registry  # noqa: B018 - loads the plugins
-    found = app.plugins.commands.get(name)
-    if found is None:
+    command = app.plugins.commands.get(name)
+    if command is None:
         near = close_matches(name, [*COMMANDS, *app.plugins.commands])
-        meant = f"did you mean `{near[0]}`?" if near else "`hermes --help` lists them"
-        meant += f" (a request for the agent: hermes run {name:.40})"
-        raise UsageError(f"no command is called {name!r:.80}; {meant}")
-    return found
+        hint = f"did you mean `{near[0]}`?" if near else "`hermes --help` lists them"
+        hint += f" (a request for the agent: hermes run {name:.40})"
+        raise UsageError(f"no command is called {name!r:.80}; {hint}")
+    return command
 
 
 def _shortened(message: str) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Describe the options."""
+    """Define the arguments."""
     parser.set_defaults(run=_list, json=False)
     actions = parser.add_subparsers(metavar="ACTION")
     listing = _action(actions, "list", "the servers, and what is known of them")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Describe the options."""
+    """Define the arguments."""
     parser.add_argument("--toolsets", metavar="A,B", help="only these toolsets")
     parser.add_argument(
         "--http", metavar="HOST:PORT", help="listen there instead of serving stdin and stdout"

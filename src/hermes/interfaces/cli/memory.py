@@ -98,7 +98,7 @@ _TARGETS = ("memory", "user")
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Describe the options."""
+    """Define the arguments."""
     parser.set_defaults(run=_list, json=False)
     actions = parser.add_subparsers(metavar="ACTION")
     listing = actions.add_parser("list", help="what is remembered (the default)")
@@ -193,9 +193,9 @@ def _show(app: CliApp, review: Review) -> None:
 
 
 def _ask(app: CliApp, reviews: Reviews, review: Review) -> None:
-    from hermes.interfaces.cli.approval_prompt import answer_to
+    from hermes.interfaces.cli.approval_prompt import ask_line
 
-    said = answer_to(app, "[a]pprove, [r]eject, anything else leaves it").strip().lower()
+    said = ask_line(app, "[a]pprove, [r]eject, anything else leaves it").strip().lower()
     if said in ("a", "approve"):
         _carried_out(app, reviews, review, anyway=True)
     elif said in ("r", "reject"):

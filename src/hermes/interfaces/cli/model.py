@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Describe the options."""
+    """Define the arguments."""
     parser.set_defaults(run=_list, service=None, json=False)
     actions = parser.add_subparsers(metavar="ACTION")
     listing = actions.add_parser(

@@ -6,65 +6,23 @@ import asyncio
 import threading
 import time
 
-TYPE_CHECKING = False
-
+TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
     from hermes.core.entry import ToolOutcome
+    from hermes.core.model_protocol import Event as ModelEvent
     from hermes.interfaces.cli.terminal import Terminal
-    from hermes.runtime.events import Event
+    from hermes.runtime.events import Event as ToolEvent
     from hermes.safety.redaction.redactor import Redactor
 
-
+# How often a long wait is explained.
+_WAIT_SECONDS = 30.0
 _LINE = 200
-
-
-def setback(outcome: ToolOutcome) -> str:
-    """What the result of a call says did not work, in one line; empty when it says nothing."""
-    if not outcome.ok:
-        return ""
-    try:
-        value = outcome.value
-    except ValueError:
-        # Cut for a model, and no JSON any more.
-        return ""
-    return "; ".join(_told(value))[:_LINE]
-
-
-def _told(value: Any) -> Iterator[str]:
-    if not isinstance(value, dict):
-        return
-    code = value.get("exit_code")
-    if isinstance(code, int) and code:
-        last = _last_line(value.get("meaning") or value.get("stderr"))
-        yield f"exit code {code}: {last}" if last else f"exit code {code}"
-    elif "agent" in value and _went_wrong(value.get("status")):
-        why = _last_line(value.get("reason"))
-        told = f"{value['status']}: {why}" if why else str(value["status"])
-        yield f"{value['agent']} {told}"
-    elif isinstance(value.get("results"), list):
-        for one in value["results"]:
-            yield from _told(one)
-
-
-def _went_wrong(status: Any) -> bool:
-    from hermes.agent.delegation.child import ELSEWHERE
-    from hermes.agent.delegation.child_report import UNFINISHED
-
-    return isinstance(status, str) and status not in ("completed", ELSEWHERE, *UNFINISHED)
-
-
-def _last_line(text: Any) -> str:
-    lines = str(text or "").strip().splitlines()
-    if not lines:
-        return ""
-    return " ".join("".join(c if c.isprintable() else " " for c in lines[-1][:_LINE]).split())
-
-
-# The argument that says most about a call, the first of these that it has.
-_TELLING = (
+_ARGUMENT = 60
+# The argument that describes a call best: the first of these that it has.
+_MAIN_ARGUMENTS = (
     "path",
     "command",
     "pattern",
@@ -79,119 +37,100 @@ _TELLING = (
 )
 
 
-def telling(arguments: Mapping[str, Any] | None) -> str:
-    """The argument that says most, as one line; empty when none does."""
-    given = arguments or {}
-    named = [_several(given[name]) for name in _TELLING if given.get(name)]
-    texts = [value for value in given.values() if isinstance(value, str) and value.strip()]
-    told = str((named or texts or [""])[0])
-    return " ".join("".join(c if c.isprintable() else " " for c in told[:2_000]).split())
-
-
-def _several(value: Any) -> Any:
-    """What a list of objects is about: the goal of each, where they have one."""
-    if not isinstance(value, list):
-        return value
-    goals = [one["goal"] for one in value if isinstance(one, dict) and one.get("goal")]
-    return f"{len(goals)}: {'; '.join(map(str, goals))}" if goals else value
-
-
-def call_line(tool: str, emoji: str, arguments: Mapping[str, Any] | None) -> str:
-    """A call: its sign, its name, and the argument that says most."""
-    told = telling(arguments)
-    short = told if len(told) <= 60 else f"{told[:59]}…"
-    return f"{emoji or ''} {tool} {short}".strip()
-
-
-# How often a long wait is explained.
-_WAIT_SECONDS = 30.0
-# What the model says, as it says it.
-_SAID = ("TextDelta", "ReasoningDelta")
-
-
-class Watching:
-    """Hears what the model says and what happens to its calls, and passes it on."""
+class Progress:
+    """Reports the events of a run: remarks on stderr, JSON lines on stdout."""
 
     def __init__(
         self,
         terminal: Terminal,
         redactor: Redactor,
         *,
-        unheard: Callable[[], None],
+        closed: Callable[[], None],
         calls: bool = True,
         silent: bool = False,
         lines: bool = False,
     ) -> None:
-        """Tell on `terminal`.
+        """Report on `terminal`.
 
         Args:
-            terminal: Where it is told.
-            redactor: Takes the secrets out.
-            unheard: Called once when nobody reads the events any more, from any thread.
-            calls: Whether each call is a remark; what takes long always is.
-            silent: No remarks at all.
-            lines: A JSON line on stdout for every event.
+            terminal: Where to print.
+            redactor: Removes secrets.
+            closed: Called once, from any thread, when the reader of the JSON lines has gone.
+            calls: Print a remark for each call; long waits are always remarked on.
+            silent: Print no remarks.
+            lines: Print a JSON line on stdout for every event.
         """
         self._terminal = terminal
         self._redactor = redactor
-        self._unheard = unheard
+        self._closed = closed
         self._calls = calls
         self._silent = silent
         self._lines = lines
         self._lock = threading.Lock()
-        self._flows = {kind: redactor.stream() for kind in _SAID}
-        self._doing: dict[str, str] = {}
+        self._reset_streams()
+        self._running: dict[str, str] = {}
         self._asked: set[str] = set()
         self._since = time.monotonic()
 
-    def say(self, text: str) -> None:
-        """A remark."""
+    def _reset_streams(self) -> None:
+        # A secret may be split over several deltas.
+        self._streams = {kind: self._redactor.stream() for kind in ("TextDelta", "ReasoningDelta")}
+
+    def note(self, text: str) -> None:
+        """Print a remark."""
         if not self._silent:
             self._terminal.note(text)
 
-    def model(self, event: Any) -> None:
-        """Something that the model said."""
-        self._since = time.monotonic()
-        kind = type(event).__name__
-        if kind in _SAID:
-            self._said(kind, self._flows[kind].feed(event.text) if self._lines else "")
-        elif kind == "Done":
-            for name in _SAID:
-                self._said(name, self._flows[name].close())
-        elif kind == "Discarded":
-            self._flows = {name: self._redactor.stream() for name in _SAID}
-            self._remark(kind, f"asking the model again: {event.reason}", reason=event.reason)
-        elif kind == "Waiting":
-            told = f"waiting {event.seconds:.1f} s: {event.reason}"
-            self._remark(kind, told, seconds=event.seconds, reason=event.reason)
-        elif kind == "Noted":
-            self._remark(kind, event.text, text=event.text)
+    def model_event(self, event: ModelEvent) -> None:
+        """Report an event of the model's streamed answer."""
+        # Not at start-up: whoever has an event has loaded this module already.
+        from hermes.core import model_protocol as protocol
 
-    def tool(self, event: Event) -> None:
-        """Something that happened to a call."""
         self._since = time.monotonic()
-        if event.kind == "approval_requested":
-            arguments = self._redactor.redact_value(dict(event.data["request"].arguments))
-            self._doing[event.call_id] = call_line(event.tool, "", arguments)
-            self._asked.add(event.call_id)
-        elif event.kind == "started":
-            self._doing[event.call_id] = call_line(
-                event.tool, event.data.get("emoji") or "", event.data.get("arguments")
-            )
-            self._asked.discard(event.call_id)
-            self._line(type="call", id=event.call_id, tool=event.tool, **event.data)
-        elif event.kind == "finished":
-            doing = self._doing.pop(event.call_id, event.tool)
-            self._asked.discard(event.call_id)
-            outcome = event.data["outcome"]
-            self._line(type="outcome", id=event.call_id, status=outcome.status)
-            if self._calls:
-                trouble = setback(outcome) if outcome.ok else outcome.error or outcome.status
-                end = f": {trouble}" if trouble else ""
-                self.say(f"{'✗' if trouble else '✓'} {doing} {outcome.seconds:.1f} s{end}")
+        match event:
+            case protocol.TextDelta() | protocol.ReasoningDelta():
+                if self._lines:
+                    kind = type(event).__name__
+                    self._text(kind, self._streams[kind].feed(event.text))
+            case protocol.Done():
+                for kind, stream in self._streams.items():
+                    self._text(kind, stream.close())
+            case protocol.Discarded(reason=reason):
+                self._reset_streams()
+                self._remark("Discarded", f"asking the model again: {reason}", reason=reason)
+            case protocol.Waiting(reason=reason, seconds=seconds):
+                text = f"waiting {seconds:.1f} s: {reason}"
+                self._remark("Waiting", text, seconds=seconds, reason=reason)
+            case protocol.Noted(text=text):
+                self._remark("Noted", text, text=text)
 
-    async def watch(self) -> None:
-        """Say from time to time what is being waited for."""
+    def tool_event(self, event: ToolEvent) -> None:
+        """Report an event of a tool call."""
+        self._since = time.monotonic()
+        match event.kind:
+            case "approval_requested":
+                arguments = self._redactor.redact_value(dict(event.data["request"].arguments))
+                self._running[event.call_id] = _call_line(event.tool, "", arguments)
+                self._asked.add(event.call_id)
+            case "started":
+                self._running[event.call_id] = _call_line(
+                    event.tool, event.data.get("emoji") or "", event.data.get("arguments")
+                )
+                self._asked.discard(event.call_id)
+                self._line(type="call", id=event.call_id, tool=event.tool, **event.data)
+            case "finished":
+                call = self._running.pop(event.call_id, event.tool)
+                self._asked.discard(event.call_id)
+                outcome = event.data["outcome"]
+                self._line(type="outcome", id=event.call_id, status=outcome.status)
+                if self._calls:
+                    failed = not outcome.ok and (outcome.error or outcome.status)
+                    error = failed or inner_failure(outcome)
+                    end = f": {error}" if error else ""
+                    self.note(f"{'✗' if error else '✓'} {call} {outcome.seconds:.1f} s{end}")
+
+    async def explain_waits(self) -> None:
+        """Print from time to time for which calls the run waits."""
         while True:
             await asyncio.sleep(1.0)
             if time.monotonic() - self._since >= _WAIT_SECONDS:
@@ -200,20 +139,20 @@ class Watching:
 
     @property
     def awaited(self) -> str:
-        """What is being waited for."""
-        doing = {
+        """The running calls, or the model."""
+        calls = {
             f"your answer about {line}" if call in self._asked else line: None
-            for call, line in list(self._doing.items())
+            for call, line in list(self._running.items())
         }
-        return ", ".join(doing) or "the model"
+        return ", ".join(calls) or "the model"
 
-    def _said(self, kind: str, text: str) -> None:
+    def _text(self, kind: str, text: str) -> None:
         if text:
             self._line(type=kind, text=text)
 
-    def _remark(self, kind: str, told: str, **fields: Any) -> None:
+    def _remark(self, kind: str, remark: str, **fields: Any) -> None:
         self._line(type=kind, **fields)
-        self.say(told)
+        self.note(remark)
 
     def _line(self, **fields: Any) -> None:
         if not self._lines:
@@ -226,4 +165,70 @@ class Watching:
                 self._terminal.stdout.flush()
             except BrokenPipeError:
                 self._lines = False
-                self._unheard()
+                self._closed()
+
+
+def main_argument(arguments: Mapping[str, Any] | None) -> str:
+    """The argument that describes a call best, as one line; empty when there is none."""
+    arguments = arguments or {}
+    named = [_goals(arguments[name]) for name in _MAIN_ARGUMENTS if arguments.get(name)]
+    texts = [value for value in arguments.values() if isinstance(value, str) and value.strip()]
+    return _one_line(str((named or texts or [""])[0])[:2_000])
+
+
+def _goals(value: Any) -> Any:
+    """The goals of a list of tasks; other values as they are."""
+    if not isinstance(value, list):
+        return value
+    goals = [task["goal"] for task in value if isinstance(task, dict) and task.get("goal")]
+    return f"{len(goals)}: {'; '.join(map(str, goals))}" if goals else value
+
+
+def _call_line(tool: str, emoji: str, arguments: Mapping[str, Any] | None) -> str:
+    argument = main_argument(arguments)
+    short = argument if len(argument) <= _ARGUMENT else f"{argument[: _ARGUMENT - 1]}…"
+    return f"{emoji or ''} {tool} {short}".strip()
+
+
+def inner_failure(outcome: ToolOutcome) -> str:
+    """A failure inside a successful call, in one line: exit code of a command, failed agent."""
+    if not outcome.ok:
+        return ""
+    try:
+        value = outcome.value
+    except ValueError:
+        # Truncated for the model: no JSON any more.
+        return ""
+    return "; ".join(_failures(value))[:_LINE]
+
+
+def _failures(value: Any) -> Iterator[str]:
+    if not isinstance(value, dict):
+        return
+    code = value.get("exit_code")
+    if isinstance(code, int) and code:
+        last = _last_line(value.get("meaning") or value.get("stderr"))
+        yield f"exit code {code}: {last}" if last else f"exit code {code}"
+    elif "agent" in value and _is_failure(value.get("status")):
+        reason = _last_line(value.get("reason"))
+        status = f"{value['status']}: {reason}" if reason else str(value["status"])
+        yield f"{value['agent']} {status}"
+    elif isinstance(value.get("results"), list):
+        for result in value["results"]:
+            yield from _failures(result)
+
+
+def _is_failure(status: Any) -> bool:
+    from hermes.agent.delegation.child import ELSEWHERE
+    from hermes.agent.delegation.child_report import UNFINISHED
+
+    return isinstance(status, str) and status not in ("completed", ELSEWHERE, *UNFINISHED)
+
+
+def _last_line(text: Any) -> str:
+    lines = str(text or "").strip().splitlines()
+    return _one_line(lines[-1][:_LINE]) if lines else ""
+
+
+def _one_line(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

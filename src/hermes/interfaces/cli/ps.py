@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Describe the options."""
+    """Define the arguments."""
     parser.set_defaults(run=_list)
     parser.add_argument("--json", action="store_true", help="for programs")
     actions = parser.add_subparsers(metavar="ACTION")

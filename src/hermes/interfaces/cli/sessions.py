@@ -300,7 +300,7 @@ _NAME = "the name of a session, the start of one, or `last`"
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Describe the options."""
+    """Define the arguments."""
     parser.set_defaults(run=listed, count=20, skip=0, here=False, all=False, json=False)
     actions = parser.add_subparsers(metavar="ACTION")
     listing = actions.add_parser("list", help="those touched last first (the default)")

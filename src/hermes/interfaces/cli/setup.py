@@ -26,7 +26,7 @@ at first use (1.1 GB) and runs here: good for simple tasks with files and comman
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Describe the options."""
+    """Define the arguments."""
     parser.add_argument("--yes", action="store_true", help="ask nothing: take the first that works")
     parser.add_argument("--model", metavar="NAME", help="try and take this one: service/model")
     parser.add_argument("--no-test", action="store_true", help="do not ask the model anything")
@@ -92,7 +92,7 @@ def _take(app: CliApp, name: str, options: Namespace) -> bool:
             trial = bridge.run(probe(provider(found, app.config, os.environ)))
             app.out(probe_line(trial))
     except HermesError as error:
-        app.trouble(error)
+        app.error(error)
         return False
     write_choice(found)
     app.out(f"Written to {home_path('config.yaml')}; the key stays in the environment.")

@@ -12,32 +12,32 @@ if TYPE_CHECKING:
 _NAMES = ("SIGTERM", "SIGHUP")
 
 
-def heeded() -> list[int]:
-    """The signals that tell to end and are not ignored, as they are for what `nohup` started."""
-    found = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
-    return [number for number in found if signal.getsignal(number) is not signal.SIG_IGN]
+def end_signals() -> list[int]:
+    """The signals that end a program, without those that are ignored (`nohup`)."""
+    numbers = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
+    return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 @contextmanager
-def interruptible(how: type[BaseException] = KeyboardInterrupt) -> Iterator[None]:
-    """In the block, being told to end raises `how`, once."""
-    told = False
+def interruptible(exception: type[BaseException] = KeyboardInterrupt) -> Iterator[None]:
+    """In the block the first end signal raises an exception."""
+    raised = False
 
     def interrupt(*_: object) -> None:
-        nonlocal told
-        if not told:
-            told = True
-            raise how
+        nonlocal raised
+        if not raised:
+            raised = True
+            raise exception
 
     with _handled(interrupt):
         yield
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
-    """In the block, which cleans up, being told to end once more changes nothing.
+def signals_ignored() -> Iterator[None]:
+    """In the block, which cleans up, end signals are ignored.
 
-    A window that is closed tells it twice: the system does, and the shell in it.
+    Closing a terminal window sends two: one by the system, one by the shell in it.
     """
     with _handled(lambda *_: None):
         yield
@@ -47,13 +47,13 @@ def undisturbed() -> Iterator[None]:
 def _handled(handler: Callable[..., None]) -> Iterator[None]:
     before = {}
     try:
-        for number in heeded():
+        for number in end_signals():
             before[number] = signal.signal(number, handler)
     except ValueError:
-        # Only the main thread hears signals.
+        # Only the main thread can handle signals.
         pass
     try:
         yield
     finally:
-        for number, former in before.items():
-            signal.signal(number, former)
+        for number, previous in before.items():
+            signal.signal(number, previous)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Describe the options."""
+    """Define the arguments."""
     parser.set_defaults(run=_list, toolset=None, all=False, json=False)
     actions = parser.add_subparsers(metavar="ACTION")
     listing = actions.add_parser("list", help="every tool with one line (the default)")

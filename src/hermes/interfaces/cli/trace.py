@@ -21,7 +21,7 @@ _WORDS = {"open": "not ended", "cancelled": "cancelled"}
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Describe the options."""
+    """Define the arguments."""
     parser.set_defaults(run=_list, count=20, json=False)
     actions = parser.add_subparsers(metavar="ACTION")
     listing = actions.add_parser("list", help="those that began last first (the default)")

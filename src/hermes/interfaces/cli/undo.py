@@ -20,7 +20,7 @@ _SHOWN = 40
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Describe the options."""
+    """Define the arguments."""
     parser.add_argument(
         "what",
         nargs="?",

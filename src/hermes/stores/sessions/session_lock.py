@@ -18,10 +18,12 @@ _FOLDER = "open"
 
 
 @contextmanager
-def begun(sessions: Sessions, until: ExitStack, *, workspace: str, door: str) -> Iterator[Session]:
-    """A new session of this program's; where the block fails nothing was said, and it is gone."""
-    session = sessions.begin(workspace=workspace, front_door=door, model="")
-    held(session, until)
+def created_session(
+    sessions: Sessions, until: ExitStack, *, workspace: str, front_door: str
+) -> Iterator[Session]:
+    """A new session, locked until the stack is closed; deleted when the block raises."""
+    session = sessions.begin(workspace=workspace, front_door=front_door, model="")
+    locked_session(session, until)
     try:
         yield session
     except BaseException:
@@ -30,25 +32,25 @@ def begun(sessions: Sessions, until: ExitStack, *, workspace: str, door: str) ->
         raise
 
 
-def held(session: Session, until: ExitStack) -> tuple[Session, str]:
-    """The session to go on with, and what to tell the person if it is not the one asked for.
+def locked_session(session: Session, until: ExitStack) -> tuple[Session, str]:
+    """The session, locked until the stack is closed, or a fork of it when another process has it.
 
-    It is this program's until the stack is closed. That is noted by a lock, which ends with its
-    program, however that ends.
+    The second value is a remark for the person, empty without a fork. The lock is released when
+    its process ends, however it ends.
     """
-    other = _hold(session.id, until)
-    if not other:
+    owner = _lock(session.id, until)
+    if not owner:
         return session, ""
     copy = session.fork()
-    _hold(copy.id, until)
+    _lock(copy.id, until)
     return copy, (
-        f"session {session.id} is open elsewhere, too (process {other}): "
-        f"this goes on as {copy.id}, a copy of how it stands there"
+        f"session {session.id} is open in another process ({owner}): "
+        f"this continues as {copy.id}, a copy of its current state"
     )
 
 
-def _hold(session: str, until: ExitStack) -> str:
-    """Note that this program has it; which other one does, empty when none is known to."""
+def _lock(session: str, until: ExitStack) -> str:
+    """Take the lock of a session; the process id of its owner when another process has it."""
     from hermes.core.home import flock, home_path, is_current, open_lock
 
     path = home_path(_FOLDER, session)
@@ -56,37 +58,37 @@ def _hold(session: str, until: ExitStack) -> str:
         try:
             handle = open_lock(path)
         except OSError:
-            # Where no note can be made none can be read.
+            # No lock file can be created here.
             return ""
         try:
             if not flock(handle, wait=False):
-                who = os.read(handle, 20).decode("ascii", "replace").strip()
+                owner = os.read(handle, 20).decode("ascii", "replace").strip()
                 os.close(handle)
-                return who or "unknown"
+                return owner or "unknown"
         except OSError:
-            # No locks on this disk.
+            # The file system has no locks.
             os.close(handle)
             return ""
         if is_current(handle, path):
             break
-        # Whoever had it removed the file in between: nobody else would see this lock.
+        # The last owner removed the file meanwhile: no other process would see this lock.
         os.close(handle)
-    until.callback(_let_go, handle, path)
+    until.callback(_release, handle, path)
     try:
         os.ftruncate(handle, 0)
         os.write(handle, str(os.getpid()).encode())
     except OSError:
-        # It is held all the same.
+        # Locked all the same.
         return ""
     return ""
 
 
-def _let_go(handle: int, path: str) -> None:
+def _release(handle: int, path: str) -> None:
     try:
-        # While it is locked: what is removed is surely our own.
+        # While it is locked, the file is surely our own.
         os.unlink(path)
     except OSError:
-        # Somebody tidied up.
+        # Removed already.
         pass
     finally:
         os.close(handle)

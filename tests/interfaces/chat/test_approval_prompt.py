@@ -40,7 +40,7 @@ def test_what_was_typed_before_the_question_is_no_answer_and_that_is_said(
 
     run.type(early)
     typed.set()
-    run.until("is no answer to it")
+    run.until("not taken as an answer")
     run.until("[N]o:")
     run.enter("")
     run.until("I may not.")
@@ -127,7 +127,7 @@ def test_a_call_by_hand_is_not_approved_by_what_was_typed_before_it_asked(
 
     call.type("y\r")
     (build.parent / "go").touch()
-    call.until("is no answer to it")
+    call.until("not taken as an answer")
     call.until("[N]o:")
     call.enter("")
 
