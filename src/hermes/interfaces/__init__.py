@@ -1,4 +1,8 @@
-"""How people and programs reach Hermes: the command line.
+"""User interfaces: the command line and the terminal chat.
 
-A front door says who is asking and how to ask a human; it adds no rules of its own.
+    cli/    `hermes COMMAND …`: one module a command
+    chat/   interactive chat in a terminal
+
+An interface parses input, calls one function of an inner layer and shows the result; it adds no
+policy.
 """

@@ -1,5 +1,8 @@
-"""What is remembered.
+"""Persistent stores.
 
-checkpoints/   what files held before they were changed, so that every change can be undone
-sessions/      conversations, line by line: resumed, searched, exported
+    checkpoints/   file contents before each change, for undo
+    sessions/      conversations: journal, search, export, session lock
+    memory/        the memory files that are part of every system prompt
+    sqlite         opening, migrations, transactions and error texts of SQLite files
+    todos          the todo list of a task
 """

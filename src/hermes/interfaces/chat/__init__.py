@@ -1,29 +1,22 @@
-"""The chat in a terminal: what is typed goes to the agent, what it says and does is shown.
+"""Interactive chat in a terminal.
 
-start        begins here: which face, which session; `hermes`, `hermes chat`, `hermes resume`
-chat         what a typed line means: a command, a message, a word during a turn, an answer
-talk         the conversation: turns, words during one, interrupts, the change to another
-opening      the agent behind it and its session: made, gone on with, ended
-recap        where a session stands that somebody goes on with
-worker       the thread that the agent lives in, so that typing never waits for it
+    start            entry point: editor or line mode, new or resumed session
+    controller       dispatch of an input line: answer, slash command or message
+    turns            turns of the conversation: send, steer, interrupt, switch sessions
+    agent_session    the agent and its stored session: create, resume, close
 
-editor       the face with an input line that stays while things happen above it
-drawing      … in a window that may become narrower at any time
-typed        that line: keys, pastes, completion
-plain        the face for a terminal that can do nothing: lines in, lines out
-history      what was typed before, kept for its owner
-completing   what a half-typed word may become
+    editor           frontend with a fixed input line (prompt_toolkit) below the output
+    renderer         prompt_toolkit renderer that survives window resizes
+    input_line       input buffer: keys, pastes, completion, history search
+    line_mode        frontend for dumb terminals: lines in, lines out
+    history          input history file
+    captured_output  stdout of other code, shown as chat output
 
-view         a turn as the person sees it: answer, calls, diffs, what is being done now
-blocks       an answer that arrives in pieces -> blocks that can be shown for good
-rendering    a block of Markdown -> lines of a terminal
-calls        a call and its outcome as lines
-text         foreign text made safe for a screen, and fitted to it
+    view             display of a turn: answer, calls, diffs, status area
+    call_lines       a tool call and its result as lines
+    markdown         streamed Markdown: split into blocks, rendered for a terminal
 
-questions    what the person is asked: approvals, and the agent's own questions
-mentions     `@file` in a message -> the file's text, or the picture, beside it
-catalogue    the names of the /commands
-commands     what they do; most are the command line's own
-arguments    what may follow them
-printed      what others print, made part of the chat
+    mentions         `@file` mentions: attach a file's text or an image to a message
+    slash_commands   table of slash commands, their arguments, completion
+    slash_actions    implementation of the slash commands
 """

@@ -1,23 +1,18 @@
-"""Undo for everything: what each path held before a tool or a command changed it.
+"""Checkpoints: the state of each path before a tool or a command changed it, for undo.
 
-    values.py       the words: `Author`, `State`, `Planned`, `Change`, reports
-    store.py        `Checkpoints`: everything below behind one object; start here
-    database.py     the SQLite file: schema, transactions, errors in plain words
-    contents.py     bytes by digest: once each, compressed, small ones in the database
-    packs.py        the large ones, appended to files
-    states.py       what is at a place now, compared with what was recorded
-    traits.py       times, owners and extended attributes
-    journal.py      who changed what, when, from which state to which
-    locks.py        one writer per path, over threads and processes
-    tree.py         a walk over a folder that opens only what changed since the last
-    manifests.py    what the last walk saw, kept between processes
-    snapshots.py    before and after a command
-    plan.py         what undoing means for each place
-    restoring.py    carrying that out, so that a kill at any instant can be made up for
-    undo.py         choosing a turn, planning, recording, restoring
-    pruning.py      quota and expiry, said aloud
-    compaction.py   room back: dead weight out of packs, and what is fresh compressed
-    differences.py  two states as text for people
+    types             data types: `Author`, `State`, `Planned`, `Change`, reports, errors
+    checkpoint_store  `Checkpoints`: the facade over all below; start here
+    checkpoint_db     SQLite file: schema, error texts
+    blobs             content-addressed blob store: deduplicated, compressed
+    packs             append-only pack files for large blobs, and their compaction
+    path_state        state of a path: digest, mode, times, owner, extended attributes
+    journal           change records: author, time, state before and after
+    path_locks        one writer per path, across threads and processes
+    tree_walk         incremental directory walk and its saved manifest
+    snapshots         directory snapshots before and after a command
+    restore           restore plan and its crash-safe execution
+    undo              undo of a turn: select, plan, record, restore; diffs for display
+    quota             size limit and expiry
 
 Nothing here is imported at start-up, and `sqlite3` only when the store is first used.
 """

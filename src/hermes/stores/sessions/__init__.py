@@ -1,31 +1,21 @@
-"""Sessions: every conversation, kept line by line, searched, forked and exported.
+"""Sessions: append-only journals of conversations; search, fork, export.
 
-    store.py      `Sessions`: begin, open, list, rename, delete, fork
-    session.py    `Session`: the journal of one conversation
-    values.py     what comes back, and the errors
-    ids.py        names that sort and can be said aloud
+    session_store  `Sessions`: create, open, list, rename, delete, fork; session ids
+    session        `Session`: the journal of one conversation
+    records        data types, errors, and their encoding in the journal
+    session_db     SQLite file: schema, damage flag, marks, error texts
+    session_lock   one process at a time has a session open
+    usage          tokens and cost by model, tool and agent
 
-    database.py   the SQLite file: transactions, versions, damage
-    entries.py    how a line is written down
-    reading.py    a whole journal, line by line
-    totals.py     what was used, by model, tool and agent
-    spending.py   … share by share, for `hermes cost`
+    query          query language
+    search         full-text search: candidates, ranking, snippets
+    index          full-text index beside the journal; case and accent folding
 
-    search.py     what fits a query, best first
-    query.py      how a query is read
-    folding.py    text without case and accents, cut into words
-    index.py      the file that search looks things up in
-    lookup.py     what the index is asked
-    ranking.py    how well a message fits
-    snippets.py   the part that shows why
+    export         JSON, Markdown and HTML export
+    maintenance    integrity check, repair, backup, delete, prune
+    retention      durability, age and size limits from the settings
 
-    exporting.py  a session as json or markdown
-    page.py       … as a web page
-    doctor.py     is it sound? and backups
-    pruning.py    making room, deleting
-    keeping.py    the store as the settings want it
-
-Start with `store.py`, then `session.py`.
+Start with `session_store`, then `session`.
 """
 
 from __future__ import annotations
