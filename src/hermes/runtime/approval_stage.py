@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from hermes.core.approval import ApprovalRequest
 from hermes.core.log import Log
-from hermes.runtime import result_texts
-from hermes.runtime import waits as needs
+from hermes.runtime import result_texts, waits
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -30,7 +29,7 @@ _YES = ("once", "session", "always")
 
 def approve(
     runtime: Runtime, state: CallState, ruling: Ruling
-) -> Generator[needs.Need, Any, result_texts.Answer | None]:
+) -> Generator[waits.Need, Any, result_texts.Answer | None]:
     """Ask for approval; the refusal for the model, or None when the call is approved."""
     state.ruling, state.rule = ruling, ruling.rule
     if ruling.action == "refuse":
@@ -56,17 +55,17 @@ def approve(
         "approval_requested", state.call_id, state.tool, reason=ruling.reason, request=request
     )
     try:
-        said = yield from _ask(runtime, needs.Ask(context.approver, request, state.cancellation))
+        answer = yield from _ask(runtime, waits.Ask(context.approver, request, state.cancellation))
     except Exception as error:
         state.cancellation.check()
         log.exception("asking for approval of %s failed", state.tool)
         state.verdict = "asking failed"
         return result_texts.refused(f"asking for approval failed: {type(error).__name__}")
     state.cancellation.check()
-    if said is None:
+    if answer is None:
         return _nobody(runtime, state, ruling)
-    state.approver = getattr(said, "by", "") or context.front_door
-    if said is not True and not (isinstance(said, str) and said in _YES):
+    state.approver = getattr(answer, "by", "") or context.front_door
+    if answer is not True and not (isinstance(answer, str) and answer in _YES):
         state.verdict = "denied"
         runtime.policy.denied(ruling, context)
         return result_texts.refused(f"{ruling.reason}, and the person asked said no")
@@ -79,15 +78,15 @@ def approve(
             return result_texts.refused("what it would do changed while it was being approved")
         state.ruling = again
     state.verdict = "approved"
-    if said in ("session", "always"):
-        runtime.policy.remember(ruling, said, context)
+    if answer in ("session", "always"):
+        runtime.policy.remember(ruling, answer, context)
     if runtime.audit is not None:
         # On disk before it runs: a call that kills us has still been noted.
         runtime.audit.record(state, "approved", 0.0, now=True)
     return None
 
 
-def _ask(runtime: Runtime, ask: needs.Ask) -> Generator[needs.Need, Any, Any]:
+def _ask(runtime: Runtime, ask: waits.Ask) -> Generator[waits.Need, Any, Any]:
     """The approver's answer, traced as a span."""
     if runtime.tracer is None:
         return (yield ask)
@@ -99,11 +98,11 @@ def _ask(runtime: Runtime, ask: needs.Ask) -> Generator[needs.Need, Any, Any]:
         "hermes.rule": ", ".join(request.rules),
     }
     with runtime.tracer.inside("approval", f"approval {request.tool}", attributes) as span:
-        said = yield ask
-        attributes["hermes.approval.answer"] = "nobody" if said is None else str(said)
-        attributes["hermes.approval.by"] = getattr(said, "by", "") or request.front_door
-        span.status = "ok" if said is True or said in _YES else "refused"
-    return said
+        answer = yield ask
+        attributes["hermes.approval.answer"] = "nobody" if answer is None else str(answer)
+        attributes["hermes.approval.by"] = getattr(answer, "by", "") or request.front_door
+        span.status = "ok" if answer is True or answer in _YES else "refused"
+    return answer
 
 
 def _nobody(runtime: Runtime, state: CallState, ruling: Ruling) -> result_texts.Answer:

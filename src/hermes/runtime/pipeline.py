@@ -217,10 +217,10 @@ class Runtime:
     def task(self, task_id: str, *, workspace: str = "") -> Task:
         """The task of that id, begun when it is new."""
         with self._lock:
-            found = self._tasks.get(task_id)
-            if found is None:
-                found = self._tasks[task_id] = Task(task_id, workspace=workspace)
-            return found
+            task = self._tasks.get(task_id)
+            if task is None:
+                task = self._tasks[task_id] = Task(task_id, workspace=workspace)
+            return task
 
     def close_task(self, task_id: str) -> None:
         """End a task and everything that belongs to it."""
@@ -237,10 +237,10 @@ class Runtime:
         """Ask a running call to stop; whether there is one of that id."""
         # One step for the interpreter, whatever other threads begin and end meanwhile.
         under_way = list(self.under_way.items())
-        found = [stop for state, stop in under_way if state.call_id == call_id]
-        for cancellation in found:
+        matches = [stop for state, stop in under_way if state.call_id == call_id]
+        for cancellation in matches:
             cancellation.cancel(reason)
-        return bool(found)
+        return bool(matches)
 
     def running(self) -> list[str]:
         """The ids of the calls under way."""

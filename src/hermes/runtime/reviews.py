@@ -123,16 +123,16 @@ class Reviews:
     def find(self, name: str) -> Review:
         """The pending review of that id, or of the only one that begins so."""
         wanted = name.strip().casefold()
-        found = [one for one in self._names("pending") if wanted and one.startswith(wanted)]
-        if len(found) != 1:
-            several = f"{name!r:.40} may be any of {', '.join(found[:5])}"
+        matches = [id_ for id_ in self._names("pending") if wanted and id_.startswith(wanted)]
+        if len(matches) != 1:
+            several = f"{name!r:.40} may be any of {', '.join(matches[:5])}"
             raise ReviewError(
-                several if found else f"nothing that waits for review is called {name!r:.40}",
+                several if matches else f"nothing that waits for review is called {name!r:.40}",
                 hint="`hermes memory review` shows what waits.",
             )
-        review = self._read("pending", found[0])
+        review = self._read("pending", matches[0])
         if review is None:
-            raise ReviewError(f"{found[0]} has just been settled by somebody else")
+            raise ReviewError(f"{matches[0]} has just been settled by somebody else")
         return review
 
     def settle(self, review: Review, state: Literal["approved", "rejected"], by: str) -> None:
@@ -155,8 +155,8 @@ class Reviews:
         os.unlink(self._path("settled", review.id))
 
     def _all(self, state: str) -> list[Review]:
-        found = [self._read(state, name) for name in self._names(state)]
-        return sorted((one for one in found if one is not None), key=lambda one: one.at)
+        reviews = [self._read(state, name) for name in self._names(state)]
+        return sorted((one for one in reviews if one is not None), key=lambda one: one.at)
 
     def _names(self, state: str) -> list[str]:
         try:

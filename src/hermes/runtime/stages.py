@@ -43,13 +43,13 @@ def before_call(
     # While hooks take their time, nobody else changes what was judged.
     before = state.arguments = deepcopy(state.arguments)
     for hook in runtime.hooks.pre_tool_call:
-        said = yield from _hook(runtime, hook, state)
-        if isinstance(said, Veto):
+        result = yield from _hook(runtime, hook, state)
+        if isinstance(result, Veto):
             state.verdict = "vetoed"
-            return result_texts.refused(said.reason)
-        if isinstance(said, Rewrite):
+            return result_texts.refused(result.reason)
+        if isinstance(result, Rewrite):
             try:
-                state.arguments = state.entry.arguments.read(deepcopy(said.arguments))
+                state.arguments = state.entry.arguments.read(deepcopy(result.arguments))
             except ArgumentError as error:
                 runtime.report_trouble(f"hook {_name(hook)} rewrote the arguments: {error}", state)
                 raise
