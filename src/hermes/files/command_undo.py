@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from hermes.core.context import ToolContext
 
 
-# How long a first look at a folder may take before the command runs without it.
+# Time limit of a snapshot; after it the command runs without one.
 SNAPSHOT_SECONDS = 20.0
-# What changes while a command runs is its doing, if that is not long: people work meanwhile.
+# Changes during a longer command may be those of a person.
 CERTAIN_SECONDS = 5.0
 
 
 class _TooLongError(Exception):
-    """There is more in a folder than can be kept in time."""
+    """The snapshot exceeded its time limit."""
 
 
 @contextmanager
 def protected(ctx: ToolContext, *, cwd: str) -> Iterator[list[str]]:
-    """Keep what a command may change while it runs; notes on what is not protected.
+    """Record the files that a command changes; yields notes on files that are not recorded.
 
-    A command that is known to change nothing costs nothing here. What it changes is recorded when
-    it has ended, however it ended.
+    A read-only command needs no snapshot. Changes are recorded at the end of the command, also
+    when it fails.
 
     Args:
-        ctx: Whose command it is.
-        cwd: The folder it runs in.
+        ctx: The call that runs the command.
+        cwd: Its working directory.
     """
     effects = ctx.ruling.effects if ctx.ruling is not None else None
     if effects is not None and effects.reads_only:
@@ -68,7 +68,7 @@ def protected(ctx: ToolContext, *, cwd: str) -> Iterator[list[str]]:
 
 
 def _root(workspace: str, cwd: str) -> str:
-    """The folder to keep: the workspace, or where the command runs if that is elsewhere."""
+    """The folder to record: the workspace, or the working directory if that is outside."""
     workspace, cwd = os.path.realpath(workspace), os.path.realpath(cwd)
     return workspace if is_below(cwd, workspace) else cwd
 

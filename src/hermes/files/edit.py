@@ -36,7 +36,7 @@ _NAMES = ("old_string", "new_string")
 def replace_in_file(
     ctx: ToolContext, path: str, old: str, new: str, *, replace_all: bool
 ) -> dict[str, Any]:
-    """Replace a piece of text in one file; the answer says how it was found and what changed."""
+    """Replace text in one file; the answer has the match strategy and the diff."""
     place = ctx.resolve_path(path, "write")
     answer: dict[str, Any] = {"path": path}
 
@@ -55,7 +55,7 @@ def replace_in_file(
 
 
 def editable(path: str, data: bytes | None) -> Text:
-    """The text of a file that is to be edited; refused where writing it back could harm it."""
+    """The text of a file to edit; refused if writing it back could damage it."""
     if data is None:
         raise ToolError(f"{path} is not there", hint="Use write_file to make it.")
     text = decode(data)
@@ -68,7 +68,7 @@ def editable(path: str, data: bytes | None) -> Text:
 
 
 def seen(path: str, before: str, after: str) -> dict[str, Any]:
-    """The diff of an edit, and a warning when the file can no longer be read as what it is."""
+    """The diff of an edit, and a warning about new syntax errors."""
     answer: dict[str, Any] = {"diff": short_diff(before, after, path, limit=_DIFF)}
     wrong = check_syntax_change(path, before, after)
     if wrong:
@@ -80,7 +80,7 @@ _ALREADY = {"already_applied": True}
 
 
 def apply_patch(ctx: ToolContext, patch: str) -> dict[str, Any]:
-    """Apply a patch to every file it names, or to none."""
+    """Apply a patch to all files that it names, or to none."""
     parts = parse_patch(patch)
     places: dict[str, str] = {}
     for part in parts:
@@ -101,9 +101,9 @@ def apply_patch(ctx: ToolContext, patch: str) -> dict[str, Any]:
 
 
 class _Patching:
-    """The files of a patch as its parts leave them.
+    """The state of all files while a patch is applied.
 
-    A patch may speak of one file twice: the second part sees what the first one made.
+    A patch may change one file twice: the second part sees the result of the first one.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class _Patching:
         self.now: dict[str, Content | bytes | None] = dict(files)
 
     def apply(self, part: FilePatch) -> dict[str, Any]:
-        """Do what one part says; what to say of it."""
+        """Apply one part of the patch; returns its part of the answer."""
         place = self._places[part.path]
         data = self._data(place)
         act = {"delete": self._delete, "add": self._add, "update": self._update}[part.action]
@@ -148,7 +148,7 @@ class _Patching:
             )
         executable = _executable(part)
         if data is None:
-            # What others may do with a new file is for the system to say.
+            # The umask decides about other bits of a new file.
             self.now[place] = Content(text.encode(), 0o755 if executable else None)
             return {"mode": "755", "created": True} if executable else {"created": True}
         mode = self._mode(part, place)
@@ -196,7 +196,7 @@ class _Patching:
         self.now[target], self.now[place] = held, None
 
     def _is_moved(self, part: FilePatch, place: str) -> bool:
-        """Whether a file that is gone was moved by this very patch."""
+        """Whether this patch moved the missing file before."""
         was = removed_content(self._ctx, place)
         if was is None:
             return False
@@ -207,9 +207,9 @@ class _Patching:
         return True
 
     def _mode(self, part: FilePatch, place: str) -> int | None:
-        """The mode that a part gives to a file: executable or not; None when it stays.
+        """The new mode of a file, executable or not; None if unchanged.
 
-        Who may read it is not for a patch to change.
+        A patch never changes read permissions.
         """
         if part.mode is None:
             return None

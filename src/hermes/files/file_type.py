@@ -17,7 +17,7 @@ _TABLES, _DATABASE, _DOCUMENT = "spreadsheet", "database_query", "pdf_extract"
 
 
 class Kind(NamedTuple):
-    """What a file is (`text`, `pdf`, `png`, ...; `binary` if unknown), and what reads it."""
+    """Type of a file (`text`, `pdf`, `png`, …; `binary` if unknown), and the tool that reads it."""
 
     what: str
     tool: str | None = None
@@ -83,11 +83,11 @@ _SIGNATURES: tuple[tuple[bytes, str, str | None], ...] = (
     (b"PACK\0\0\0", "git-pack", None),
     (b"Salted__", "encrypted", None),
 )
-# Few files have a first byte that any of them begins with.
+# Index by first byte.
 _BY_BYTE: dict[int, list[tuple[bytes, str, str | None]]] = {}
 for _signature in _SIGNATURES:
     _BY_BYTE.setdefault(_signature[0][0], []).append(_signature)
-# What a container holds is said a little further in.
+# Container formats name their content a few bytes further on.
 _RIFF = {b"WAVE": ("wav", _AUDIO), b"WEBP": ("webp", _VISION), b"AVI ": ("avi", None)}
 _FORM = {b"AIFF": ("aiff", _AUDIO), b"AIFC": ("aiff", _AUDIO)}
 _BRANDS = (
@@ -128,11 +128,11 @@ _RARE, _FEW = 100, 10  # one in so many characters of a text may be another one
 
 
 def kind_of_content(head: bytes, name: str) -> Kind:
-    """What a file is.
+    """The type of a file.
 
     Args:
         head: Its first bytes; 8,192 are enough.
-        name: What it is called; it decides only where the bytes leave a doubt.
+        name: Its name; the suffix decides where the bytes are ambiguous.
     """
     suffix = name.lower().rpartition(".")[2]
     if b"%PDF-" in head[:1024] and (_at_start(head, b"%PDF-") or suffix == "pdf"):
@@ -164,7 +164,7 @@ def _at_start(head: bytes, signature: bytes) -> bool:
 
 
 def _signed(head: bytes, suffix: str) -> tuple[Kind | None, bool]:
-    """What the signature says, and whether a text could begin with it."""
+    """The type by magic number, and whether a text could begin with it."""
     for signature, what, tool in _BY_BYTE.get(head[0], ()) if head else ():
         if not head.startswith(signature):
             continue

@@ -1,7 +1,7 @@
-"""A folder as a tree: what it holds, how much, and what is left out.
+"""Directory listing as a tree, with counts and sizes, and the number of skipped entries.
 
-Folders come first, each with its counts, also where the tree ends. However many entries a folder
-has, only those of the page are kept: the rest is counted and let go.
+Folders come first, each with its counts, also at the lowest level shown. Only the entries of the
+requested page are kept in memory; the rest is counted.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def list_folder(
 
 
 class _Contents:
-    """What one folder holds: counts, and the first names of each sort, in order."""
+    """The content of one folder: counts, and the first names of each kind, sorted."""
 
     __slots__ = ("file_count", "files", "folder_count", "folders")
 
@@ -143,7 +143,7 @@ class _Lister:
         self.listing = Listing()
 
     def enter(self, place: str, rules: Ignoring, level: int, depth: int) -> tuple[int, int] | None:
-        """Add what a folder holds; gives its counts, None where it can't be read."""
+        """Add the content of a folder; returns its counts, None if it is unreadable."""
         listing = self.listing
         room = max(0, self._end - listing.total)
         most = room if level == 0 else min(room, MOST_BELOW)
@@ -171,7 +171,7 @@ class _Lister:
         return contents.folder_count, contents.file_count
 
     def _folder(self, place: str, name: str, rules: Ignoring, level: int, depth: int) -> None:
-        """Add a folder, and what it holds when that is to be shown or counted."""
+        """Add a folder, and its content if that is shown or counted."""
         line = Line(level, name, "folder", _join(place, name))
         shown = self._add(line)
         if level + 1 == depth:
@@ -187,7 +187,7 @@ class _Lister:
         line.kind = "folder" if line.counts else "closed"
 
     def complete(self, line: Line, *, sizes: bool) -> None:
-        """Put in what only lines that are shown have."""
+        """Add the sizes of the lines on the page."""
         if line.kind == "folder" and line.place in self._rules:
             rules = self._rules[line.place]
             try:
@@ -224,7 +224,7 @@ class _Lister:
     def _read(
         self, place: str, rules: Ignoring, skipped: Skipped, *, files: int, folders: int | None
     ) -> tuple[_Contents, Ignoring]:
-        """What a folder holds that is not left out, and the rules in it.
+        """The entries of a folder without skipped ones, and its ignore rules.
 
         Of the names only the first `files` and `folders` (None: all) are kept.
         """

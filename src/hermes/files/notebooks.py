@@ -1,6 +1,6 @@
-"""Notebooks (`.ipynb`) as one reads them: numbered cells, what they say and what came out.
+"""Jupyter notebooks (`.ipynb`) as text: numbered cells with source and output.
 
-Metadata is left out, long outputs are shortened, and pictures are named instead of shown.
+Metadata is left out, long outputs are shortened, and pictures are replaced by their type.
 """
 
 from __future__ import annotations

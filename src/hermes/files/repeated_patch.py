@@ -23,21 +23,21 @@ _SLACK = 8
 
 
 def removed_content(ctx: ToolContext, place: str) -> bytes | None:
-    """What a file held that is gone by our doing; None when nothing is known of it."""
+    """The last content of a file that Hermes removed; None if unknown."""
     last = _last(ctx, place)
     return None if last is None or last.after.kind != "absent" else _content(ctx, last)
 
 
 def is_resent(ctx: ToolContext, place: str, data: bytes, text: Text, part: FilePatch) -> bool:
-    """Whether a file holds `data`, which is `text`, because this patch changed it last."""
+    """Whether this patch was the last change of a file with content `data`."""
     last = _last(ctx, place)
     if not part.hunks or last is None or last.after.kind != "file" or last.before.kind != "file":
         return False
     known = versions_of(ctx).last(place)
     if known is not None and not known.wrote and known.digest == last.after.digest:
-        # Who has read what it made, and sends it again, wants it again.
+        # The model has read the result and sends the patch again: it wants it twice.
         return False
-    # Most patches are seen to be others without a look at the old text.
+    # Cheap checks first: most patches are different ones.
     grown = last.after.size - last.before.size
     if abs(grown - _growth(part, text)) > _SLACK or not _holds(text, part):
         return False
@@ -58,7 +58,7 @@ def _last(ctx: ToolContext, place: str) -> Change | None:
 
 
 def _content(ctx: ToolContext, change: Change) -> bytes | None:
-    """What was there before a change; None where that is not kept."""
+    """The content before a change; None if it was not stored."""
     try:
         return checkpoints(ctx).content(change.before)
     except CheckpointError:
@@ -66,13 +66,13 @@ def _content(ctx: ToolContext, change: Change) -> bytes | None:
 
 
 def _holds(text: Text, part: FilePatch) -> bool:
-    """Whether a text has every line that a patch adds, more or less."""
+    """Whether a text contains all lines that a patch adds."""
     added = (line.strip() for hunk in part.hunks for mark, line in hunk.lines if mark == "+")
     return all(line in text.text for line in added)
 
 
 def _growth(part: FilePatch, text: Text) -> int:
-    """By how many bytes a patch makes a file longer."""
+    """The size change of a patch in bytes."""
     end = "\r\n" if text.newline == "\r\n" else "\n"
     grown = 0
     for hunk in part.hunks:

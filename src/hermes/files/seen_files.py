@@ -43,13 +43,13 @@ class Versions:
         self._lock = threading.Lock()
 
     def last(self, place: str) -> Version | None:
-        """What was last seen at a place."""
+        """The last seen version of a file."""
         return self._known.get(place)
 
     def note(
         self, place: str, digest: str, call: str, *, wrote: bool = False, data: bytes | None = None
     ) -> None:
-        """Remember what is at a place now."""
+        """Record the current version of a file."""
         with self._lock:
             self._drop(place)
             if data is not None and len(data) > self._room:
@@ -61,12 +61,12 @@ class Versions:
                 self._drop(next(iter(self._known)))
 
     def forget(self, place: str) -> None:
-        """Know nothing of a place any more."""
+        """Drop the version of a file."""
         with self._lock:
             self._drop(place)
 
     def shown_before(self, place: str, offset: int, limit: int, digest: str) -> str:
-        """The call that showed this very page of this very content; empty when none did."""
+        """The call that showed the same page of the same content; empty if none did."""
         said, call = self._shown.get((place, offset, limit), ("", ""))
         return call if said == digest else ""
 
@@ -92,13 +92,13 @@ class Versions:
 
 
 def versions_of(ctx: ToolContext) -> Versions:
-    """What the task of a call knows."""
+    """The versions that the task of a call has seen."""
     found: Versions = ctx.task.keep("file_versions", Versions, lambda _: None)
     return found
 
 
 def digest_of(data: bytes) -> str:
-    """The name of some content, the same wherever it is asked for."""
+    """The SHA-256 of some content."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -110,7 +110,7 @@ _LARGEST = 1024 * 1024
 
 
 def hide_keys(ctx: ToolContext, data: bytes) -> None:
-    """Have the lines of the private keys in some content masked from now on."""
+    """Redact the lines of private keys in some content from now on."""
     if _MARK not in data:
         return
     runtime = ctx.services.runtime

@@ -37,13 +37,13 @@ def check_names_file(path: str) -> None:
 def check_unchanged(
     path: str, now: bytes | None, seen: Version | None, *, winner: Callable[[], str]
 ) -> None:
-    """Raise `StaleError` when a file is no longer what the task saw, with what changed.
+    """Raise `StaleError` with a diff when a file differs from the version that the task saw.
 
     Args:
-        path: As the caller knows it.
-        now: What it holds; None when it is gone.
-        seen: What the task last saw there; None when it never looked.
-        winner: Says who wrote what is there now; empty when that isn't known.
+        path: As the caller wrote it.
+        now: Its present content; None when it is gone.
+        seen: The version that the task saw; None when it never read the file.
+        winner: The author of the present content; empty when unknown.
     """
     if seen is None or (now is not None and (now == seen.data or digest_of(now) == seen.digest)):
         return
@@ -62,7 +62,7 @@ def check_unchanged(
 
 
 def check_whole(path: str, content: str, old: Text, *, shrink: bool) -> None:
-    """Raise `ToolError` when a new content can't be what is meant to take the old one's place."""
+    """Raise `ToolError` when new content looks like a mistake: elided, or much shorter."""
     known = old.text
     if not old.certain:
         raise ToolError(
@@ -98,7 +98,7 @@ def spelled_like(content: str, old: Text) -> bytes:
 
 
 def _ends_kept(content: str, known: str) -> str:
-    """Lines that stayed, above and below what changed, keep their ends; others get the usual."""
+    """Unchanged lines keep their line ends; new ones get the usual."""
     old, new = _lines(known), _lines(content)
     ends = [end for _, end in old if end]
     usual = max(set(ends), key=ends.count)
@@ -120,7 +120,7 @@ def _ends_kept(content: str, known: str) -> str:
 
 
 def _lines(text: str) -> list[tuple[str, str]]:
-    """Each line and its end; what follows the last end counts as a line unless it is empty."""
+    """Each line with its line end; text after the last one counts as a line."""
     parts = re.split(r"(\r\n|\r|\n)", text)
     lines = list(zip(parts[::2], [*parts[1::2], ""], strict=True))
     return lines if lines[-1][0] else lines[:-1]

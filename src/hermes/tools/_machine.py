@@ -1,4 +1,4 @@
-"""What `system_info` measures, a function for each section."""
+"""Measurements of `system_info`, one function per section."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _SHOWN = 50
 
 
 def _acts(arguments: Mapping[str, Any], _: ToolContext) -> list[tuple[str, str]]:
-    """What a call does to which paths; an archive is only written when it is made."""
+    """The paths that a call reads and writes."""
     from hermes.files.archives.creation import folder_for
 
     archive = arguments["archive"]
@@ -92,7 +92,7 @@ def file_compress(
 
 
 def record(ctx: ToolContext, planned: Sequence[Planned]) -> list[int]:
-    """Keep what is at these places for undo, before anything is made or replaced there."""
+    """Record the present state of paths for undo, before they change."""
     from hermes.environments import disk_of
     from hermes.files.edit_transaction import author_of
     from hermes.stores.checkpoints.checkpoint_store import checkpoints
@@ -101,7 +101,7 @@ def record(ctx: ToolContext, planned: Sequence[Planned]) -> list[int]:
 
 
 def _forget(ctx: ToolContext, records: Sequence[int]) -> None:
-    """Take back what was recorded for a change that was not made."""
+    """Drop the records of a change that did not happen."""
     from hermes.stores.checkpoints.checkpoint_store import checkpoints
 
     if records:
@@ -281,7 +281,7 @@ def _extract(
 
 
 def _planned(placed: Placed) -> Planned:
-    """What will be at a place, as the checkpoint store notes it."""
+    """The planned state of a path, for the checkpoint store."""
     from hermes.environments.disk import LocalDisk
     from hermes.stores.checkpoints import Planned, State
     from hermes.stores.checkpoints.path_state import present_state
@@ -293,7 +293,7 @@ def _planned(placed: Placed) -> Planned:
 
 @contextmanager
 def _readable(ctx: ToolContext, archive: str) -> Iterator[str]:
-    """Where an archive can be read on this machine."""
+    """A local path of an archive."""
     from hermes.environments import disk_of
     from hermes.files.archives.remote_disk import at_hand
 
@@ -309,7 +309,7 @@ def _readable(ctx: ToolContext, archive: str) -> Iterator[str]:
 
 
 def _source(ctx: ToolContext, disk: Disk, source: str) -> Source:
-    """Where a source is, and what it is called in the archive."""
+    """The path of a source, and its member name."""
     from hermes.files.archives.creation import name_for
     from hermes.files.archives.pack_source import Source
 
@@ -345,7 +345,7 @@ def _described(member: Member) -> dict[str, Any]:
 
 
 def _added(ctx: ToolContext, total: int) -> Callable[[int], None]:
-    """Adds up the bytes that were packed."""
+    """Progress by bytes packed."""
     done = 0
 
     def check(size: int) -> None:
@@ -358,12 +358,12 @@ def _added(ctx: ToolContext, total: int) -> Callable[[int], None]:
 
 
 def _reached(ctx: ToolContext, place: str) -> Callable[[int], None]:
-    """Takes how far the archive was read."""
+    """Progress by archive bytes read."""
     return _shower(ctx, os.path.getsize(place), "read")
 
 
 def _shower(ctx: ToolContext, total: int, word: str) -> Callable[[int], None]:
-    """Notices cancellation, and shows now and then how far the work is."""
+    """Checks for cancellation, and reports progress now and then."""
     following = _EVERY
 
     def show(done: int) -> None:

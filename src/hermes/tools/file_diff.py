@@ -123,7 +123,7 @@ def previous(ctx: ToolContext, place: str) -> bytes | None:
 def _versions(
     ctx: ToolContext, disk: Disk, path: str, place: str, against: str
 ) -> tuple[Side, Side]:
-    """What a file was, and what it is; nothing on the side where it is not there."""
+    """A file before and now; an empty input where it does not exist."""
     from hermes.files.compare import Side, committed
 
     if against == "checkpoint":

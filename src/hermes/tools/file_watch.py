@@ -154,7 +154,7 @@ def _remarks(watcher: AnyWatcher) -> dict[str, Any]:
 
 
 def _told(changes: list[Change], limit: int) -> dict[str, Any]:
-    """Changes by what happened, the paths in order."""
+    """Changes by kind, with sorted paths."""
     answer: dict[str, Any] = {"changes": len(changes)}
     shown = sorted(changes, key=lambda change: change.path)[:limit]
     for kind in ("added", "modified", "deleted"):

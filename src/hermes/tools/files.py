@@ -170,7 +170,7 @@ def patch(
 
 
 def _winner(ctx: ToolContext, place: str, now: bytes | None) -> str:
-    """Who of us wrote what a file holds; empty when it was somebody else."""
+    """The agent that wrote the present content of a file; empty when it was none."""
     from hermes.files.seen_files import digest_of
     from hermes.stores.checkpoints.checkpoint_store import checkpoints
 
@@ -191,7 +191,7 @@ def _utf8(content: str) -> bytes:
 
 
 def _spelling(old: Any) -> dict[str, Any]:
-    """What was kept of the old spelling, where that is not the usual one."""
+    """Notes on encoding and line ends that were kept, if unusual."""
     kept = {}
     if old.encoding != "utf-8":
         kept["encoding"] = old.encoding

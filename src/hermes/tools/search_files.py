@@ -171,7 +171,7 @@ def directory_list(
 
 
 def _existing(disk: Disk, root: str, path: str) -> Status:
-    """What is at a place; says how to go on when nothing is."""
+    """The status of a path; raises when it does not exist."""
     status = disk.status(root)
     if status is None:
         raise ToolError(
@@ -197,13 +197,13 @@ def _readable(ctx: ToolContext, disk: Disk) -> Callable[[str], bool]:
 
 
 def _rename(found: Found, name: str) -> None:
-    """Call the one file that was searched by the name that it was asked for by, be it a link's."""
+    """Report the single searched file under the name in the call, even if that is a link."""
     found.counts = dict(zip([name], found.counts.values(), strict=False))
     found.lines = dict(zip([name], found.lines.values(), strict=False))
 
 
 def _lead(path: str, *, folder: bool) -> str:
-    """What the paths of an answer begin with, so that they can be used in the next call."""
+    """The prefix of paths in an answer, so that the next call can use them."""
     bare = path.rstrip("/")
     if not folder:
         above = bare.rpartition("/")[0]

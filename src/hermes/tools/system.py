@@ -112,7 +112,7 @@ def sleep(ctx: ToolContext, seconds: Annotated[float, Field(ge=0, le=_HOUR)]) ->
 
 
 def _environment(ctx: ToolContext) -> dict[str, str]:
-    """What a command of this task would see, as far as this process knows."""
+    """The environment variables of this task's commands."""
     env = dict(os.environ)
     for name, value in ctx.task.env.items():
         if value is None:

@@ -27,7 +27,7 @@ Action = Literal[
 
 
 def _judged(arguments: Mapping[str, Any], ctx: ToolContext) -> Iterator[tuple[Any, ...]]:
-    """What the gate looks at: the command with all that decides what it does, and where."""
+    """The command text for the gate, with everything that affects it, and the working directory."""
     from hermes.environments.for_task import gate_text, syntax_error
 
     command = arguments["command"]
@@ -50,7 +50,7 @@ def _judged_process(arguments: Mapping[str, Any], ctx: ToolContext) -> Iterator[
 
 
 def _typing(arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[str, ...]:
-    """What typing amounts to: the program, reading all that it was given so far and this."""
+    """Text for the gate: the program with all input so far and this."""
     from hermes.environments import process_actions
     from hermes.environments.for_task import existing_environment, gate_text
 
@@ -74,7 +74,7 @@ def _typing(arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[str, ...]:
 
 
 def _keep_secret(ctx: ToolContext, begun: str, typed: str) -> None:
-    """Have what answers a hidden question masked in logs and results from now on.
+    """Redact the answer to a hidden prompt (a password) in logs and results from now on.
 
     That is the first line; it may have been typed in pieces.
     """

@@ -146,7 +146,7 @@ class Deflate:
 
 
 def unpacking(head: bytes, read: Read, meter: Meter) -> Source | None:
-    """The plain bytes of a compressed file, told by its first bytes; `None` if it isn't one."""
+    """The decompression stream of a file, by its magic number; None if it is not compressed."""
     for magic, start in ((GZIP, _gzip), (BZIP2, _bzip2), (XZ, _lzma), (LZMA, _lzma)):
         if head.startswith(magic):
             return Unpacking(read, start, meter, magic=magic)
@@ -161,7 +161,7 @@ def corrupt(error: BaseException) -> ArchiveError:
 
 
 def decompression_errors() -> tuple[type[Exception], ...]:
-    """What the decompressors of the standard library raise for damaged bytes."""
+    """Exceptions of the standard decompressors for damaged bytes."""
     import lzma
     import zlib
 
@@ -229,7 +229,7 @@ def _like_lzma(library: Any, read: Read, meter: Meter) -> Unpacking:
 
 
 class _Zstandard:
-    """The `zstandard` package: only its reader bounds what it makes at once."""
+    """The `zstandard` package: only its stream reader has bounded output."""
 
     def __init__(self, library: Any, read: Read, meter: Meter) -> None:
         self._meter = meter

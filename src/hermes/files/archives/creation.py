@@ -50,9 +50,9 @@ def format_of(name: str) -> Format:
 
 
 def name_for(source: str, workspace: str) -> str:
-    """What a source is called in an archive: its path from the workspace, or its own name.
+    """The member name of a source: its path relative to the workspace, or its base name.
 
-    The workspace itself has none: its content goes to the top.
+    The workspace itself has an empty name: its content goes to the top level.
     """
     top = os.path.normpath(workspace)
     path = os.path.normpath(os.path.join(top, os.path.expanduser(source)))
@@ -64,7 +64,7 @@ def name_for(source: str, workspace: str) -> str:
 
 
 def folder_for(archive: str) -> str:
-    """The folder that an archive is unpacked into when nobody says another."""
+    """The default target folder of an archive."""
     name = os.path.basename(archive)
     ending = _ending(name)
     return (
@@ -106,12 +106,12 @@ def create_archive(
     check: Callable[[int], object] = lambda _: None,
     before: Callable[[Made], object] = lambda _: None,
 ) -> Packed:
-    """Write an archive at once and durably; when anything fails, what was there before stays.
+    """Write an archive atomically and durably; on failure the old file stays.
 
     Args:
         level: From 0, fastest, to 9, smallest.
-        check: Told of every piece of a file that was read; may raise to stop.
-        before: Told what will be written, when nothing has been yet.
+        check: Called with the size of each chunk that was read; may raise to stop.
+        before: Called with size and digest of the archive before it is written.
     """
     from tempfile import TemporaryFile
 

@@ -40,7 +40,7 @@ def opened(path: str) -> Iterator[BinaryIO]:
 
 
 def members(file: BinaryIO, meter: Meter) -> Iterator[tuple[Member, Iterator[bytes]]]:
-    """Each member of an archive and its bytes, in order."""
+    """The members of an archive with their bytes, in order."""
     from zipfile import is_zipfile
 
     from hermes.files.archives.compression import Plain, unpacking
@@ -86,19 +86,19 @@ def extract_archive(
     before: Callable[[list[Placed]], object] | None = None,
     watch: Callable[[int], object] | None = None,
 ) -> Extracted:
-    """Unpack an archive into a folder, which is made if need be; or raise, and change nothing.
+    """Extract an archive into a folder, which is created if needed; or raise and change nothing.
 
-    Links that stay inside the target are kept, set-user-id and the like are dropped, and what
-    the target holds already is not overwritten unless `existing` says so.
+    Links inside the target are kept, set-user-id and similar bits are dropped, and existing files
+    are not overwritten unless `existing` allows it.
 
     Args:
-        choose: Which members are unpacked, by path; names are judged all the same.
-        existing: What becomes of a file that is in the way: `refuse` all, `skip` or `replace` it.
-        before: Told all that will be made or replaced, before any of it is; may raise.
-        watch: Told how many bytes of the archive were read, again and again; may raise to stop.
+        choose: Filter of members by path; the names of all members are checked.
+        existing: For a file that exists: `refuse` the archive, `skip` or `replace` the file.
+        before: Called with all files to create or replace, before any of it; may raise.
+        watch: Called with the number of archive bytes read so far; may raise to stop.
 
     Raises:
-        ArchiveError: The archive can't be read, is too large, or holds what is not allowed.
+        ArchiveError: The archive can't be read, is too large, or has a forbidden member.
     """
     path = os.fsdecode(archive)
     meter = Meter(limits or ArchiveLimits(), watch)
@@ -129,7 +129,7 @@ def list_archive(
     limits: ArchiveLimits | None = None,
     watch: Callable[[int], object] | None = None,
 ) -> list[Member]:
-    """What an archive says it holds, in its order; names and links are not judged.
+    """The members of an archive in its order; names and links are not checked.
 
     Raises:
         ArchiveError: The archive can't be read or is too large.
@@ -143,10 +143,10 @@ def check_archive(
     limits: ArchiveLimits | None = None,
     watch: Callable[[int], object] | None = None,
 ) -> list[Member]:
-    """What an archive holds, after reading every byte: it would unpack into an empty folder.
+    """The members of an archive after a full test: it would extract into an empty folder.
 
     Raises:
-        ArchiveError: It would not, and why.
+        ArchiveError: It would not.
     """
     judged = Tree(limits or ArchiveLimits())
     found = []
@@ -178,7 +178,7 @@ def _read(
 
 
 class _Unpacking:
-    """Members on their way into a folder that nobody else can see."""
+    """Extraction of members into a private staging folder."""
 
     def __init__(
         self, draft: str, target: str, meter: Meter, choose: Callable[[str], bool] | None

@@ -19,11 +19,11 @@ _MIB = 1024 * 1024
 
 
 class ArchiveError(ToolError):
-    """An archive was refused or can't be read; nothing of it was kept."""
+    """An archive was refused or can't be read; nothing was extracted."""
 
 
 class ArchiveLimits:
-    """How much an archive may become; the ratio counts once `ratio_from` bytes are unpacked."""
+    """Limits of an extraction; the ratio counts from `ratio_from` extracted bytes on."""
 
     __slots__ = (
         "max_bytes",
@@ -53,7 +53,7 @@ class ArchiveLimits:
 
 
 class Member:
-    """One entry as the archive describes it; `path` and `link` are its words, not yet judged."""
+    """One entry as the archive describes it; `path` and `link` are not checked yet."""
 
     __slots__ = ("kind", "link", "mode", "mtime", "path", "size")
 
@@ -72,9 +72,9 @@ class Member:
 
 
 class Placed(NamedTuple):
-    """A place that will be made or replaced, and where what it will hold lies until then.
+    """A path that will be created or replaced, and its source in the staging folder.
 
-    Nothing lies anywhere for a folder above the target that is made.
+    `drafted` is empty for a new parent folder of the target.
     """
 
     place: str
@@ -82,9 +82,9 @@ class Placed(NamedTuple):
 
 
 class Extracted:
-    """What was unpacked: `paths` of files and links below `target`, in the archive's order.
+    """Result of an extraction: `paths` of files and links below `target`, in archive order.
 
-    `skipped` and `replaced` are those that were there before, as `existing` asked for.
+    `skipped` and `replaced` are the files that existed before.
     """
 
     __slots__ = ("bytes", "paths", "replaced", "skipped", "target")
@@ -133,7 +133,7 @@ class Meter:
         self._unpacked = 0
 
     def member(self, member: Member) -> None:
-        """Count a member by what it declares; its reader never gives more bytes than that."""
+        """Count a member by its declared size, which its reader never exceeds."""
         limits = self.limits
         self._members += 1
         if self._members > limits.max_members:

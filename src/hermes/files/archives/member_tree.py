@@ -53,7 +53,7 @@ def split_name(name: str, *, folder: bool, depth: int) -> list[str]:
 
 
 def check_part(part: str, name: str) -> None:
-    """Raise unless a component is a plain name on every system; `name` is what to complain of."""
+    """Raise unless a path component is valid on every system; `name` is for the message."""
     if part in ("", ".", ".."):
         raise refusal(name, f"has a component {part!r}")
     if _UNSEEN.search(part):
@@ -112,7 +112,7 @@ class Tree:
         self._most = limits.max_members * 2 + limits.max_depth
 
     def add(self, member: Member) -> str:
-        """The path of a member, whose place is taken from now on; `""` for the top folder."""
+        """Reserve and return the path of a member; `""` for the top folder."""
         folder = member.kind == "folder"
         parts = split_name(member.path, folder=folder, depth=self._limits.max_depth)
         if not parts:

@@ -40,7 +40,7 @@ class Item(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """Members in the order of their names, and what is no file, folder or link."""
+    """Members sorted by name, and the skipped special files (devices, pipes)."""
 
     items: list[Item]
     special: list[str]
@@ -61,11 +61,11 @@ def gather(
     permit: Callable[[str], object] = lambda _: None,
     check: Callable[[int], object] = lambda _: None,
 ) -> Gathered:
-    """What is to be packed; the archive itself is left out.
+    """Collect the members of a new archive; the archive itself is left out.
 
     Args:
-        permit: Told each file before it is taken; may raise to refuse it all.
-        check: Told how many were found so far; may raise to stop.
+        permit: Called with each file; raises if it must not be read.
+        check: Called with the number of members so far; may raise to stop.
     """
     unwanted = Patterns(exclude)
     items: dict[str, Item] = {}
@@ -140,7 +140,7 @@ CHUNK = 256 * 1024
 
 
 class Content:
-    """Reads files for an archive; `check` is told of every piece, and may raise to stop."""
+    """Reads files for an archive; `check` gets the size of each chunk and may raise to stop."""
 
     def __init__(self, disk: Disk, check: Callable[[int], object]) -> None:
         self._disk = disk

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Draft:
-    """A private folder on its way to the target, and what it met there; paths below the target."""
+    """The private staging folder, and the existing files that it met; paths below the target."""
 
     __slots__ = ("folder", "replaced", "skipped", "skipped_bytes")
 
@@ -157,7 +157,7 @@ def _undo(done: list[tuple[str, str]]) -> None:
 
 
 def _all(move: Move, draft: str, target: str) -> Iterator[Placed]:
-    """Every place that comes to be by a move, and what will be there."""
+    """Every path that a move creates, with its source."""
     yield Placed(move.place, move.source)
     if os.path.isdir(move.source) and not os.path.islink(move.source):
         for above, folders, files in os.walk(move.source):

@@ -27,7 +27,7 @@ _CHUNK = 1 << 20
 
 @contextmanager
 def at_hand(disk: Disk, place: str, check: Callable[[], object]) -> Iterator[str]:
-    """The path of an archive on this machine: its own, or that of a copy until it was read."""
+    """A local path of an archive: its own, or that of a temporary copy."""
     if disk.label == "local":
         yield place
         return
@@ -50,7 +50,7 @@ def extract_to(
     watch: Callable[[int], object],
     check: Callable[[], object],
 ) -> Extracted:
-    """Unpack an archive of this machine into a folder of a disk; see `extract_archive`."""
+    """Extract a local archive into a folder of a disk; see `extract_archive`."""
     if disk.label == "local":
         return extract_archive(
             archive, target, choose=choose, existing=existing, before=before, watch=watch
@@ -73,7 +73,7 @@ def extract_to(
 
 
 class _Step(NamedTuple):
-    """What is to be at a place: a folder without a source, or what lies at the source."""
+    """One path to create on the disk, from a local source; without a source, a folder."""
 
     place: str
     source: str
@@ -81,7 +81,7 @@ class _Step(NamedTuple):
 
 
 class _Carried:
-    """A tree of this machine on its way into a folder of another disk."""
+    """Upload of a local tree into a folder of another disk."""
 
     def __init__(self, disk: Disk, root: str, target: str, existing: Existing, aside: str) -> None:
         self.steps: list[_Step] = []
@@ -95,7 +95,7 @@ class _Carried:
         self._aside = aside
 
     def plan(self) -> None:
-        """Find out what goes where; raises where something is in the way."""
+        """Plan all steps; raises when an existing file is in the way."""
         missing = []
         above = self._target
         while (found := self._disk.status(above)) is None:
@@ -136,7 +136,7 @@ class _Carried:
                 self.steps.append(_Step(place, entry.path, True))
 
     def carry_out(self, check: Callable[[], object]) -> None:
-        """Make everything, or take back what was made and raise."""
+        """Run all steps, or roll back and raise."""
         done: list[tuple[str, str]] = []
         try:
             for number, step in enumerate(self.steps):

@@ -69,7 +69,7 @@ def write_seven_zip(draft: BinaryIO, items: Iterable[Item], content: Content, le
 
 
 def _add(archive: Any, item: Item, content: Content) -> None:
-    """Append one member: what `SevenZipFile.writef` does, with mode and time of the source."""
+    """Append one member like `SevenZipFile.writef`, but with mode and time of the source."""
     try:
         target = item.target.encode()
         item.name.encode("utf-16-le")

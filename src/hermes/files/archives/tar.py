@@ -155,7 +155,7 @@ def _header(source: Source, size: int) -> bytes:
 
 
 def _first(source: Source) -> bytes:
-    """The first header; what is compressed and has none is a file, not an archive of some."""
+    """The first header; a compressed file without one is a single file, not an archive."""
     block = b""
     while len(block) < _BLOCK and (data := source.read(_BLOCK - len(block))):
         block += data

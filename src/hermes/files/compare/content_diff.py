@@ -48,7 +48,7 @@ class Apart(NamedTuple):
 
 
 def differing(old: Side, new: Side, check: Callable[[int], object]) -> Apart | None:
-    """The part in which two sides differ; None when they are equal. `check` is told bytes read."""
+    """The range in which two inputs differ; None if equal. `check` gets the bytes read."""
     with old.read() as left, new.read() as right:
         head = lines = 0
         while True:
@@ -137,7 +137,7 @@ _PRINTED = frozenset(b"\t\n\r\f\x08\x1b")
 
 
 class _Part(NamedTuple):
-    """The lines of a side that are looked at, and how they were read."""
+    """The compared lines of an input, its encoding and the number of the first line."""
 
     lines: list[str]
     encoding: str
@@ -152,7 +152,7 @@ def compare_contents(
     context: int = 3,
     check: Callable[[int], object] = lambda _: None,
 ) -> dict[str, Any]:
-    """What is different between two sides, for the model; `identical` is always there."""
+    """The differences of two inputs as JSON for the model, always with `identical`."""
     apart = differing(old, new, check)
     if apart is None:
         return {"identical": True, "bytes": new.size}
@@ -185,7 +185,7 @@ def compare_contents(
 
 
 def decoded(data: bytes) -> Text | None:
-    """Bytes as text; None for what is no text."""
+    """Bytes as text; None for binary data."""
     text = decode(data)
     # Told apart by what no text has, whatever the encoding.
     if text.tail or "\0" in text.text:
@@ -196,7 +196,7 @@ def decoded(data: bytes) -> Text | None:
 
 
 def _looked_at(old: Side, new: Side, apart: Apart, context: int) -> tuple[int, int]:
-    """How many bytes at the start and at the end are left out: of long sides, what is equal."""
+    """Bytes to skip at the start and at the end: the common parts of long inputs."""
     if max(old.size, new.size) <= MOST_BYTES:
         return 0, 0
     # The lines around are wanted too: as many as fit into a window that is always affordable.
@@ -216,7 +216,7 @@ def _looked_at(old: Side, new: Side, apart: Apart, context: int) -> tuple[int, i
 
 
 def _part(side: Side, start: int, end: int, apart: Apart) -> _Part | str:
-    """The lines between two places of a side; or why they are not compared."""
+    """The lines between two offsets; or the reason why they are not compared."""
     if end - start > MOST_BYTES:
         return "too much is different to compare it line by line"
     if start == 0 and end == side.size:
@@ -253,7 +253,7 @@ def _by_bytes(old: Side, new: Side, apart: Apart, check: Callable[[int], object]
 
 
 def _notes(old: _Part, new: _Part) -> list[str]:
-    """What a reader of the lines would not see."""
+    """Notes on encoding and line ends, which the lines do not show."""
     notes = []
     if old.encoding != new.encoding:
         notes.append(f"the encoding changed from {old.encoding} to {new.encoding}")

@@ -1,4 +1,4 @@
-"""Two folders, compared without following a link: what was added, removed, changed."""
+"""Folder diff: added, removed and changed paths; symbolic links are not followed."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MOST_SHOWN = 300
 
 
 class Found(NamedTuple):
-    """What lies at a path below a folder; `target` where a link points."""
+    """One entry of a folder; `target` is that of a symbolic link."""
 
     status: Status
     target: str = ""
 
 
 class _Tree:
-    """Everything below a folder, by path; and what could not be looked at."""
+    """All entries below a folder by path, and the unreadable paths."""
 
     def __init__(self) -> None:
         self.entries: dict[str, Found] = {}
@@ -42,11 +42,11 @@ def compare_folders(
     permit: Callable[[str], object] = lambda _: None,
     check: Callable[[str], object] = lambda _: None,
 ) -> dict[str, Any]:
-    """What is different between two folders, for the model.
+    """The differences of two folders as JSON for the model.
 
     Args:
-        permit: Told each file before it is opened; what it raises is said beside the rest.
-        check: Told what is being done, again and again; may raise to stop.
+        permit: Called with each file before it is opened; its error becomes part of the result.
+        check: Called with a progress text; may raise to stop.
     """
     unwanted = Patterns(exclude)
     left = _walk(disk, old, unwanted, check)
@@ -163,7 +163,7 @@ def _same_bytes(disk: Disk, old: str, new: str) -> bool:
 
 
 def _outermost(paths: list[str], tree: _Tree) -> list[str]:
-    """Paths in order; a folder stands for what is in it."""
+    """Sorted paths; a folder stands for its content."""
     shown: list[str] = []
     inside = ""
     for path in sorted(paths, key=lambda path: path.split("/")):

@@ -19,7 +19,7 @@ _LEAD, _COLUMN_LEAD = 200, 20
 
 
 class Pair(NamedTuple):
-    """The lines of both sides, with the numbers of their first ones, and what changed."""
+    """The lines of both inputs, the numbers of their first lines, and the changes."""
 
     old: Sequence[str]
     new: Sequence[str]

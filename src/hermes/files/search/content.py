@@ -123,7 +123,7 @@ class _Lines:
         return text.replace("\0", "␀") if "\0" in text else text
 
     def _other(self, *, cut: bool) -> str:
-        """What bytes are written in that are no UTF-8."""
+        """The encoding of bytes that are not UTF-8."""
         if not self._encoding:
             from hermes.text.encoding import codec_of, decode, width_of
 
@@ -156,7 +156,7 @@ _MOST_JUDGED = 500
 
 
 class Found:
-    """The answer: a page of it, the totals, and what the totals do not cover."""
+    """Search result: a page of lines, the totals, and the numbers of files not covered."""
 
     __slots__ = (
         "counts",
@@ -191,7 +191,7 @@ class Found:
 
 
 def order(path: str) -> str:
-    """What paths are sorted by: folder by folder."""
+    """Sort key of paths: folder by folder."""
     return path.replace("/", "\0")
 
 
@@ -213,18 +213,18 @@ def search_content(
     """Lines that match `pattern` in the files below `root`, or in that file.
 
     Args:
-        disk: Where the files are.
-        root: A resolved place; searched in any case, even when it is hidden or ignored.
-        pattern: What `read_pattern` made.
-        choice: Which files are searched besides the plain ones.
-        chosen: Which paths below the root count; all when left out.
-        readable: Whether the caller may see a place; asked for files that match.
+        disk: The disk with the files.
+        root: A resolved path; always searched, even when it is hidden or ignored.
+        pattern: A result of `read_pattern`.
+        choice: Whether to include hidden, ignored and binary files.
+        chosen: Filter of paths below the root; all by default.
+        readable: Permission check for a path; called for files that match.
         context: Lines to show around each match.
         offset: Matching lines to skip.
         limit: Matching lines to show.
-        by_file: Count the page in files, and read no lines.
-        watch: The time limit and whoever may cancel.
-        engine: Who searches; the best one when left out.
+        by_file: The page counts files, and no lines are read.
+        watch: Deadline and cancellation.
+        engine: The engine to use; the best one by default.
     """
     watch = watch or Watch()
     choice = choice or Choice()
@@ -264,9 +264,9 @@ def _judge(
     by_file: bool,
     watch: Watch,
 ) -> None:
-    """Take out what the caller may not see, and what it would take too long to ask about.
+    """Remove files that the caller may not read, and those behind the page that were not checked.
 
-    All files up to the end of the page are judged, and some more for the sake of the totals.
+    All files up to the end of the page are checked, and some more for the totals.
     """
     judged = shown = 0
     for path, lines in list(found.counts.items()):
@@ -284,7 +284,7 @@ def _judge(
 
 
 def _links(disk: Disk, asked: Asked, watch: Watch) -> int:
-    """How many links there are, which no search follows."""
+    """The number of symbolic links, which are not followed."""
     if asked.among is not None:
         return 0
     walk = Walk(disk, asked.root, hidden=asked.choice.hidden, ignored=asked.choice.ignored)
@@ -302,7 +302,7 @@ def _asked(
     watch: Watch,
     engine: Engine | None,
 ) -> tuple[Asked, _Walked | None]:
-    """What an engine is to do, and the walk that was needed to say so."""
+    """The query for an engine, and the directory walk if one was needed."""
     status = disk.status(root)
     if status is None:
         raise ToolError("there is no such file or folder")
@@ -320,7 +320,7 @@ def _asked(
 
 
 class _Walked:
-    """The files below a root that may be searched."""
+    """The files below a root to search."""
 
     def __init__(
         self,
@@ -359,7 +359,7 @@ def _searcher(disk: Disk, files: Foreign, engine: Engine | None) -> Searcher:
 
 
 def _page(counts: dict[str, int], offset: int, limit: int) -> dict[str, tuple[int, int]]:
-    """Which lines of which files are shown: how many to skip and how many to take."""
+    """The page by file: lines to skip and lines to take."""
     takes = {}
     for path, lines in counts.items():
         if limit <= 0:

@@ -1,4 +1,4 @@
-"""Find files and folders by name: a glob, a part of the path, or what was nearly typed."""
+"""File-name search: by glob, by part of the path, by letters in order, by similar spelling."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LEAST_IN_NAME, _LEAST_IN_PATH = 0.35, 0.5
 
 
 class Named:
-    """A page of the paths that fit, best first; folders end in a slash."""
+    """A page of the matching paths, best first; folders end in a slash."""
 
     __slots__ = ("finished", "how", "paths", "scanned", "skipped", "total", "withheld")
 
@@ -56,11 +56,11 @@ def search_names(
     limit: int | None = None,
     watch: Watch | None = None,
 ) -> Named:
-    """Files and folders below `root` whose path fits.
+    """Files and folders below `root` with a matching path.
 
-    A pattern with `*`, `?`, `[` or `{` is a glob. Another is a part of a path, names that are it
-    before names that hold it; when there is none, the letters of the pattern in their order
-    (`usrctl` for `user_controller`), and when there is none either, names spelled nearly so.
+    A pattern with `*`, `?`, `[` or `{` is a glob. Any other is a part of a path, exact names
+    first. Without such a path, the letters of the pattern in order match (`usrctl` for
+    `user_controller`), and without those, names with a similar spelling.
     """
     status = disk.status(root)
     if status is None:
@@ -115,7 +115,7 @@ def _fitting(pattern: str, paths: list[str], *, ignore_case: bool) -> tuple[How,
 
 
 def _parts(wanted: str, paths: list[str], *, ignore_case: bool) -> list[str]:
-    """Paths that hold the text: those that end in exactly it, whose name begins so, the others."""
+    """Paths that contain the text: exact ends first, then names that begin with it, then others."""
     folded = wanted.casefold() if ignore_case else wanted
     if ignore_case:
         if folded.isascii():
@@ -141,7 +141,7 @@ def _parts(wanted: str, paths: list[str], *, ignore_case: bool) -> list[str]:
 
 
 def _letters(wanted: str, paths: Iterable[str]) -> list[str]:
-    """Paths that have the letters in their order, if they begin parts of the name."""
+    """Paths that contain the letters in order, mostly at the beginnings of words."""
     letters = [one for one in wanted.casefold() if not one.isspace()]
     if len(letters) < 2:
         return []
@@ -163,7 +163,7 @@ def _letters(wanted: str, paths: Iterable[str]) -> list[str]:
 
 
 def _closeness(letters: list[str], text: str) -> float:
-    """What part of the letters continues a run or begins a word; leaps cost a little."""
+    """The share of letters that continue a run or begin a word, less a small cost per jump."""
     begins = [match.start() for match in _HUMPS.finditer(text)]
     folded = text.casefold()
     if len(folded) != len(text):
@@ -187,7 +187,7 @@ def _closeness(letters: list[str], text: str) -> float:
 
 
 def _spelled(wanted: str, paths: list[str]) -> list[str]:
-    """The names most like the text, for a slip of the fingers."""
+    """The names with the most similar spelling."""
     from difflib import SequenceMatcher
 
     folded = wanted.casefold()

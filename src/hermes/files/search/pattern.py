@@ -44,7 +44,7 @@ class Pattern:
 
     @property
     def non_ascii(self) -> bool:
-        """Whether it matches characters beyond ASCII, whose bytes depend on the encoding."""
+        """Whether it matches characters beyond ASCII: their bytes depend on the encoding."""
         escaped = not self.literal and _NON_ASCII_ESCAPE.search(self.source) is not None
         return escaped or not self.source.isascii()
 
@@ -72,7 +72,7 @@ class Pattern:
 
 
 def read_pattern(source: str, *, literal: bool = False, ignore_case: bool = False) -> Pattern:
-    """Check that a pattern can match within a line; an engine reports what else is wrong."""
+    """Check that a pattern can match within a line; other errors are reported by the engine."""
     if not source:
         raise ToolError("the pattern is empty", hint="Say what to look for.")
     if "\n" in source:
@@ -83,7 +83,7 @@ def read_pattern(source: str, *, literal: bool = False, ignore_case: bool = Fals
 
 
 def ripgrep_error(text: str, pattern: Pattern) -> PatternError | None:
-    """The error for what ripgrep printed about a pattern; None when it was about something else."""
+    """The error for ripgrep's message about a pattern; None for any other message."""
     if match := _PCRE2_ERROR.search(text):
         return PatternError(match[2], min(int(match[1]) - _WRAPPER, len(pattern.source) - 1))
     if match := _RUST_ERROR.search(text):

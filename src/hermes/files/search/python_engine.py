@@ -121,7 +121,7 @@ def _matcher(asked: Asked, watch: Watch) -> Iterator[RegexWorker]:
 def _blocks(file: BinaryIO, size: int, *, text: bool) -> Iterator[tuple[bytes, int, int]]:
     """A file in whole lines, each piece with the lines and bytes before it.
 
-    Raises `BinaryFileError` unless it is to be taken as `text` in any case.
+    Raises `BinaryFileError` for a binary file, unless `text` is set.
     """
     if size <= 2 * _BLOCK:
         data = file.read()
@@ -197,7 +197,7 @@ class Foreign:
         return io.BytesIO(self._as_utf_8(place, data))
 
     def seems_wide(self, place: str) -> bool:
-        """Whether a file that is taken for binary may be text all the same, at a glance."""
+        """Whether a file with NUL bytes may be UTF-16 or UTF-32, by its first bytes."""
         try:
             with self._disk.open(place) as file:
                 head = file.read(_GLANCE)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
 
     class Opens(Protocol):
-        """Whatever files can be read from: a disk, or a way of reading one."""
+        """A disk, or a wrapper that converts its files."""
 
         def open(self, place: str) -> BinaryIO:
             """A file for reading, positioned at its start."""
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Choice:
-    """Which files are searched besides the plain ones."""
+    """Whether hidden, ignored and binary files are searched."""
 
     __slots__ = ("binary", "hidden", "ignored")
 
@@ -45,7 +45,7 @@ class Choice:
 
 
 class Skipped:
-    """How many entries were left out, and why; a folder that was not entered counts as one."""
+    """Numbers of skipped entries by reason; a skipped folder counts as one."""
 
     __slots__ = ("binary", "hidden", "ignored", "large", "links", "unreadable")
 
@@ -54,7 +54,7 @@ class Skipped:
 
 
 class Asked:
-    """What to look for and where: all files below `root`, or only those of `among`."""
+    """Request to an engine: search all files below `root`, or only those of `among`."""
 
     __slots__ = ("above", "among", "choice", "most", "pattern", "root")
 
@@ -97,7 +97,7 @@ SECONDS = 30.0
 
 
 class Watch:
-    """The clock of one search, and its way to hear that it is to stop."""
+    """Deadline, cancellation and progress of one search."""
 
     def __init__(
         self,

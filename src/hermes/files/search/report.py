@@ -83,7 +83,7 @@ def names_report(
 
 
 def nothing_found(found: Found, pattern: str, glob: str | None, *, literal: bool) -> list[str]:
-    """What may be the reason that there is nothing."""
+    """Possible reasons for an empty result."""
     if found.counts or found.withheld or not found.finished:
         return []
     if glob and not found.scanned:
@@ -94,7 +94,7 @@ def nothing_found(found: Found, pattern: str, glob: str | None, *, literal: bool
 
 
 def notes_of(skipped: Skipped, notes: list[str]) -> dict[str, Any]:
-    """What was left out, and remarks; nothing where there is nothing to say."""
+    """Skipped entries and notes as fields of the answer, if there are any."""
     said: dict[str, Any] = {}
     if text := skipped_text(skipped):
         said["skipped"] = text
@@ -104,7 +104,7 @@ def notes_of(skipped: Skipped, notes: list[str]) -> dict[str, Any]:
 
 
 def skipped_text(skipped: Skipped) -> str:
-    """What was left out and the switch that includes it: `3 hidden (hidden=true), 1 binary`."""
+    """Skipped entries and the option that includes them: `3 hidden (hidden=true), 1 binary`."""
     parts = []
     for name in ("hidden", "ignored", "binary", "large", "unreadable", "links"):
         number = getattr(skipped, name)

@@ -1,7 +1,6 @@
-"""The search by ripgrep: fast, and with the same answers as Python's.
+"""ripgrep engine: `count` counts matching lines per file, `locate` finds those of the page.
 
-ripgrep counts the matching lines of every file (`count`), and shows where they are in those few
-files that will be shown (`locate`). What it left out it tells in its log.
+Skipped entries are counted from ripgrep's debug log.
 """
 
 from __future__ import annotations
@@ -173,7 +172,7 @@ class Ripgrep:
         paths: Iterable[str] = (".",),
         pattern: str = "",
     ) -> tuple[bytes, bool]:
-        """What it printed, and whether it came to its end."""
+        """Run ripgrep; its output, and whether it ended by itself."""
         if watch.expired:
             return b"", False
         if not pattern:
@@ -208,7 +207,7 @@ class Ripgrep:
 
 
 class _Log:
-    """What ripgrep says on the side: what it left out, and what it could not read."""
+    """The debug log of ripgrep: skipped and unreadable files."""
 
     def __init__(self) -> None:
         self.hidden = self.ignored = 0
@@ -234,11 +233,11 @@ class _Log:
                     self.complaint += line.removeprefix(b"rg: ").decode("utf-8", "replace")
 
     def failed_files(self, root: str) -> list[str]:
-        """What could not be read, less folders: those are not counted as searched."""
+        """Unreadable files without folders, which ripgrep does not count as searched."""
         return [path for path in self.failed if not os.path.isdir(f"{root}/{path}")]
 
     def put_into(self, tally: Tally) -> None:
-        """Add what was left out."""
+        """Add the numbers of skipped files to a tally."""
         skipped = tally.skipped
         skipped.hidden, skipped.ignored = self.hidden, self.ignored
         skipped.binary, skipped.unreadable = len(self.binary), len(self.failed)
@@ -246,7 +245,7 @@ class _Log:
 
 
 def _narrow(tally: Tally, wanted: frozenset[str], log: _Log) -> None:
-    """Leave in what is of certain files only."""
+    """Restrict a tally to certain files."""
     tally.counts = {path: lines for path, lines in tally.counts.items() if path in wanted}
     # ripgrep prints what is no UTF-8 in another way.
     odd = {path.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for path in wanted}
@@ -304,5 +303,5 @@ def _batches(paths: Iterable[str]) -> Iterator[list[str]]:
 
 @lru_cache(maxsize=1)
 def _environment() -> dict[str, str]:
-    """What the program is to know of us: nothing, but for what Windows can't do without."""
+    """An empty environment, except for a variable that Windows needs."""
     return {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}

@@ -1,4 +1,4 @@
-"""Every file and folder below a place, less what is hidden or ignored, which is counted."""
+"""Directory walk without hidden and ignored entries, which are counted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ANY_NAME = "\x01\x02"
 
 
 class Folder:
-    """A folder and what it holds that is not left out, each by name and in order."""
+    """A folder with its files and folders, without skipped ones."""
 
     __slots__ = ("files", "folders", "path")
 
@@ -35,7 +35,7 @@ class Folder:
 
 
 class Walk:
-    """A walk from one place, folder by folder, in no order; links are not followed."""
+    """A walk below one root, folder by folder, in no order; links are not followed."""
 
     def __init__(
         self, disk: Disk, root: str, *, hidden: bool = False, ignored: bool = False
@@ -145,7 +145,7 @@ def _texts(disk: Disk, place: str, names: Iterable[str]) -> list[tuple[str, str]
 
 
 def _scan_local(place: str) -> tuple[list[str], list[str], int]:
-    """Folders, files, and how many links: what `Disk.scan` gives, in one go."""
+    """Folders, files and the number of links: like `Disk.scan`, but faster."""
     folders, files, links = [], [], 0
     with os.scandir(place) as entries:
         for one in entries:

@@ -51,7 +51,7 @@ class Watch:
         return len(self._pending)
 
     def collect(self) -> Collected:
-        """What changed since last time, up to now."""
+        """The changes since the last call."""
         with self._changed:
             # What happened just before the call is in by the end of the second look from here.
             enough = self._looks + 2

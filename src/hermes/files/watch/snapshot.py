@@ -1,4 +1,4 @@
-"""The paths below a folder, as they were when last looked at; and what became of them."""
+"""Snapshot of the paths below a folder, to compare with their present state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_KNOWN = 100_000
 
 
 class Change(NamedTuple):
-    """What happened to a path, relative to what is watched; a folder's ends with a slash."""
+    """One change; the path is relative to the watched folder, a folder's ends with a slash."""
 
     kind: Kind
     path: str
@@ -26,7 +26,7 @@ class Change(NamedTuple):
 class Known:
     """Paths relative to `root`; folders end with a slash. Links are paths, not ways.
 
-    With `signed`, what the system says of each file is kept too, so that `recount` sees changes.
+    With `signed`, size and times of each file are kept, so that `recount` sees changes.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Known:
         self._paths.update(self._walk(""))
 
     def settle(self, touched: Iterable[str], said_new: Iterable[str] = ()) -> list[Change]:
-        """What happened, given the paths that something happened to, as far as they are wanted."""
+        """The changes behind notifications for some paths, filtered."""
         new = set(said_new)
         changes: dict[str, Change] = {}
         for path in sorted(touched):
@@ -50,7 +50,7 @@ class Known:
         return list(changes.values())
 
     def recount(self) -> list[Change]:
-        """What came and went since last time, when nobody can say where."""
+        """All additions and removals since the last look, by a full scan."""
         before, self._paths = self._paths, {}
         self._paths.update(self._walk(""))
         now = self._paths

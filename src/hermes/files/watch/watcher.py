@@ -35,9 +35,9 @@ class Stop:
 
 
 class Watcher:
-    """Collects changes below a place from the moment it is made; close it.
+    """Collects changes below a path by system notifications, from its construction on; close it.
 
-    A file, or what is not there yet, is watched through the folder that holds it.
+    A single file, or a missing path, is watched through its parent folder.
     """
 
     def __init__(
@@ -65,14 +65,14 @@ class Watcher:
 
     @property
     def remark(self) -> str:
-        """What is to be known about how it is watched; nothing where the system tells."""
+        """A note on polling; empty with system notifications."""
         if not self.polling:
             return ""
         return "the system has no watches left: looked at every half second instead"
 
     @property
     def complete(self) -> bool:
-        """Whether every path is known, so that additions are told from changes for certain."""
+        """Whether the snapshot is complete, so that additions can be told apart from changes."""
         return self._known.complete
 
     @property
@@ -127,7 +127,7 @@ class Watcher:
         return [change for change in changes if self._shown(change.path)]
 
     def _polled(self, seconds: float, stop: Stop) -> list[Change]:
-        """What a look at every file shows, when it is time for one."""
+        """The changes by a full scan, if one is due."""
         end = time.monotonic() + seconds
         while time.monotonic() < min(end, self._due):
             if stop.is_set():
@@ -193,7 +193,7 @@ class Watcher:
 
 
 def merged(earlier: Iterable[Change], later: Iterable[Change]) -> list[Change]:
-    """Two batches as one: what somebody who looked before and after would see."""
+    """Two batches of changes merged into their net effect."""
     found = {change.path: change for change in earlier}
     for change in later:
         before = found.get(change.path)
@@ -220,7 +220,7 @@ _FAR_STEP = 0.05
 
 
 class FarWatcher:
-    """Collects changes below a place, as `Watcher` does where the system tells of them."""
+    """Collects changes below a path by polling, for disks without notifications."""
 
     complete = True
 
@@ -289,7 +289,7 @@ class FarWatcher:
         return dict(self._below(""))
 
     def _below(self, path: str) -> Iterator[tuple[str, tuple[object, ...]]]:
-        """Every path below the root and what it is known by; links are not followed."""
+        """Every path below the root with its metadata; links are not followed."""
         folders = [path]
         count = 0
         while folders:
@@ -332,7 +332,7 @@ AnyWatcher = Watcher | FarWatcher
 
 
 def _between(before: Seen, after: Seen) -> Iterator[Change]:
-    """What became of every path from one look to the next."""
+    """The changes between two scans."""
     for path, signed in after.items():
         if path not in before:
             yield Change("added", path)
