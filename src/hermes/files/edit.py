@@ -37,18 +37,18 @@ def replace_in_file(
     ctx: ToolContext, path: str, old: str, new: str, *, replace_all: bool
 ) -> dict[str, Any]:
     """Replace text in one file; the answer has the match strategy and the diff."""
-    place = ctx.resolve_path(path, "write")
+    real_path = ctx.resolve_path(path, "write")
     answer: dict[str, Any] = {"path": path}
 
     def edited(files: Mapping[str, bytes | None]) -> dict[str, bytes]:
-        text = editable(path, files[place])
+        text = editable(path, files[real_path])
         done = replace_text(text.text, old, new, replace_all=replace_all, names=_NAMES)
         answer.update(replacements=done.count, strategy=done.strategy)
         answer.update(seen(path, text.text, done.text))
-        return {place: encode(done.text, text)}
+        return {real_path: encode(done.text, text)}
 
     try:
-        rewrite(ctx, [place], edited)
+        rewrite(ctx, [real_path], edited)
     except AlreadyAppliedError as error:
         return answer | {"already_applied": True, "note": str(error)}
     return answer
@@ -82,21 +82,21 @@ _ALREADY = {"already_applied": True}
 def apply_patch(ctx: ToolContext, patch: str) -> dict[str, Any]:
     """Apply a patch to all files that it names, or to none."""
     parts = parse_patch(patch)
-    places: dict[str, str] = {}
+    real_paths: dict[str, str] = {}
     for part in parts:
         check_names_file(part.move_to or part.path)
         goes = part.action == "delete" or part.move_to
-        places[part.path] = ctx.resolve_path(part.path, "delete" if goes else "write")
+        real_paths[part.path] = ctx.resolve_path(part.path, "delete" if goes else "write")
         if part.move_to:
-            places[part.move_to] = ctx.resolve_path(part.move_to, "write")
+            real_paths[part.move_to] = ctx.resolve_path(part.move_to, "write")
     answers: list[dict[str, Any]] = []
 
     def patched(files: Mapping[str, bytes | None]) -> dict[str, Content | bytes | None]:
-        work = _Patching(ctx, places, files)
+        work = _Patching(ctx, real_paths, files)
         answers.extend(work.apply(part) for part in parts)
         return work.now
 
-    rewrite(ctx, places.values(), patched)
+    rewrite(ctx, real_paths.values(), patched)
     return {"files": answers}
 
 
@@ -107,25 +107,25 @@ class _Patching:
     """
 
     def __init__(
-        self, ctx: ToolContext, places: Mapping[str, str], files: Mapping[str, bytes | None]
+        self, ctx: ToolContext, real_paths: Mapping[str, str], files: Mapping[str, bytes | None]
     ) -> None:
         self._ctx = ctx
-        self._places = places
+        self._places = real_paths
         self.now: dict[str, Content | bytes | None] = dict(files)
 
     def apply(self, part: FilePatch) -> dict[str, Any]:
         """Apply one part of the patch; returns its part of the answer."""
-        place = self._places[part.path]
-        data = self._data(place)
+        real_path = self._places[part.path]
+        data = self._data(real_path)
         act = {"delete": self._delete, "add": self._add, "update": self._update}[part.action]
-        return {"path": part.path, **act(part, place, data)}
+        return {"path": part.path, **act(part, real_path, data)}
 
-    def _data(self, place: str) -> bytes | None:
-        held = self.now[place]
+    def _data(self, real_path: str) -> bytes | None:
+        held = self.now[real_path]
         return held.data if isinstance(held, Content) else held
 
-    def _delete(self, part: FilePatch, place: str, data: bytes | None) -> dict[str, Any]:
-        was = removed_content(self._ctx, place) if data is None else data
+    def _delete(self, part: FilePatch, real_path: str, data: bytes | None) -> dict[str, Any]:
+        was = removed_content(self._ctx, real_path) if data is None else data
         if was is None:
             raise EditError(f"{part.path} is not there; nothing was changed")
         if part.hunks and _applied(part, decode(was).text).text:
@@ -134,10 +134,10 @@ class _Patching:
                 "nothing was changed",
                 hint="Read it again. `*** Delete File: path` deletes a file whatever it holds.",
             )
-        self.now[place] = None
+        self.now[real_path] = None
         return _ALREADY if data is None else {"deleted": True}
 
-    def _add(self, part: FilePatch, place: str, data: bytes | None) -> dict[str, Any]:
+    def _add(self, part: FilePatch, real_path: str, data: bytes | None) -> dict[str, Any]:
         text = apply_hunks("", part.hunks).text
         if part.returns:
             text = text.replace("\n", "\r\n")
@@ -149,32 +149,32 @@ class _Patching:
         executable = _executable(part)
         if data is None:
             # The umask decides about other bits of a new file.
-            self.now[place] = Content(text.encode(), 0o755 if executable else None)
+            self.now[real_path] = Content(text.encode(), 0o755 if executable else None)
             return {"mode": "755", "created": True} if executable else {"created": True}
-        mode = self._mode(part, place)
-        self.now[place] = Content(data, mode)
+        mode = self._mode(part, real_path)
+        self.now[real_path] = Content(data, mode)
         return _ALREADY if mode is None else {"mode": f"{mode:o}"}
 
-    def _update(self, part: FilePatch, place: str, data: bytes | None) -> dict[str, Any]:
-        if data is None and part.move_to and self._is_moved(part, place):
+    def _update(self, part: FilePatch, real_path: str, data: bytes | None) -> dict[str, Any]:
+        if data is None and part.move_to and self._is_moved(part, real_path):
             return {"moved_to": part.move_to, **_ALREADY}
         before = editable(part.path, data)
         if (
             data is not None
             and not part.move_to
-            and is_resent(self._ctx, place, data, before, part)
+            and is_resent(self._ctx, real_path, data, before, part)
         ):
-            mode = self._mode(part, place)
+            mode = self._mode(part, real_path)
             if mode is None:
                 return _ALREADY
-            self.now[place] = Content(data, mode)
+            self.now[real_path] = Content(data, mode)
             return {"mode": f"{mode:o}"}
         applied = _applied(part, before.text)
-        mode = self._mode(part, place)
-        self.now[place] = Content(encode(applied.text, before), mode)
+        mode = self._mode(part, real_path)
+        self.now[real_path] = Content(encode(applied.text, before), mode)
         answer: dict[str, Any] = {} if mode is None else {"mode": f"{mode:o}"}
         if part.move_to:
-            self._move(part, place)
+            self._move(part, real_path)
             answer["moved_to"] = part.move_to
         if applied.already or (not part.hunks and not answer):
             return answer | _ALREADY
@@ -183,21 +183,21 @@ class _Patching:
             answer |= seen(part.path, before.text, applied.text)
         return answer
 
-    def _move(self, part: FilePatch, place: str) -> None:
+    def _move(self, part: FilePatch, real_path: str) -> None:
         target = self._places[part.move_to or ""]
-        if target == place:
+        if target == real_path:
             return
         if self.now[target] is not None:
             raise EditError(f"{part.move_to} is there already; nothing was changed")
-        held = self.now[place]
+        held = self.now[real_path]
         if isinstance(held, Content) and held.mode is None:
-            found = disk_of(self._ctx).status(place)
-            held = held._replace(mode=None if found is None else found.mode)
-        self.now[target], self.now[place] = held, None
+            status = disk_of(self._ctx).status(real_path)
+            held = held._replace(mode=None if status is None else status.mode)
+        self.now[target], self.now[real_path] = held, None
 
-    def _is_moved(self, part: FilePatch, place: str) -> bool:
+    def _is_moved(self, part: FilePatch, real_path: str) -> bool:
         """Whether this patch moved the missing file before."""
-        was = removed_content(self._ctx, place)
+        was = removed_content(self._ctx, real_path)
         if was is None:
             return False
         old = decode(was)
@@ -206,15 +206,15 @@ class _Patching:
             raise EditError(f"{part.path} is not there any more; nothing was changed")
         return True
 
-    def _mode(self, part: FilePatch, place: str) -> int | None:
+    def _mode(self, part: FilePatch, real_path: str) -> int | None:
         """The new mode of a file, executable or not; None if unchanged.
 
         A patch never changes read permissions.
         """
         if part.mode is None:
             return None
-        found = disk_of(self._ctx).status(place)
-        old = 0o644 if found is None else found.mode
+        status = disk_of(self._ctx).status(real_path)
+        old = 0o644 if status is None else status.mode
         new = old | (old & 0o444) >> 2 if _executable(part) else old & ~0o111
         return None if new == old else new
 

@@ -53,7 +53,7 @@ class DiskTroubleError(ToolError):
     """The disk refused a read or a change."""
 
 
-def rewrite(ctx: ToolContext, places: Iterable[str], compute: Compute) -> list[Edit]:
+def rewrite(ctx: ToolContext, real_paths: Iterable[str], compute: Compute) -> list[Edit]:
     """Change files under lock; only those whose content differs are written.
 
     `compute` gets the bytes of all files and returns the new ones. An exception in it leaves
@@ -62,21 +62,23 @@ def rewrite(ctx: ToolContext, places: Iterable[str], compute: Compute) -> list[E
     disk, store, author = disk_of(ctx), checkpoints(ctx), author_of(ctx)
     with ExitStack() as held:
         # A fixed lock order prevents deadlocks between two changes of the same files.
-        for place in sorted(set(places)):
+        for real_path in sorted(set(real_paths)):
             held.enter_context(
-                store.lock(place, author=author, seconds=_LOCK_SECONDS, check=ctx.check_cancelled)
+                store.lock(
+                    real_path, author=author, seconds=_LOCK_SECONDS, check=ctx.check_cancelled
+                )
             )
-        before = {place: read_whole(disk, place) for place in places}
+        before = {real_path: read_whole(disk, real_path) for real_path in real_paths}
         for data in before.values():
             hide_keys(ctx, data or b"")
         wanted = {
-            place: Content(new) if isinstance(new, bytes) else new
-            for place, new in compute(before).items()
+            real_path: Content(new) if isinstance(new, bytes) else new
+            for real_path, new in compute(before).items()
         }
         edits = [
-            Edit(place, before[place], None if new is None else new.data)
-            for place, new in wanted.items()
-            if (None if new is None else new.data) != before[place] or (new and new.mode)
+            Edit(real_path, before[real_path], None if new is None else new.data)
+            for real_path, new in wanted.items()
+            if (None if new is None else new.data) != before[real_path] or (new and new.mode)
         ]
         if edits:
             planned = [_planned(wanted, edit.place) for edit in edits]
@@ -103,25 +105,25 @@ def author_of(ctx: ToolContext) -> Author:
     )
 
 
-def read_whole(disk: Disk, place: str) -> bytes | None:
+def read_whole(disk: Disk, real_path: str) -> bytes | None:
     """The content of a file to edit; None when there is no such file."""
-    status = disk.status(place)
+    status = disk.status(real_path)
     if status is None:
         return None
     if status.kind == "folder":
-        raise ToolError(f"{place} is a folder", hint="Name a file in it.")
+        raise ToolError(f"{real_path} is a folder", hint="Name a file in it.")
     if status.size > LARGEST:
         raise ToolError(
-            f"{place} has {status.size:,} bytes, too many to edit in memory",
+            f"{real_path} has {status.size:,} bytes, too many to edit in memory",
             hint="Use `terminal` with sed or a script.",
         )
-    with disk_errors_for(place):
-        return disk.read(place)
+    with disk_errors_for(real_path):
+        return disk.read(real_path)
 
 
-def _planned(wanted: Mapping[str, Content | None], place: str) -> Planned:
-    new = wanted[place]
-    return Planned(place, ABSENT if new is None else file_state(new.data, new.mode))
+def _planned(wanted: Mapping[str, Content | None], real_path: str) -> Planned:
+    new = wanted[real_path]
+    return Planned(real_path, ABSENT if new is None else file_state(new.data, new.mode))
 
 
 def _carry_out(disk: Disk, edits: Sequence[Edit], wanted: Mapping[str, Content | None]) -> None:
@@ -141,8 +143,8 @@ def _put_back(store: Checkpoints, disk: Disk, kept: Sequence[int], error: BaseEx
     """Roll back after an error; files that can't be restored are named and stay on record."""
     left = store.take_back(disk, kept)
     if left:
-        places = ", ".join(change.place for change in left)
-        message = f"{error}; {places} could not be put back ({left[0].reason})"
+        real_paths = ", ".join(change.place for change in left)
+        message = f"{error}; {real_paths} could not be put back ({left[0].reason})"
         raise DiskTroubleError(message, hint="`hermes undo` puts it back.") from error
 
 
@@ -156,18 +158,18 @@ def _remember(ctx: ToolContext, edits: Sequence[Edit], planned: Sequence[Planned
 
 
 @contextmanager
-def disk_errors_for(place: str) -> Iterator[None]:
+def disk_errors_for(real_path: str) -> Iterator[None]:
     """Turn an `OSError` of a change into a `DiskTroubleError`."""
     try:
         yield
     except OSError as error:
-        raise disk_error(place, error, suffix="; the old content is intact") from error
+        raise disk_error(real_path, error, suffix="; the old content is intact") from error
 
 
-def disk_error(place: str, error: OSError, *, suffix: str = "") -> DiskTroubleError:
+def disk_error(real_path: str, error: OSError, *, suffix: str = "") -> DiskTroubleError:
     """An error of the system as a message and a hint for the model."""
     text, hint = _ERROR_TEXTS.get(error.errno or 0, (error.strerror or str(error), None))
-    return DiskTroubleError(f"{place}: {text}{suffix}", hint=hint)
+    return DiskTroubleError(f"{real_path}: {text}{suffix}", hint=hint)
 
 
 _ERROR_TEXTS: dict[int, tuple[str, str | None]] = {

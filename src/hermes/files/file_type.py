@@ -137,12 +137,12 @@ def kind_of_content(head: bytes, name: str) -> Kind:
     suffix = name.lower().rpartition(".")[2]
     if b"%PDF-" in head[:1024] and (_at_start(head, b"%PDF-") or suffix == "pdf"):
         return Kind("pdf", _DOCUMENT)
-    found, plain = _signed(head, suffix)
-    if found is None:
+    kind, plain = _signed(head, suffix)
+    if kind is None:
         return _TEXT if is_text(head) else _BINARY
-    if plain and found.what != _SAME.get(suffix, suffix) and is_text(head):
+    if plain and kind.what != _SAME.get(suffix, suffix) and is_text(head):
         return _TEXT
-    return found
+    return kind
 
 
 def is_text(head: bytes) -> bool:

@@ -43,12 +43,12 @@ class Line:
 
     __slots__ = ("counts", "depth", "kind", "name", "place", "size", "target")
 
-    def __init__(self, depth: int, name: str, kind: str, place: str) -> None:
+    def __init__(self, depth: int, name: str, kind: str, real_path: str) -> None:
         self.depth = depth
         self.name = name
         # A kind of `Disk`'s, or "more": files that are not shown.
         self.kind = kind
-        self.place = place
+        self.place = real_path
         self.size: int | None = None
         # Folders and files in it; None where it can't be read.
         self.counts: tuple[int, int] | None = None
@@ -142,7 +142,9 @@ class _Lister:
         self._entered = 0
         self.listing = Listing()
 
-    def enter(self, place: str, rules: Ignoring, level: int, depth: int) -> tuple[int, int] | None:
+    def enter(
+        self, real_path: str, rules: Ignoring, level: int, depth: int
+    ) -> tuple[int, int] | None:
         """Add the content of a folder; returns its counts, None if it is unreadable."""
         listing = self.listing
         room = max(0, self._end - listing.total)
@@ -150,7 +152,7 @@ class _Lister:
         deeper = level + 1 < depth
         try:
             contents, rules = self._read(
-                place, rules, listing.skipped, files=most, folders=None if deeper else room
+                real_path, rules, listing.skipped, files=most, folders=None if deeper else room
             )
         except (OSError, DiskError):
             listing.skipped.unreadable += 1
@@ -160,19 +162,19 @@ class _Lister:
         listing.folders += contents.folder_count
         listing.files += contents.file_count
         for name in contents.folders:
-            self._folder(place, name, rules, level, depth)
+            self._folder(real_path, name, rules, level, depth)
         listing.total += contents.folder_count - len(contents.folders)
         count = contents.file_count if level == 0 else min(contents.file_count, MOST_BELOW)
         for name, kind in contents.files:
-            self._add(Line(level, name, kind, _join(place, name)))
+            self._add(Line(level, name, kind, _join(real_path, name)))
         listing.total += count - len(contents.files)
         if contents.file_count > count:
-            self._add(Line(level, f"{contents.file_count - count} more files", "more", place))
+            self._add(Line(level, f"{contents.file_count - count} more files", "more", real_path))
         return contents.folder_count, contents.file_count
 
-    def _folder(self, place: str, name: str, rules: Ignoring, level: int, depth: int) -> None:
+    def _folder(self, real_path: str, name: str, rules: Ignoring, level: int, depth: int) -> None:
         """Add a folder, and its content if that is shown or counted."""
-        line = Line(level, name, "folder", _join(place, name))
+        line = Line(level, name, "folder", _join(real_path, name))
         shown = self._add(line)
         if level + 1 == depth:
             if shown:
@@ -222,7 +224,7 @@ class _Lister:
         return True
 
     def _read(
-        self, place: str, rules: Ignoring, skipped: Skipped, *, files: int, folders: int | None
+        self, real_path: str, rules: Ignoring, skipped: Skipped, *, files: int, folders: int | None
     ) -> tuple[_Contents, Ignoring]:
         """The entries of a folder without skipped ones, and its ignore rules.
 
@@ -230,9 +232,9 @@ class _Lister:
         """
         hidden = self._choice.hidden
         if not self._choice.ignored:
-            rules = with_own_rules(self._disk, place, rules)
+            rules = with_own_rules(self._disk, real_path, rules)
         contents = _Contents()
-        entries = self._disk.scan(place)
+        entries = self._disk.scan(real_path)
         while some := list(islice(entries, _PACE)):
             names = [name for name, kind in some if kind == "folder"]
             kinds = {name: kind for name, kind in some if kind != "folder"}
@@ -251,8 +253,8 @@ class _Lister:
         return contents, rules
 
 
-def _join(place: str, name: str) -> str:
-    return f"{place.rstrip('/')}/{name}" if os.sep == "/" else os.path.join(place, name)
+def _join(real_path: str, name: str) -> str:
+    return f"{real_path.rstrip('/')}/{name}" if os.sep == "/" else os.path.join(real_path, name)
 
 
 def size_text(size: int) -> str:

@@ -68,9 +68,9 @@ def _cells(content: Any) -> list[dict[str, Any]]:
 def _language(content: dict[str, Any]) -> str:
     metadata = _dict(content.get("metadata"))
     for part, key in (("language_info", "name"), ("kernelspec", "language")):
-        found = _dict(metadata.get(part)).get(key)
-        if isinstance(found, str) and found:
-            return found
+        name = _dict(metadata.get(part)).get(key)
+        if isinstance(name, str) and name:
+            return name
     return ""
 
 
@@ -114,15 +114,15 @@ def _display(output: dict[str, Any], most: int) -> Iterator[str]:
         short[key]: value for key, value in output.items() if key in short
     }
     yield "# -> result" if output.get("output_type") in _RESULTS else "# -> display"
-    told = False
+    shown_type = False
     for mime in ("text/plain", "text/markdown", "text/latex", "text/html"):
         text = _joined(data.get(mime))
-        if text and not told:
-            told = True
+        if text and not shown_type:
+            shown_type = True
             yield _short(_TAG.sub(" ", text) if mime == "text/html" else text, most)
     for mime, value in data.items():
         if mime.split("/")[0] in ("image", "audio", "video") or (
-            not told and not mime.startswith("text/")
+            not shown_type and not mime.startswith("text/")
         ):
             yield f"[{_size(mime, value)}]"
 

@@ -40,9 +40,9 @@ def read_page(ctx: ToolContext, path: str, *, offset: int, limit: int, force: bo
 def _read_page(ctx: ToolContext, path: str, offset: int, limit: int, *, force: bool) -> ToolResult:
     if offset == 0:
         raise ToolError("offset counts from 1; negative numbers count from the end")
-    place = ctx.resolve_path(path, "read")
+    real_path = ctx.resolve_path(path, "read")
     disk = disk_of(ctx)
-    with _opened(ctx, disk, path, place) as file:
+    with _opened(ctx, disk, path, real_path) as file:
         head, size = _start(file)
         kind = kind_of_content(head, path)
         if kind.what != "text":
@@ -54,7 +54,7 @@ def _read_page(ctx: ToolContext, path: str, offset: int, limit: int, *, force: b
             if not notebook.note:
                 hide_keys(ctx, whole)
                 kept = whole if size <= _KEPT else None
-                versions_of(ctx).note(place, digest_of(whole), ctx.call_id, data=kept)
+                versions_of(ctx).note(real_path, digest_of(whole), ctx.call_id, data=kept)
                 return _answer(path, page_of(notebook.text, offset, limit))
         data = None
         if size <= _KEPT:
@@ -64,12 +64,12 @@ def _read_page(ctx: ToolContext, path: str, offset: int, limit: int, *, force: b
         else:
             shown = page(file, offset, limit, watch=_watch(ctx, path))
     versions = versions_of(ctx)
-    versions.note(place, shown.digest, ctx.call_id, data=data)
-    before = versions.shown_before(place, offset, limit, shown.digest)
+    versions.note(real_path, shown.digest, ctx.call_id, data=data)
+    before = versions.shown_before(real_path, offset, limit, shown.digest)
     if before and not force and len(shown.text) > _WORTH_SAVING:
         note = f"unchanged since call {before}, which showed it; force=true shows it again"
         return ToolResult({"path": path, "total_lines": shown.total_lines, "note": note})
-    versions.shown(place, offset, limit, shown.digest, ctx.call_id)
+    versions.shown(real_path, offset, limit, shown.digest, ctx.call_id)
     return _answer(path, shown)
 
 
@@ -95,16 +95,16 @@ def _answer(path: str, shown: Page) -> ToolResult:
     return ToolResult(answer, notes=notes)
 
 
-def _opened(ctx: ToolContext, disk: Disk, path: str, place: str) -> BinaryIO:
+def _opened(ctx: ToolContext, disk: Disk, path: str, real_path: str) -> BinaryIO:
     """Open a file; if that fails, find out why: missing, a folder, or a disk error."""
     try:
-        return disk.open(place)
+        return disk.open(real_path)
     except (OSError, ToolError):
-        status = disk.status(place)
+        status = disk.status(real_path)
         if status is None:
             # The task knows now that the file is gone, so it may create it.
-            versions_of(ctx).forget(place)
-            raise _missing(disk, path, place) from None
+            versions_of(ctx).forget(real_path)
+            raise _missing(disk, path, real_path) from None
         if status.kind == "folder":
             raise ToolError(f"{path} is a folder", hint="Use directory_list.") from None
         raise
@@ -126,11 +126,11 @@ def _start(file: BinaryIO) -> tuple[bytes, int]:
     return head, max(len(head), size)
 
 
-def _missing(disk: Disk, path: str, place: str) -> ToolError:
+def _missing(disk: Disk, path: str, real_path: str) -> ToolError:
     """The error for a missing file, with similar names as hint."""
     from itertools import islice
 
-    folder = os.path.dirname(place)
+    folder = os.path.dirname(real_path)
     status = disk.status(folder)
     if status is None or status.kind != "folder":
         return ToolError(
@@ -138,7 +138,7 @@ def _missing(disk: Disk, path: str, place: str) -> ToolError:
             hint="Use search_files with target=files to find it.",
         )
     names = [entry.name for entry in islice(disk.scan(folder), 5_000)]
-    near = close_matches(os.path.basename(place), names, count=3, cutoff=0.6)
+    near = close_matches(os.path.basename(real_path), names, count=3, cutoff=0.6)
     if near:
         parent = os.path.dirname(path)
         hint = "Did you mean " + " or ".join(os.path.join(parent, name) for name in near) + "?"

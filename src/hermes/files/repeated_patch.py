@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 _SLACK = 8
 
 
-def removed_content(ctx: ToolContext, place: str) -> bytes | None:
+def removed_content(ctx: ToolContext, path: str) -> bytes | None:
     """The last content of a file that Hermes removed; None if unknown."""
-    last = _last(ctx, place)
+    last = _last(ctx, path)
     return None if last is None or last.after.kind != "absent" else _content(ctx, last)
 
 
-def is_resent(ctx: ToolContext, place: str, data: bytes, text: Text, part: FilePatch) -> bool:
+def is_resent(ctx: ToolContext, path: str, data: bytes, text: Text, part: FilePatch) -> bool:
     """Whether this patch was the last change of a file with content `data`."""
-    last = _last(ctx, place)
+    last = _last(ctx, path)
     if not part.hunks or last is None or last.after.kind != "file" or last.before.kind != "file":
         return False
-    known = versions_of(ctx).last(place)
-    if known is not None and not known.wrote and known.digest == last.after.digest:
+    version = versions_of(ctx).last(path)
+    if version is not None and not version.wrote and version.digest == last.after.digest:
         # The model has read the result and sends the patch again: it wants it twice.
         return False
     # Cheap checks first: most patches are different ones.
@@ -53,8 +53,8 @@ def is_resent(ctx: ToolContext, place: str, data: bytes, text: Text, part: FileP
         return False
 
 
-def _last(ctx: ToolContext, place: str) -> Change | None:
-    return checkpoints(ctx).newest(place, disk=disk_of(ctx).label)
+def _last(ctx: ToolContext, path: str) -> Change | None:
+    return checkpoints(ctx).newest(path, disk=disk_of(ctx).label)
 
 
 def _content(ctx: ToolContext, change: Change) -> bytes | None:

@@ -42,59 +42,59 @@ class Versions:
         self._room = kept_bytes
         self._lock = threading.Lock()
 
-    def last(self, place: str) -> Version | None:
+    def last(self, path: str) -> Version | None:
         """The last seen version of a file."""
-        return self._known.get(place)
+        return self._known.get(path)
 
     def note(
-        self, place: str, digest: str, call: str, *, wrote: bool = False, data: bytes | None = None
+        self, path: str, digest: str, call: str, *, wrote: bool = False, data: bytes | None = None
     ) -> None:
         """Record the current version of a file."""
         with self._lock:
-            self._drop(place)
+            self._drop(path)
             if data is not None and len(data) > self._room:
                 self._make_room(len(data))
                 data = data if len(data) <= self._room else None
             self._room -= len(data or b"")
-            self._known[place] = Version(digest, call, wrote, data)
+            self._known[path] = Version(digest, call, wrote, data)
             while len(self._known) > _MOST_FILES:
                 self._drop(next(iter(self._known)))
 
-    def forget(self, place: str) -> None:
+    def forget(self, path: str) -> None:
         """Drop the version of a file."""
         with self._lock:
-            self._drop(place)
+            self._drop(path)
 
-    def shown_before(self, place: str, offset: int, limit: int, digest: str) -> str:
+    def shown_before(self, path: str, offset: int, limit: int, digest: str) -> str:
         """The call that showed the same page of the same content; empty if none did."""
-        said, call = self._shown.get((place, offset, limit), ("", ""))
-        return call if said == digest else ""
+        shown_digest, call = self._shown.get((path, offset, limit), ("", ""))
+        return call if shown_digest == digest else ""
 
-    def shown(self, place: str, offset: int, limit: int, digest: str, call: str) -> None:
+    def shown(self, path: str, offset: int, limit: int, digest: str, call: str) -> None:
         """Remember that a page was shown."""
         if len(self._shown) >= _MOST_FILES:
             self._shown.clear()
-        self._shown[place, offset, limit] = (digest, call)
+        self._shown[path, offset, limit] = (digest, call)
 
-    def _drop(self, place: str) -> None:
-        gone = self._known.pop(place, None)
+    def _drop(self, path: str) -> None:
+        gone = self._known.pop(path, None)
         if gone is not None:
             self._room += len(gone.data or b"")
 
     def _make_room(self, wanted: int) -> None:
         """Let go of the oldest texts; their digests stay."""
-        for place, version in list(self._known.items()):
+        for path, version in list(self._known.items()):
             if self._room >= wanted:
                 return
             if version.data:
                 self._room += len(version.data)
-                self._known[place] = version._replace(data=None)
+                self._known[path] = version._replace(data=None)
 
 
 def versions_of(ctx: ToolContext) -> Versions:
     """The versions that the task of a call has seen."""
-    found: Versions = ctx.task.keep("file_versions", Versions, lambda _: None)
-    return found
+    versions: Versions = ctx.task.keep("file_versions", Versions, lambda _: None)
+    return versions
 
 
 def digest_of(data: bytes) -> str:
@@ -122,8 +122,8 @@ def hide_keys(ctx: ToolContext, data: bytes) -> None:
                 runtime.redactor.add(line.decode("ascii", "replace"))
 
 
-def hide_keys_at(ctx: ToolContext, disk: Disk, place: str) -> None:
+def hide_keys_at(ctx: ToolContext, disk: Disk, path: str) -> None:
     """The same for a file, where it is one and not too large to hold keys."""
-    found = disk.status(place)
-    if found is not None and found.kind == "file" and found.size <= _LARGEST:
-        hide_keys(ctx, disk.read(place))
+    status = disk.status(path)
+    if status is not None and status.kind == "file" and status.size <= _LARGEST:
+        hide_keys(ctx, disk.read(path))

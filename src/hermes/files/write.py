@@ -63,21 +63,21 @@ def check_unchanged(
 
 def check_whole(path: str, content: str, old: Text, *, shrink: bool) -> None:
     """Raise `ToolError` when new content looks like a mistake: elided, or much shorter."""
-    known = old.text
+    old_text = old.text
     if not old.certain:
         raise ToolError(
             f"{path} is not text, or in an encoding that can't be told; nothing was written",
             hint="Remove it first if it shall be replaced, or choose another name.",
         )
-    lacking = [line for line in elisions(content) if line not in known]
+    lacking = [line for line in elisions(content) if line not in old_text]
     if lacking:
         raise ToolError(
             f"the content stands for more than it says ({lacking[0]!r:.80}); nothing was written",
             hint="Send the whole content. `patch` changes a part of a file.",
         )
-    if not shrink and len(known) > _LARGE and len(content) < len(known) * _SHARE:
+    if not shrink and len(old_text) > _LARGE and len(content) < len(old_text) * _SHARE:
         raise ToolError(
-            f"{path} would shrink from {len(known):,} to {len(content):,} characters; "
+            f"{path} would shrink from {len(old_text):,} to {len(content):,} characters; "
             "nothing was written",
             hint="Pass allow_shrink=true if that is meant. `patch` changes a part of a file.",
         )
@@ -97,9 +97,9 @@ def spelled_like(content: str, old: Text) -> bytes:
     return encode(content, old)
 
 
-def _ends_kept(content: str, known: str) -> str:
+def _ends_kept(content: str, old_text: str) -> str:
     """Unchanged lines keep their line ends; new ones get the usual."""
-    old, new = _lines(known), _lines(content)
+    old, new = _lines(old_text), _lines(content)
     ends = [end for _, end in old if end]
     usual = max(set(ends), key=ends.count)
     most = min(len(old), len(new))

@@ -63,23 +63,23 @@ def _memory(_: ToolContext, __: int) -> dict[str, Any]:
 
 
 def _disk(ctx: ToolContext, _: int) -> list[dict[str, Any]]:
-    places = dict.fromkeys([*(p.mountpoint for p in psutil.disk_partitions()), ctx.workspace])
-    found: list[dict[str, Any]] = []
-    for place in places:
+    paths = dict.fromkeys([*(p.mountpoint for p in psutil.disk_partitions()), ctx.workspace])
+    disks: list[dict[str, Any]] = []
+    for path in paths:
         try:
-            usage = psutil.disk_usage(place)
+            usage = psutil.disk_usage(path)
         except OSError as error:
-            found.append({"path": place, "error": error.strerror})
+            disks.append({"path": path, "error": error.strerror})
             continue
-        found.append(
+        disks.append(
             {
-                "path": place,
+                "path": path,
                 "total_gb": _gb(usage.total),
                 "free_gb": _gb(usage.free),
                 "used_percent": usage.percent,
             }
         )
-    return found
+    return disks
 
 
 def _network(_: ToolContext, __: int) -> dict[str, Any]:

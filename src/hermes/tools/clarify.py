@@ -37,26 +37,26 @@ def clarify(
         )
     from hermes.safety.sanitise import clean_text
 
-    offered = [said for choice in choices or () if (said := clean_text(choice).strip())]
+    offered = [reply for choice in choices or () if (reply := clean_text(choice).strip())]
     answer = ask(clean_text(question), offered)
     if hasattr(answer, "__await__"):
         from hermes.runtime import bridge, waits
 
         answer = bridge.run(waits.settle(answer))
-    said = str(answer or "").strip()
-    if not said:
+    reply = str(answer or "").strip()
+    if not reply:
         raise ToolError(
             "the person gave no answer",
             hint="Take the most sensible assumption, say which, and go on.",
         )
-    return {"answer": _meant(said, offered)}
+    return {"answer": _meant(reply, offered)}
 
 
-def _meant(said: str, offered: list[str]) -> str:
+def _meant(reply: str, offered: list[str]) -> str:
     """The choice that a person names by its number, as `2`, `2.` or `(2)`; else their words."""
-    number = said.strip("(). ")
-    if said not in offered and number.isdecimal() and len(number) < 3:
-        place = int(number)
-        if 0 < place <= len(offered):
-            return offered[place - 1]
-    return said
+    number = reply.strip("(). ")
+    if reply not in offered and number.isdecimal() and len(number) < 3:
+        index = int(number)
+        if 0 < index <= len(offered):
+            return offered[index - 1]
+    return reply

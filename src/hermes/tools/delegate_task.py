@@ -29,12 +29,12 @@ def limits(_: frozenset[str]) -> dict[str, Any]:
     """The description with the limits that hold now."""
     from hermes.core.config import Config
 
-    said = Config.load().get("delegation")
+    settings = Config.load().get("delegation")
     return {
         "description": (
-            f"{_DESCRIPTION}\n\nNow: {said['max_children']} at work at once, "
-            f"{said['timeout_seconds']:g} s each, {said['idle_timeout_seconds']:g} s without a "
-            f"sign of life, {said['max_depth']} levels of agents with you."
+            f"{_DESCRIPTION}\n\nNow: {settings['max_children']} at work at once, "
+            f"{settings['timeout_seconds']:g} s each, {settings['idle_timeout_seconds']:g} s "
+            f"without a sign of life, {settings['max_depth']} levels of agents with you."
         )
     }
 
@@ -105,8 +105,8 @@ async def delegate_task(
         "timeout_seconds": timeout_seconds,
         "idle_timeout_seconds": idle_timeout_seconds,
     }
-    wanted = [{**common, **one} for one in tasks or [{"goal": goal}]]
-    if any(not str(one["goal"]).strip() for one in wanted):
+    wanted = [{**common, **task} for task in tasks or [{"goal": goal}]]
+    if any(not str(task["goal"]).strip() for task in wanted):
         raise ToolError("a task has no goal", hint="Say what is to be done, and what to report.")
     if background:
         begun = [

@@ -44,14 +44,14 @@ def clipboard(
     if action == "write" and text is None:
         raise ToolError("write needs text")
     wanted = text if action == "write" and text is not None else ""
-    found = _system_clipboard()
-    if found is None:
+    programs = _system_clipboard()
+    if programs is None:
         notes = ["this machine has no clipboard; kept for this task only"]
         if action == "read":
             return ToolResult({"text": ctx.task.clipboard}, notes=notes)
         ctx.task.clipboard = wanted
         return ToolResult({"written_chars": len(wanted)}, notes=notes)
-    read, write = found
+    read, write = programs
     if action == "read":
         return ToolResult({"text": _run(read)})
     _run(write, wanted)
@@ -146,13 +146,13 @@ def _run(command: list[str], text: str | None = None) -> str:
     import tempfile
 
     # Files, not pipes: a program that stays to hold the clipboard holds its pipes open as well.
-    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complaint:
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaint:
         try:
             done = subprocess.run(
                 command,
                 input=None if text is None else text.encode("utf-8", "replace"),
                 stdin=subprocess.DEVNULL if text is None else None,
-                stdout=said,
+                stdout=output,
                 stderr=complaint,
                 timeout=_SECONDS,
                 check=False,
@@ -161,9 +161,9 @@ def _run(command: list[str], text: str | None = None) -> str:
             raise ToolError(f"{command[0]} did not answer within {_SECONDS} s") from None
         except OSError as error:
             raise ToolError(f"{command[0]} can't be started: {error.strerror}") from None
-        said.seek(0)
+        output.seek(0)
         complaint.seek(0)
         if done.returncode:
             why = complaint.read(2_000).decode("utf-8", "replace").strip()
             raise ToolError(f"{command[0]} failed: {why[:200] or f'exit code {done.returncode}'}")
-        return said.read().decode("utf-8", "replace")
+        return output.read().decode("utf-8", "replace")

@@ -29,12 +29,12 @@ def tool_search(
         limit: How many tools to load at most.
     """
     offer = ctx.services.offer or _everything(ctx)
-    found, unknown = offer.search(query, limit=limit)
-    answer: dict[str, Any] = {"tools": [definition["function"] for definition in found]}
+    definitions, unknown = offer.search(query, limit=limit)
+    answer: dict[str, Any] = {"tools": [definition["function"] for definition in definitions]}
     if unknown:
         # The nearest names, so that a misspelling costs one more call and not a guess.
         answer["unknown"] = {name: offer.nearest(name) for name in unknown}
-    if not found:
+    if not definitions:
         answer["note"] = "nothing fits; say the need in other words"
     return answer
 

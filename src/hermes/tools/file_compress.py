@@ -28,7 +28,10 @@ def _acts(arguments: Mapping[str, Any], _: ToolContext) -> list[tuple[str, str]]
 
     archive = arguments["archive"]
     if arguments["action"] == "create":
-        return [("write", archive), *(("read", one) for one in arguments.get("sources") or ())]
+        return [
+            ("write", archive),
+            *(("read", source) for source in arguments.get("sources") or ()),
+        ]
     if arguments["action"] == "extract":
         return [("read", archive), ("write", arguments.get("target") or folder_for(archive))]
     return [("read", archive)]
@@ -83,12 +86,12 @@ def file_compress(
         return _create(ctx, archive, sources or [], exclude or [], format, level, existing)
     from hermes.files.archives.creation import folder_for
 
-    with _readable(ctx, archive) as place:
+    with _readable(ctx, archive) as real_path:
         if action == "list":
-            return _list(ctx, place, members, exclude, limit, offset)
+            return _list(ctx, real_path, members, exclude, limit, offset)
         if action == "test":
-            return _test(ctx, place)
-        return _extract(ctx, place, target or folder_for(archive), members, exclude, existing)
+            return _test(ctx, real_path)
+        return _extract(ctx, real_path, target or folder_for(archive), members, exclude, existing)
 
 
 def record(ctx: ToolContext, planned: Sequence[Planned]) -> list[int]:
@@ -126,8 +129,8 @@ def _create(
         raise ToolError("create needs sources: the files and folders to pack")
     disk = disk_of(ctx)
     wanted = form or format_of(archive)
-    place = ctx.resolve_path(archive, "write")
-    there = disk.status(place)
+    real_path = ctx.resolve_path(archive, "write")
+    there = disk.status(real_path)
     if there is not None and (there.kind != "file" or existing != "replace"):
         hint = 'Use existing="replace", or another name.' if there.kind == "file" else None
         raise ToolError(f"{archive} is there already, a {there.kind}", hint=hint)
@@ -139,9 +142,9 @@ def _create(
     gathered = gather(
         disk,
         [_source(ctx, disk, source) for source in sources],
-        place,
+        real_path,
         exclude=exclude,
-        permit=lambda one: ctx.resolve_path(one, "read"),
+        permit=lambda source_path: ctx.resolve_path(source_path, "read"),
         check=found,
     )
     if not gathered.items:
@@ -150,12 +153,12 @@ def _create(
 
     def before(made: Made) -> None:
         state = State("file", made.digest, size=made.size)
-        records.extend(record(ctx, [Planned(place, state)]))
+        records.extend(record(ctx, [Planned(real_path, state)]))
 
     try:
         packed = create_archive(
             disk,
-            place,
+            real_path,
             gathered.items,
             form=wanted,
             level=level,
@@ -175,7 +178,7 @@ def _create(
         shown = ", ".join(outward[:_SHOWN])
         notes.append(f"links that lead out of the archive, which will not unpack here: {shown}")
     answer = {
-        "archive": place,
+        "archive": real_path,
         "format": wanted,
         "members": packed.members,
         "bytes": packed.bytes,
@@ -186,7 +189,7 @@ def _create(
 
 def _list(
     ctx: ToolContext,
-    place: str,
+    real_path: str,
     members: list[str] | None,
     exclude: list[str] | None,
     limit: int,
@@ -195,7 +198,7 @@ def _list(
     from hermes.files.archives import list_archive
 
     choose = _chooser(members, exclude)
-    held = list_archive(place, watch=_reached(ctx, place))
+    held = list_archive(real_path, watch=_reached(ctx, real_path))
     found = [one for one in held if choose is None or choose(one.path.strip("/"))]
     answer: dict[str, Any] = {
         "total": len(found),
@@ -209,11 +212,11 @@ def _list(
     return ToolResult(answer)
 
 
-def _test(ctx: ToolContext, place: str) -> ToolResult:
+def _test(ctx: ToolContext, real_path: str) -> ToolResult:
     from hermes.files.archives import ArchiveError, check_archive
 
     try:
-        held = check_archive(place, watch=_reached(ctx, place))
+        held = check_archive(real_path, watch=_reached(ctx, real_path))
     except ArchiveError as error:
         return ToolResult({"sound": False, "problem": str(error)})
     answer = {"sound": True, "members": len(held), "bytes": sum(member.size for member in held)}
@@ -222,7 +225,7 @@ def _test(ctx: ToolContext, place: str) -> ToolResult:
 
 def _extract(
     ctx: ToolContext,
-    place: str,
+    real_path: str,
     target: str,
     members: list[str] | None,
     exclude: list[str] | None,
@@ -255,12 +258,12 @@ def _extract(
     try:
         made = extract_to(
             disk_of(ctx),
-            place,
+            real_path,
             ctx.resolve_path(target, "write"),
             choose=choose,
             existing=existing,
             before=before,
-            watch=_reached(ctx, place),
+            watch=_reached(ctx, real_path),
             check=ctx.check_cancelled,
         )
     except BaseException:
@@ -298,13 +301,13 @@ def _readable(ctx: ToolContext, archive: str) -> Iterator[str]:
     from hermes.files.archives.remote_disk import at_hand
 
     disk = disk_of(ctx)
-    place = ctx.resolve_path(archive, "read")
-    found = disk.status(place)
-    if found is None:
+    real_path = ctx.resolve_path(archive, "read")
+    status = disk.status(real_path)
+    if status is None:
         raise ToolError(f"{archive} is not there")
-    if found.kind != "file":
-        raise ToolError(f"{archive} is not a file but a {found.kind}")
-    with at_hand(disk, place, ctx.check_cancelled) as path:
+    if status.kind != "file":
+        raise ToolError(f"{archive} is not a file but a {status.kind}")
+    with at_hand(disk, real_path, ctx.check_cancelled) as path:
         yield path
 
 
@@ -318,8 +321,8 @@ def _source(ctx: ToolContext, disk: Disk, source: str) -> Source:
     if last not in ("", ".", ".."):
         # A link is packed as one, and not what it leads to.
         unfollowed = f"{ctx.resolve_path(folder or '.', 'read').rstrip('/')}/{last}"
-        found = disk.status(unfollowed)
-        if found is not None and found.kind == "link":
+        status = disk.status(unfollowed)
+        if status is not None and status.kind == "link":
             return Source(unfollowed, name)
     return Source(ctx.resolve_path(source, "read"), name)
 
@@ -357,9 +360,9 @@ def _added(ctx: ToolContext, total: int) -> Callable[[int], None]:
     return check
 
 
-def _reached(ctx: ToolContext, place: str) -> Callable[[int], None]:
+def _reached(ctx: ToolContext, real_path: str) -> Callable[[int], None]:
     """Progress by archive bytes read."""
-    return _shower(ctx, os.path.getsize(place), "read")
+    return _shower(ctx, os.path.getsize(real_path), "read")
 
 
 def _shower(ctx: ToolContext, total: int, word: str) -> Callable[[int], None]:

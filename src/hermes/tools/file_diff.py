@@ -55,17 +55,17 @@ def file_diff(
     from hermes.files.compare import Side, compare_contents, compare_folders
     from hermes.files.seen_files import hide_keys_at
 
-    given = [name for name in (other, text, against) if name is not None]
-    if len(given) != 1:
+    sides_given = [name for name in (other, text, against) if name is not None]
+    if len(sides_given) != 1:
         raise ToolError(
-            f"file_diff needs one thing to compare {path} with, not {len(given)}",
+            f"file_diff needs one thing to compare {path} with, not {len(sides_given)}",
             hint='Give one of other="…", text="…", against="head" or against="checkpoint".',
         )
     disk = disk_of(ctx)
-    place = ctx.resolve_path(path, "read")
-    hide_keys_at(ctx, disk, place)
-    found = disk.status(place)
-    if found is None and against is None:
+    real_path = ctx.resolve_path(path, "read")
+    hide_keys_at(ctx, disk, real_path)
+    status = disk.status(real_path)
+    if status is None and against is None:
         raise ToolError(f"{path} is not there")
     if other is not None:
         place_of_other = ctx.resolve_path(other, "read")
@@ -73,44 +73,44 @@ def file_diff(
         match = disk.status(place_of_other)
         if match is None:
             raise ToolError(f"{other} is not there")
-        kinds = {found.kind if found else "", match.kind}
+        kinds = {status.kind if status else "", match.kind}
         if kinds == {"folder"}:
             return compare_folders(
                 disk,
-                place,
+                real_path,
                 place_of_other,
                 exclude=exclude or (),
-                permit=lambda one: ctx.resolve_path(one, "read"),
+                permit=lambda file_path: ctx.resolve_path(file_path, "read"),
                 check=lambda done: _checked(ctx, done),
             )
         if kinds != {"file"}:
             raise ToolError(
-                f"{path} is a {found.kind if found else ''} and {other} a {match.kind}",
+                f"{path} is a {status.kind if status else ''} and {other} a {match.kind}",
                 hint="Compare two files or two folders.",
             )
-        sides = Side.of_file(path, disk, place), Side.of_file(other, disk, place_of_other)
-    elif found is not None and found.kind != "file":
-        raise ToolError(f"{path} is not a file but a {found.kind}")
+        sides = Side.of_file(path, disk, real_path), Side.of_file(other, disk, place_of_other)
+    elif status is not None and status.kind != "file":
+        raise ToolError(f"{path} is not a file but a {status.kind}")
     elif text is not None:
         sides = (
-            Side.of_file(path, disk, place),
+            Side.of_file(path, disk, real_path),
             Side.of_bytes("text", text.encode("utf-8", "surrogatepass")),
         )
     else:
-        sides = _versions(ctx, disk, path, place, str(against))
+        sides = _versions(ctx, disk, path, real_path, str(against))
     return compare_contents(
         *sides, form=format, context=context, check=_metered(ctx, sides[0].size + sides[1].size)
     )
 
 
-def previous(ctx: ToolContext, place: str) -> bytes | None:
+def previous(ctx: ToolContext, real_path: str) -> bytes | None:
     """The bytes that a file had before the last turn that changed it; None when it had none."""
     from hermes.stores.checkpoints.checkpoint_store import checkpoints
 
     store = checkpoints(ctx)
-    history = store.history(place)
+    history = store.history(real_path)
     if not history:
-        raise ToolError(f"no change of {place} is recorded", hint='Use against="head".')
+        raise ToolError(f"no change of {real_path} is recorded", hint='Use against="head".')
     turn = history[-1].author[:2]
     first = history[-1]
     for change in reversed(history):
@@ -121,20 +121,20 @@ def previous(ctx: ToolContext, place: str) -> bytes | None:
 
 
 def _versions(
-    ctx: ToolContext, disk: Disk, path: str, place: str, against: str
+    ctx: ToolContext, disk: Disk, path: str, real_path: str, against: str
 ) -> tuple[Side, Side]:
     """A file before and now; an empty input where it does not exist."""
     from hermes.files.compare import Side, committed
 
     if against == "checkpoint":
-        before = previous(ctx, place)
+        before = previous(ctx, real_path)
     else:
-        before = committed(place, ctx.check_cancelled, getattr(disk, "run", None))
-    now = disk.status(place)
+        before = committed(real_path, ctx.check_cancelled, getattr(disk, "run", None))
+    now = disk.status(real_path)
     if before is None and now is None:
         raise ToolError(f"{path} is not there, and was not in the {against} either")
     old = Side.of_bytes(f"{path} ({against})" if before is not None else "/dev/null", before or b"")
-    new = Side.of_bytes("/dev/null", b"") if now is None else Side.of_file(path, disk, place)
+    new = Side.of_bytes("/dev/null", b"") if now is None else Side.of_file(path, disk, real_path)
     return old, new
 
 

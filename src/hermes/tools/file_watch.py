@@ -72,15 +72,15 @@ def file_watch(
     if action == "stop":
         return {"stopped": watches.stop(name or "").name}
     watch = watches.get(name or "")
-    found = watch.collect()
-    answer = {"name": watch.name, **_told(found.changes, limit)}
-    if found.lost:
-        answer["lost"] = found.lost
+    changes = watch.collect()
+    answer = {"name": watch.name, **_told(changes.changes, limit)}
+    if changes.lost:
+        answer["lost"] = changes.lost
         answer["note"] = "too many changes to keep them all; look at the folder itself"
-    if found.gone:
+    if changes.gone:
         answer["gone"] = f"{watch.watched} was deleted or moved; this watch has ended"
-    if found.failure:
-        answer["failed"] = found.failure
+    if changes.failure:
+        answer["failed"] = changes.failure
     return answer
 
 
@@ -124,11 +124,11 @@ def _watcher(
     from hermes.files.watch.watcher import IGNORED
 
     disk = disk_of(ctx)
-    place = ctx.resolve_path(_required(path), "read")
+    real_path = ctx.resolve_path(_required(path), "read")
     ignore = () if everything else IGNORED
     if disk.label == "local":
-        return Watcher(place, globs=globs or (), ignore=ignore)
-    return FarWatcher(disk, place, globs=globs or (), ignore=ignore)
+        return Watcher(real_path, globs=globs or (), ignore=ignore)
+    return FarWatcher(disk, real_path, globs=globs or (), ignore=ignore)
 
 
 def _watches(ctx: ToolContext) -> Watches:

@@ -83,21 +83,21 @@ def write_file(
     from hermes.text.encoding import decode
 
     check_names_file(path)
-    place = ctx.resolve_path(path, "write")
-    seen = versions_of(ctx).last(place)
+    real_path = ctx.resolve_path(path, "write")
+    seen = versions_of(ctx).last(real_path)
     now = old = None
 
     def whole(files: Mapping[str, bytes | None]) -> dict[str, bytes]:
         nonlocal now, old
-        now = files[place]
-        check_unchanged(path, now, seen, winner=lambda: _winner(ctx, place, now))
+        now = files[real_path]
+        check_unchanged(path, now, seen, winner=lambda: _winner(ctx, real_path, now))
         if now is None:
-            return {place: _utf8(content)}
+            return {real_path: _utf8(content)}
         old = decode(now)
         check_whole(path, content, old, shrink=allow_shrink)
-        return {place: spelled_like(content, old)}
+        return {real_path: spelled_like(content, old)}
 
-    edits = rewrite(ctx, [place], whole)
+    edits = rewrite(ctx, [real_path], whole)
     # Nothing is written where the file holds just that already.
     written = edits[0].after if edits else now
     lines = content.count("\n") + (not content.endswith("\n") and bool(content))
@@ -169,14 +169,14 @@ def patch(
     return replace_in_file(ctx, path, old_string, new_string, replace_all=replace_all)
 
 
-def _winner(ctx: ToolContext, place: str, now: bytes | None) -> str:
+def _winner(ctx: ToolContext, real_path: str, now: bytes | None) -> str:
     """The agent that wrote the present content of a file; empty when it was none."""
     from hermes.files.seen_files import digest_of
     from hermes.stores.checkpoints.checkpoint_store import checkpoints
 
     if now is None:
         return ""
-    author = checkpoints(ctx).last_writer(place, digest=digest_of(now))
+    author = checkpoints(ctx).last_writer(real_path, digest=digest_of(now))
     return "" if author is None else author.described
 
 

@@ -91,7 +91,7 @@ def search_files(
             watch=watch,
         )
         return report.names_report(names, lead, offset=offset, limit=limit, watch=watch)
-    found = search.search_content(
+    result = search.search_content(
         disk,
         root,
         search.read_pattern(pattern, literal=literal, ignore_case=ignore_case),
@@ -105,10 +105,10 @@ def search_files(
         watch=watch,
     )
     if status.kind == "file":
-        _rename(found, os.path.basename(path.rstrip("/")))
-    notes = report.nothing_found(found, pattern, glob, literal=literal)
+        _rename(result, os.path.basename(path.rstrip("/")))
+    notes = report.nothing_found(result, pattern, glob, literal=literal)
     return report.content_report(
-        found, output, lead, offset=offset, limit=limit, watch=watch, notes=notes
+        result, output, lead, offset=offset, limit=limit, watch=watch, notes=notes
     )
 
 
@@ -184,22 +184,22 @@ def _existing(disk: Disk, root: str, path: str) -> Status:
 def _readable(ctx: ToolContext, disk: Disk) -> Callable[[str], bool]:
     from hermes.files.seen_files import hide_keys_at
 
-    def readable(place: str) -> bool:
+    def readable(real_path: str) -> bool:
         try:
-            ctx.resolve_path(place, "read")
+            ctx.resolve_path(real_path, "read")
         except ToolError:
             return False
-        if place.endswith((".pem", ".key", ".p8", ".ppk")):
-            hide_keys_at(ctx, disk, place)
+        if real_path.endswith((".pem", ".key", ".p8", ".ppk")):
+            hide_keys_at(ctx, disk, real_path)
         return True
 
     return readable
 
 
-def _rename(found: Found, name: str) -> None:
+def _rename(result: Found, name: str) -> None:
     """Report the single searched file under the name in the call, even if that is a link."""
-    found.counts = dict(zip([name], found.counts.values(), strict=False))
-    found.lines = dict(zip([name], found.lines.values(), strict=False))
+    result.counts = dict(zip([name], result.counts.values(), strict=False))
+    result.lines = dict(zip([name], result.lines.values(), strict=False))
 
 
 def _lead(path: str, *, folder: bool) -> str:

@@ -54,7 +54,7 @@ def session_search(
         if not _said(query):
             recent = store.list(limit=limit, children=False)
             return {"sessions": [_info(info, ctx) for info in recent]}
-        found = store.search(query or "", limit=limit, session=session, check=ctx.check_cancelled)
+        matches = store.search(query or "", limit=limit, session=session, check=ctx.check_cancelled)
     hits = [
         {
             "session": hit.session,
@@ -64,10 +64,10 @@ def session_search(
             "at": _when(hit.at),
             "text": hit.snippet,
         }
-        for hit in found.hits
+        for hit in matches.hits
     ]
     answer: dict[str, Any] = {"hits": hits}
-    if not found.complete:
+    if not matches.complete:
         answer["note"] = "there are older hits; narrow the query to see them"
     if not hits:
         answer["note"] = "nothing found; try fewer or other words"
@@ -76,14 +76,14 @@ def session_search(
 
 def _read(store: Sessions, name: str, seq: int | None, limit: int) -> dict[str, Any]:
     """Messages of a session around a line, or its last ones."""
-    found = store.open(name)
+    session_view = store.open(name)
     if seq is None:
-        messages = found.around(2**62, before=limit - 1, after=0)
+        messages = session_view.around(2**62, before=limit - 1, after=0)
     else:
-        messages = found.around(seq, before=limit // 2, after=limit - limit // 2 - 1)
+        messages = session_view.around(seq, before=limit // 2, after=limit - limit // 2 - 1)
     return {
-        "session": found.id,
-        "title": found.title,
+        "session": session_view.id,
+        "title": session_view.title,
         "messages": [_message(number, message) for number, message in messages],
     }
 

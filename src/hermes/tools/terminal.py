@@ -55,20 +55,20 @@ def _typing(arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[str, ...]:
     from hermes.environments.for_task import existing_environment, gate_text
 
     try:
-        one = process_actions.find(existing_environment(ctx), arguments.get("name"))
+        command_process = process_actions.find(existing_environment(ctx), arguments.get("name"))
     except ToolError:
         # The tool will say that there is none.
         return "execute", "true"
-    before, data = ctx.task.typed.get(one.name, ""), arguments["data"]
+    before, data = ctx.task.typed.get(command_process.name, ""), arguments["data"]
     # The history is compacted by the same function; by then another question may stand there.
     over = before.rstrip("\n").endswith(data.rstrip("\n"))
-    if not over and process_actions.types_secret(one):
+    if not over and process_actions.types_secret(command_process):
         _keep_secret(ctx, before.rpartition("\n")[2], data)
     # Pieces of a line are harmless; the line need not be.
     return (
         "execute",
-        gate_text(ctx, one.command, stdin=before + data),
-        one.cwd,
+        gate_text(ctx, command_process.command, stdin=before + data),
+        command_process.cwd,
         *_typed_confinement(ctx),
     )
 
@@ -268,42 +268,65 @@ def process(
             restarts_of(ctx).watch(started, again, most=max_restarts)
         shown = {**process_actions.described(started), "output": started.recent()}
         return ToolResult(shown, notes=[*unprotected, _LATER])
-    known = existing_environment(ctx)
+    environment = existing_environment(ctx)
     if action == "list":
-        listed = known.processes() if known is not None else []
-        return ToolResult({"processes": [process_actions.described(one) for one in listed]})
+        listed = environment.processes() if environment is not None else []
+        return ToolResult(
+            {
+                "processes": [
+                    process_actions.described(command_process) for command_process in listed
+                ]
+            }
+        )
     if action == "ports" and name is None:
-        running = [one for one in known.processes() if one.state == "running"] if known else []
+        running = (
+            [
+                command_process
+                for command_process in environment.processes()
+                if command_process.state == "running"
+            ]
+            if environment
+            else []
+        )
         return ToolResult({"ports": process_actions.ports(running)})
-    one = process_actions.find(known, name)
+    command_process = process_actions.find(environment, name)
     if action == "ports":
-        return ToolResult({"ports": process_actions.ports([one])})
+        return ToolResult({"ports": process_actions.ports([command_process])})
     if action == "log":
-        return ToolResult(process_actions.log(one, offset=offset, tail=tail, grep=grep))
+        return ToolResult(process_actions.log(command_process, offset=offset, tail=tail, grep=grep))
     if action == "wait":
-        return ToolResult(process_actions.wait(ctx, one, pattern=pattern, timeout=timeout))
+        return ToolResult(
+            process_actions.wait(ctx, command_process, pattern=pattern, timeout=timeout)
+        )
     if action in ("write", "submit"):
         if data is None:
             raise ToolError(f"{action} needs data")
-        with _protect(ctx, one.cwd):
-            answer = process_actions.typed(one, data, enter=action == "submit")
-        typed = ctx.task.typed.get(one.name, "") + data + ("\n" if action == "submit" else "")
-        ctx.task.typed[one.name] = typed[-_TYPED:]
+        with _protect(ctx, command_process.cwd):
+            answer = process_actions.typed(command_process, data, enter=action == "submit")
+        typed = (
+            ctx.task.typed.get(command_process.name, "")
+            + data
+            + ("\n" if action == "submit" else "")
+        )
+        ctx.task.typed[command_process.name] = typed[-_TYPED:]
         return ToolResult(answer)
     if action == "close":
-        one.close_input()
-        one.wait(0.3)
+        command_process.close_input()
+        command_process.wait(0.3)
     elif action == "signal":
-        one.signal(process_actions.signal_number(signal))
-        one.wait(0.3)
+        command_process.signal(process_actions.signal_number(signal))
+        command_process.wait(0.3)
     elif action == "kill":
-        restarts_of(ctx).stop(one.name)
-        one.kill("process kill")
-        one.wait(5.0)
+        restarts_of(ctx).stop(command_process.name)
+        command_process.kill("process kill")
+        command_process.wait(5.0)
     elif action == "detach":
-        one.detach()
+        command_process.detach()
     return ToolResult(
-        {**process_actions.described(one, full=True), **restarts_of(ctx).shown(one.name)}
+        {
+            **process_actions.described(command_process, full=True),
+            **restarts_of(ctx).shown(command_process.name),
+        }
     )
 
 

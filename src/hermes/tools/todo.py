@@ -56,12 +56,12 @@ def _kept(ctx: ToolContext) -> list[Todo]:
     """The list of this task; that of the session when it has just been resumed."""
     from hermes.stores.todos import keep_todos, todos_of, written
 
-    known = todos_of(ctx.task)
+    todos = todos_of(ctx.task)
     notes = getattr(_journal(ctx), "notes", None)
-    if not known and notes is not None and (kept := notes("todos")):
-        known = written(kept[-1].data)
-        keep_todos(ctx.task, known)
-    return known
+    if not todos and notes is not None and (kept := notes("todos")):
+        todos = written(kept[-1].data)
+        keep_todos(ctx.task, todos)
+    return todos
 
 
 def _journal(ctx: ToolContext) -> Any:

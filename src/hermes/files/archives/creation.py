@@ -151,8 +151,8 @@ def _write(draft: BinaryIO, items: list[Item], content: Content, form: Format, l
 def _digest(draft: BinaryIO) -> str:
     import hashlib
 
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     draft.seek(0)
     while data := draft.read(CHUNK):
-        found.update(data)
-    return found.hexdigest()
+        digest.update(data)
+    return digest.hexdigest()

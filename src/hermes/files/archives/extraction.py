@@ -103,9 +103,9 @@ def extract_archive(
     path = os.fsdecode(archive)
     meter = Meter(limits or ArchiveLimits(), watch)
     try:
-        place = os.path.realpath(os.fsdecode(target))
-        with opened(path) as file, staging(place, existing, before) as draft:
-            unpacking = _Unpacking(draft.folder, place, meter, choose)
+        real_path = os.path.realpath(os.fsdecode(target))
+        with opened(path) as file, staging(real_path, existing, before) as draft:
+            unpacking = _Unpacking(draft.folder, real_path, meter, choose)
             for member, chunks in members(file, meter):
                 unpacking.add(member, chunks)
             unpacking.finish()
@@ -115,7 +115,7 @@ def extract_archive(
     left = set(draft.skipped)
     paths = [one for one in unpacking.paths if one not in left] if left else unpacking.paths
     return Extracted(
-        place,
+        real_path,
         paths,
         unpacking.size - draft.skipped_bytes,
         skipped=draft.skipped,
@@ -149,7 +149,7 @@ def check_archive(
         ArchiveError: It would not.
     """
     judged = Tree(limits or ArchiveLimits())
-    found = []
+    checked = []
     for member, chunks in _read(archive, limits, watch):
         if member.kind == "other":
             raise refusal(member.path, "is a device or a pipe")
@@ -158,9 +158,9 @@ def check_archive(
         judged.add(member)
         for _ in chunks:
             pass
-        found.append(member)
+        checked.append(member)
     judged.check_links(None)
-    return found
+    return checked
 
 
 def _read(
@@ -226,11 +226,13 @@ class _Unpacking:
         for node in self._tree.links():
             if node.path in self._left:
                 continue
-            place = self._place(node.path)
+            real_path = self._place(node.path)
             # Windows alone has two kinds of links.
-            folder = os.name == "nt" and os.path.isdir(os.path.join(place, os.pardir, node.link))
-            os.symlink(node.link, place, target_is_directory=folder)
-            _set_time(place, self._link_times[node.path])
+            folder = os.name == "nt" and os.path.isdir(
+                os.path.join(real_path, os.pardir, node.link)
+            )
+            os.symlink(node.link, real_path, target_is_directory=folder)
+            _set_time(real_path, self._link_times[node.path])
         for path in reversed(self._tree.folders()):
             if not os.path.isdir(self._place(path)):
                 # Not chosen, nor anything in it.
@@ -247,22 +249,22 @@ class _Unpacking:
             os.makedirs(folder, 0o700, exist_ok=True)
             self._made.add(folder)
 
-    def _write(self, place: str, member: Member, chunks: Iterator[bytes]) -> None:
+    def _write(self, real_path: str, member: Member, chunks: Iterator[bytes]) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-        with os.fdopen(os.open(place, flags, 0o600), "wb") as file:
+        with os.fdopen(os.open(real_path, flags, 0o600), "wb") as file:
             for data in chunks:
                 file.write(data)
                 self.size += len(data)
-        os.chmod(place, member.mode & self._allowed | 0o400)
-        _set_time(place, member.mtime)
+        os.chmod(real_path, member.mode & self._allowed | 0o400)
+        _set_time(real_path, member.mtime)
 
     def _place(self, path: str) -> str:
         return os.path.join(self._draft, path)
 
 
-def _set_time(place: str, mtime: float | None) -> None:
+def _set_time(real_path: str, mtime: float | None) -> None:
     if mtime is not None and _OLDEST <= mtime <= _NEWEST:
         follow = os.utime not in os.supports_follow_symlinks
         when = round(mtime * 1_000_000_000)
-        if not (follow and os.path.islink(place)):
-            os.utime(place, ns=(when, when), follow_symlinks=follow)
+        if not (follow and os.path.islink(real_path)):
+            os.utime(real_path, ns=(when, when), follow_symlinks=follow)

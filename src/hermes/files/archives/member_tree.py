@@ -165,10 +165,10 @@ class Tree:
     def _end(self, key: str, node: Node, target: str | None, hops: int) -> list[str]:
         """Where a link leads in the end, as components below the target."""
         if key in self._ends:
-            known = self._ends[key]
-            if known is None:
+            end = self._ends[key]
+            if end is None:
                 raise refusal(node.path, "is a link that leads back to itself")
-            return known
+            return end
         if hops == 0:
             raise refusal(node.path, "is a link through too many others")
         self._ends[key] = None

@@ -75,41 +75,42 @@ def gather(
     if any(source.place == archive for source in waiting):
         raise ToolError("an archive can't be packed into itself", hint="Name other sources.")
     while waiting:
-        place, name = waiting.pop()
+        path, name = waiting.pop()
         if name and unwanted.fit(name):
             continue
-        if place == archive:
+        if path == archive:
             left_out = True
             continue
-        status = disk.status(place)
+        status = disk.status(path)
         if status is None:
-            raise ToolError(f"{place} is not there")
+            raise ToolError(f"{path} is not there")
         if status.kind not in ("file", "folder", "link"):
-            special.append(name or place)
+            special.append(name or path)
             continue
         if status.kind == "folder":
-            waiting.extend(_inside(disk, place, name))
+            waiting.extend(_inside(disk, path, name))
         elif status.kind == "file":
-            permit(place)
-        target = disk.link_target(place) if status.kind == "link" else ""
+            permit(path)
+        target = disk.link_target(path) if status.kind == "link" else ""
         if name:
-            _put(items, Item(name, place, status.kind, status, target))
+            _put(items, Item(name, path, status.kind, status, target))
         elif status.kind != "folder":
-            raise ToolError(f"{place} has no name to be packed under")
+            raise ToolError(f"{path} has no name to be packed under")
         if len(items) % 500 == 0:
             check(len(items))
     ordered = sorted(items.values(), key=lambda item: item.name.split("/"))
     return Gathered(ordered, sorted(special), left_out)
 
 
-def _inside(disk: Disk, place: str, name: str) -> list[Source]:
+def _inside(disk: Disk, path: str, name: str) -> list[Source]:
     try:
-        found = list(disk.scan(place))
+        entries = list(disk.scan(path))
     except PermissionError:
-        raise ToolError(f"{place} can't be read", hint="Leave it out with exclude.") from None
-    top = place.rstrip("/")
+        raise ToolError(f"{path} can't be read", hint="Leave it out with exclude.") from None
+    top = path.rstrip("/")
     return [
-        Source(f"{top}/{one.name}", f"{name}/{one.name}" if name else one.name) for one in found
+        Source(f"{top}/{entry.name}", f"{name}/{entry.name}" if name else entry.name)
+        for entry in entries
     ]
 
 

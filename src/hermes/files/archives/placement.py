@@ -55,7 +55,7 @@ def staging(
         moves = list(_moves(draft, target, "", existing))
         if before is not None:
             above = [Placed(folder, "") for folder in missing]
-            before([*above, *(one for move in moves for one in _all(move, name, target))])
+            before([*above, *(placed for move in moves for placed in _all(move, name, target))])
         for folder in missing:
             done.append(("", folder))
             os.mkdir(folder)
@@ -106,20 +106,20 @@ def _moves(draft: Draft, target: str, path: str, existing: Existing) -> Iterator
     if not os.path.lexists(target):
         yield Move(os.path.join(draft.folder, path), target, False)
         return
-    with os.scandir(os.path.join(draft.folder, path)) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
+    with os.scandir(os.path.join(draft.folder, path)) as scanned:
+        entries = sorted(scanned, key=lambda entry: entry.name)
     for entry in entries:
         below = f"{path}/{entry.name}" if path else entry.name
-        place = os.path.join(target, entry.name)
-        kind = _kind(place)
+        real_path = os.path.join(target, entry.name)
+        kind = _kind(real_path)
         folder = entry.is_dir(follow_symlinks=False)
         if folder and kind == "folder":
-            yield from _moves(draft, place, below, existing)
+            yield from _moves(draft, real_path, below, existing)
         elif kind == "nothing":
-            yield Move(entry.path, place, False)
+            yield Move(entry.path, real_path, False)
         elif folder or kind == "folder" or existing == "refuse":
             raise ArchiveError(
-                f"{place!r} is there already, and nothing is overwritten",
+                f"{real_path!r} is there already, and nothing is overwritten",
                 hint="Unpack into an empty folder.",
             )
         elif existing == "skip":
@@ -128,32 +128,32 @@ def _moves(draft: Draft, target: str, path: str, existing: Existing) -> Iterator
                 draft.skipped_bytes += entry.stat(follow_symlinks=False).st_size
         else:
             draft.replaced.append(below)
-            yield Move(entry.path, place, True)
+            yield Move(entry.path, real_path, True)
 
 
 def _move(moves: list[Move], aside: str, done: list[tuple[str, str]]) -> None:
     """Rename everything; a step is noted first: an interruption may come before the next line."""
-    for number, (source, place, replaces) in enumerate(moves):
-        kind = _kind(place)
+    for number, (source, real_path, replaces) in enumerate(moves):
+        kind = _kind(real_path)
         if kind == "folder" or (kind != "nothing" and not replaces):
-            raise ArchiveError(f"{place!r} has appeared meanwhile, and nothing is overwritten")
+            raise ArchiveError(f"{real_path!r} has appeared meanwhile, and nothing is overwritten")
         if kind != "nothing":
             kept = os.path.join(aside, str(number))
-            done.append((place, kept))
-            os.rename(place, kept)
-        done.append((source, place))
-        os.rename(source, place)
+            done.append((real_path, kept))
+            os.rename(real_path, kept)
+        done.append((source, real_path))
+        os.rename(source, real_path)
 
 
 def _undo(done: list[tuple[str, str]]) -> None:
     """Take every step back that was made, last first; a source of `""` is a folder made."""
-    for source, place in reversed(done):
+    for source, real_path in reversed(done):
         if not source:
             with suppress(OSError):
-                os.rmdir(place)
-        elif not os.path.lexists(source) and os.path.lexists(place):
+                os.rmdir(real_path)
+        elif not os.path.lexists(source) and os.path.lexists(real_path):
             with suppress(OSError):
-                os.rename(place, source)
+                os.rename(real_path, source)
 
 
 def _all(move: Move, draft: str, target: str) -> Iterator[Placed]:
@@ -166,10 +166,10 @@ def _all(move: Move, draft: str, target: str) -> Iterator[Placed]:
                 yield Placed(os.path.join(below, name), os.path.join(above, name))
 
 
-def _kind(place: str) -> str:
+def _kind(real_path: str) -> str:
     try:
         # A link to a folder is not one: it may lead out of the target.
-        return "folder" if stat.S_ISDIR(os.lstat(place).st_mode) else "file"
+        return "folder" if stat.S_ISDIR(os.lstat(real_path).st_mode) else "file"
     except FileNotFoundError:
         return "nothing"
 

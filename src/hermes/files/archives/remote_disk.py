@@ -26,14 +26,14 @@ _CHUNK = 1 << 20
 
 
 @contextmanager
-def at_hand(disk: Disk, place: str, check: Callable[[], object]) -> Iterator[str]:
+def at_hand(disk: Disk, real_path: str, check: Callable[[], object]) -> Iterator[str]:
     """A local path of an archive: its own, or that of a temporary copy."""
     if disk.label == "local":
-        yield place
+        yield real_path
         return
     with tempfile.TemporaryDirectory(prefix="hermes-archive-") as folder:
-        copy = os.path.join(folder, os.path.basename(place))
-        with disk.open(place) as far, open(copy, "wb") as near:
+        copy = os.path.join(folder, os.path.basename(real_path))
+        with disk.open(real_path) as far, open(copy, "wb") as near:
             for chunk in _chunks(far, check):
                 near.write(chunk)
         yield copy
@@ -98,33 +98,33 @@ class _Carried:
         """Plan all steps; raises when an existing file is in the way."""
         missing = []
         above = self._target
-        while (found := self._disk.status(above)) is None:
+        while (status := self._disk.status(above)) is None:
             missing.append(above)
             above = os.path.dirname(above)
-        if found.kind != "folder":
+        if status.kind != "folder":
             raise ArchiveError(f"{above!r} is there already, and is no folder")
         self.steps = [_Step(folder, "", False) for folder in reversed(missing)]
         self._plan_below("", new=bool(missing))
 
     def _plan_below(self, path: str, *, new: bool) -> None:
-        with os.scandir(os.path.join(self._root, path)) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
+        with os.scandir(os.path.join(self._root, path)) as scanned:
+            entries = sorted(scanned, key=lambda entry: entry.name)
         for entry in entries:
             below = f"{path}/{entry.name}" if path else entry.name
-            place = f"{self._target.rstrip('/')}/{below}"
-            there = None if new else self._disk.status(place)
+            real_path = f"{self._target.rstrip('/')}/{below}"
+            there = None if new else self._disk.status(real_path)
             folder = entry.is_dir(follow_symlinks=False)
             if folder:
                 if there is None:
-                    self.steps.append(_Step(place, entry.path, False))
+                    self.steps.append(_Step(real_path, entry.path, False))
                 if there is None or there.kind == "folder":
                     self._plan_below(below, new=there is None)
                     continue
             if there is None:
-                self.steps.append(_Step(place, entry.path, False))
+                self.steps.append(_Step(real_path, entry.path, False))
             elif folder or there.kind == "folder" or self._existing == "refuse":
                 raise ArchiveError(
-                    f"{place!r} is there already, and nothing is overwritten",
+                    f"{real_path!r} is there already, and nothing is overwritten",
                     hint="Unpack into an empty folder.",
                 )
             elif self._existing == "skip":
@@ -133,7 +133,7 @@ class _Carried:
                     self.skipped_bytes += entry.stat(follow_symlinks=False).st_size
             else:
                 self.replaced.append(below)
-                self.steps.append(_Step(place, entry.path, True))
+                self.steps.append(_Step(real_path, entry.path, True))
 
     def carry_out(self, check: Callable[[], object]) -> None:
         """Run all steps, or roll back and raise."""
@@ -145,41 +145,41 @@ class _Carried:
                 done.append((step.place, kept))
                 self._make(step.source, step.place, check)
         except BaseException:
-            for place, kept in reversed(done):
+            for real_path, kept in reversed(done):
                 with suppress(OSError):
-                    self._disk.remove(place)
+                    self._disk.remove(real_path)
                 if kept:
                     with suppress(OSError):
-                        self._make(kept, place, lambda: None)
+                        self._make(kept, real_path, lambda: None)
             raise
 
-    def _put_aside(self, place: str, number: int, check: Callable[[], object]) -> str:
+    def _put_aside(self, real_path: str, number: int, check: Callable[[], object]) -> str:
         os.makedirs(self._aside, exist_ok=True)
         kept = os.path.join(self._aside, str(number))
-        found = self._disk.status(place)
-        if found is not None and found.kind == "link":
-            os.symlink(self._disk.link_target(place), kept)
+        status = self._disk.status(real_path)
+        if status is not None and status.kind == "link":
+            os.symlink(self._disk.link_target(real_path), kept)
         else:
-            with self._disk.open(place) as far, open(kept, "wb") as near:
+            with self._disk.open(real_path) as far, open(kept, "wb") as near:
                 for chunk in _chunks(far, check):
                     near.write(chunk)
-            if found is not None:
-                os.chmod(kept, found.mode)
-        self._disk.remove(place)
+            if status is not None:
+                os.chmod(kept, status.mode)
+        self._disk.remove(real_path)
         return kept
 
-    def _make(self, source: str, place: str, check: Callable[[], object]) -> None:
+    def _make(self, source: str, real_path: str, check: Callable[[], object]) -> None:
         if not source:
-            self._disk.make_folder(place)
+            self._disk.make_folder(real_path)
             return
         mode = os.lstat(source).st_mode
         if stat.S_ISLNK(mode):
-            self._disk.make_link(place, os.readlink(source))
+            self._disk.make_link(real_path, os.readlink(source))
         elif stat.S_ISDIR(mode):
-            self._disk.make_folder(place)
+            self._disk.make_folder(real_path)
         else:
             with open(source, "rb") as near:
-                self._disk.write(place, _chunks(near, check), mode=stat.S_IMODE(mode))
+                self._disk.write(real_path, _chunks(near, check), mode=stat.S_IMODE(mode))
 
 
 def _chunks(file: BinaryIO, check: Callable[[], object]) -> Iterator[bytes]:

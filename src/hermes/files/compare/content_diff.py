@@ -33,10 +33,10 @@ class Side(NamedTuple):
         return cls(label, len(data), lambda: io.BytesIO(data))
 
     @classmethod
-    def of_file(cls, label: str, disk: Disk, place: str) -> Side:
+    def of_file(cls, label: str, disk: Disk, path: str) -> Side:
         """A file on a disk."""
-        found = disk.status(place)
-        return cls(label, 0 if found is None else found.size, lambda: disk.open(place))
+        status = disk.status(path)
+        return cls(label, 0 if status is None else status.size, lambda: disk.open(path))
 
 
 class Apart(NamedTuple):
@@ -102,12 +102,12 @@ def digest(side: Side, check: Callable[[int], object]) -> str:
     """The SHA-256 of a side."""
     import hashlib
 
-    found = hashlib.sha256()
+    sha256 = hashlib.sha256()
     with side.read() as file:
         while data := file.read(CHUNK):
-            found.update(data)
+            sha256.update(data)
             check(len(data))
-    return found.hexdigest()
+    return sha256.hexdigest()
 
 
 def _common(a: bytes, b: bytes) -> int:
@@ -175,10 +175,10 @@ def compare_contents(
     elif form == "side_by_side":
         answer["diff"] = render.side_by_side(pair, context)
     else:
-        found = render.places(pair)
-        answer["changes"] = found[:MOST_PLACES]
-        if len(found) > MOST_PLACES:
-            answer["more_changes"] = len(found) - MOST_PLACES
+        changes = render.places(pair)
+        answer["changes"] = changes[:MOST_PLACES]
+        if len(changes) > MOST_PLACES:
+            answer["more_changes"] = len(changes) - MOST_PLACES
     if notes := _notes(left, right):
         answer["notes"] = notes
     return answer

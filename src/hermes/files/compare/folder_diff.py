@@ -57,9 +57,9 @@ def compare_folders(
     for count, path in enumerate(both):
         if count % 200 == 0:
             check(f"{count} of {len(both)} compared")
-        places = (_below(old, path), _below(new, path))
+        real_paths = (_below(old, path), _below(new, path))
         try:
-            reason = _difference(disk, places, left.entries[path], right.entries[path], permit)
+            reason = _difference(disk, real_paths, left.entries[path], right.entries[path], permit)
         except (OSError, ToolError) as error:
             unseen[path] = str(error)
             continue
@@ -99,8 +99,8 @@ def _walk(disk: Disk, top: str, unwanted: Patterns, check: Callable[[str], objec
             path = f"{folder}/{entry.name}" if folder else entry.name
             if unwanted.fit(path):
                 continue
-            place = _below(top, path)
-            status = disk.status(place)
+            real_path = _below(top, path)
+            status = disk.status(real_path)
             if status is None:
                 # Gone since the folder was read.
                 continue
@@ -111,7 +111,7 @@ def _walk(disk: Disk, top: str, unwanted: Patterns, check: Callable[[str], objec
                     f"{top} holds more than {MOST_ENTRIES} entries",
                     hint="Compare parts of it, or leave some out with exclude.",
                 )
-            target = disk.link_target(place) if status.kind == "link" else ""
+            target = disk.link_target(real_path) if status.kind == "link" else ""
             tree.entries[path] = Found(status, target)
             if status.kind == "folder":
                 waiting.append(path)
@@ -120,7 +120,7 @@ def _walk(disk: Disk, top: str, unwanted: Patterns, check: Callable[[str], objec
 
 def _difference(
     disk: Disk,
-    places: tuple[str, str],
+    real_paths: tuple[str, str],
     old: Found,
     new: Found,
     permit: Callable[[str], object],
@@ -138,9 +138,9 @@ def _difference(
         if sizes[0] != sizes[1]:
             return f"{sizes[0]} bytes became {sizes[1]}"
         if not _same_file(old, new):
-            for place in places:
-                permit(place)
-            if not _same_bytes(disk, *places):
+            for real_path in real_paths:
+                permit(real_path)
+            if not _same_bytes(disk, *real_paths):
                 return f"content, {sizes[0]} bytes both"
     if old.status.mode != new.status.mode:
         return f"mode {old.status.mode:o} became {new.status.mode:o}"
@@ -148,8 +148,8 @@ def _difference(
 
 
 def _same_file(old: Found, new: Found) -> bool:
-    one, other = old.status, new.status
-    return one.inode != 0 and (one.inode, one.device) == (other.inode, other.device)
+    left, right = old.status, new.status
+    return left.inode != 0 and (left.inode, left.device) == (right.inode, right.device)
 
 
 def _same_bytes(disk: Disk, old: str, new: str) -> bool:

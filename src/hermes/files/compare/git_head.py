@@ -42,7 +42,7 @@ _SETTINGS = {
 
 
 def committed(
-    place: str, check: Callable[[], object] = lambda: None, far: Far | None = None
+    real_path: str, check: Callable[[], object] = lambda: None, far: Far | None = None
 ) -> bytes | None:
     """The bytes of a file in `HEAD`; None where the commit does not have it.
 
@@ -50,37 +50,40 @@ def committed(
         check: Called again and again; may raise to stop.
         far: Runs a script beside the file, where the file is on another machine.
     """
-    folder, name = os.path.split(place)
+    folder, name = os.path.split(real_path)
 
     def git(*words: str) -> Said:
-        return _git(folder, words, check) if far is None else _far_git(place, words, far)
+        return _git(folder, words, check) if far is None else _far_git(real_path, words, far)
 
     if far is None and not os.path.isdir(folder):
         raise ToolError(f"{folder} is no folder")
     top = git("rev-parse", "--show-toplevel")
     if top.returncode:
         raise ToolError(
-            f"git has nothing for {place}: {_said(top)}", hint="Compare with another file instead."
+            f"git has nothing for {real_path}: {_said(top)}",
+            hint="Compare with another file instead.",
         )
     if git("rev-parse", "--verify", "--quiet", "HEAD^{commit}").returncode:
-        raise ToolError(f"the repository of {place} has no commit yet")
+        raise ToolError(f"the repository of {real_path} has no commit yet")
     blob = f"HEAD:./{name}"
     listed = git("cat-file", "-s", blob)
     if listed.returncode:
         return None
     size = int(listed.stdout)
     if size > MOST_BYTES:
-        raise ToolError(f"{place} has {size} bytes in HEAD, more than {MOST_BYTES} are not read")
-    found = git("cat-file", "blob", blob)
-    if found.returncode:
-        raise ToolError(f"{place} can't be read from HEAD: {_said(found)}")
-    return found.stdout
+        raise ToolError(
+            f"{real_path} has {size} bytes in HEAD, more than {MOST_BYTES} are not read"
+        )
+    content = git("cat-file", "blob", blob)
+    if content.returncode:
+        raise ToolError(f"{real_path} can't be read from HEAD: {_said(content)}")
+    return content.stdout
 
 
-def _far_git(place: str, words: tuple[str, ...], far: Far) -> Said:
+def _far_git(real_path: str, words: tuple[str, ...], far: Far) -> Said:
     command = ["git", *_OPTIONS, *words]
     settings = [f"{name}={value}" for name, value in _SETTINGS.items()]
-    code, out, err = far(place, shlex.join(["env", *settings, *command]))
+    code, out, err = far(real_path, shlex.join(["env", *settings, *command]))
     if code == 127:
         raise ToolError("git is not installed there")
     return subprocess.CompletedProcess(command, code, out, err)

@@ -62,17 +62,17 @@ def side_by_side(pair: Pair, context: int) -> str:
 
 def places(pair: Pair) -> list[str]:
     """Where lines were changed, added or removed, one sentence each."""
-    found = []
+    changes = []
     for change in pair.changes:
         old = _lines(change.old_start, change.old_end, pair.old_first)
         new = _lines(change.new_start, change.new_end, pair.new_first)
         if change.old_start == change.old_end:
-            found.append(f"{new} added")
+            changes.append(f"{new} added")
         elif change.new_start == change.new_end:
-            found.append(f"{old} removed")
+            changes.append(f"{old} removed")
         else:
-            found.append(f"{old} changed to {new}")
-    return found
+            changes.append(f"{old} changed to {new}")
+    return changes
 
 
 def _sides(pair: Pair, change: Change) -> tuple[Sequence[str], Sequence[str]]:

@@ -8,7 +8,7 @@ import os
 from hermes.core.errors import ToolError
 from hermes.environments.disk import DiskError, LocalDisk
 from hermes.files.search.python_engine import Foreign, WiderSearch
-from hermes.files.search.query import Asked, Choice, Tally, Watch
+from hermes.files.search.query import Choice, Query, Tally, Watch
 from hermes.files.search.walk import Walk, rules_above
 from hermes.text.regex_worker import decoded
 
@@ -36,20 +36,20 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 Shown = tuple[int, bool, str]
 
 
-def shown_lines(disk: Opens, place: str, spots: Iterable[Spot], context: int) -> list[Shown]:
+def shown_lines(disk: Opens, real_path: str, spots: Iterable[Spot], context: int) -> list[Shown]:
     """Number, whether it matches, and text of every line to show, in order."""
-    found: dict[int, tuple[bool, str]] = {}
-    with disk.open(place) as raw:
+    shown: dict[int, tuple[bool, str]] = {}
+    with disk.open(real_path) as raw:
         file, base = _as_utf_8(raw)
         lines = _Lines(file, base)
         for number, column, offset in spots:
             before, text, after = lines.around(base + offset, column - 1, context)
             for distance, line in enumerate(reversed(before), 1):
-                found.setdefault(number - distance, (False, line))
-            found[number] = (True, text)
+                shown.setdefault(number - distance, (False, line))
+            shown[number] = (True, text)
             for distance, line in enumerate(after, 1):
-                found.setdefault(number + distance, (False, line))
-    return [(number, *found[number]) for number in sorted(found)]
+                shown.setdefault(number + distance, (False, line))
+    return [(number, *shown[number]) for number in sorted(shown)]
 
 
 def _as_utf_8(file: BinaryIO) -> tuple[BinaryIO, int]:
@@ -95,7 +95,7 @@ class _Lines:
         self._file.seek(start)
         lines = _read(self._file, at - start).split(b"\n")
         lines.pop()
-        return [self._cut(one, 0) for one in lines[-context:]]
+        return [self._cut(line, 0) for line in lines[-context:]]
 
     def _cut(self, line: bytes, column: int, *, whole_start: bool = True) -> str:
         """The text of a line; of a long one the part around a byte, `…` where some is missing."""
@@ -131,8 +131,8 @@ class _Lines:
             sample = _read(self._file, _REACH)
             # In whole lines: a character that is cut would say something else.
             whole = sample[: sample.rfind(b"\n") + 1] or sample
-            found = codec_of(decode(whole).encoding)
-            self._encoding = "latin-1" if width_of(found) > 1 else found
+            codec = codec_of(decode(whole).encoding)
+            self._encoding = "latin-1" if width_of(codec) > 1 else codec
         if self._encoding == "utf-8" and not cut:
             return "latin-1"
         return self._encoding
@@ -228,35 +228,35 @@ def search_content(
     """
     watch = watch or Watch()
     choice = choice or Choice()
-    asked, walked = _asked(disk, root, pattern, choice, chosen, watch, engine)
+    query, walked = _asked(disk, root, pattern, choice, chosen, watch, engine)
     files = Foreign(disk, non_ascii=pattern.non_ascii)
     searcher = _searcher(disk, files, engine)
     try:
-        tally = searcher.count(asked, watch)
+        tally = searcher.count(query, watch)
     except OSError:
         # ripgrep is there and can't be started, or not be asked that.
-        asked, walked = _asked(disk, root, pattern, choice, chosen, watch, "python")
+        query, walked = _asked(disk, root, pattern, choice, chosen, watch, "python")
         searcher = _searcher(disk, files, "python")
-        tally = searcher.count(asked, watch)
+        tally = searcher.count(query, watch)
     if walked is not None:
         skipped = tally.skipped
         skipped.hidden, skipped.ignored = walked.skipped.hidden, walked.skipped.ignored
         skipped.unreadable += walked.skipped.unreadable
         tally.finished = tally.finished and walked.finished
-    found = Found(tally)
+    result = Found(tally)
     if readable is not None:
-        _judge(found, asked.root, readable, offset + limit, by_file=by_file, watch=watch)
-    if not (found.counts or found.withheld or found.unjudged):
+        _judge(result, query.root, readable, offset + limit, by_file=by_file, watch=watch)
+    if not (result.counts or result.withheld or result.unjudged):
         # What nothing was found in may lie behind a link.
-        found.skipped.links = walked.skipped.links if walked else _links(disk, asked, watch)
-    takes = {} if by_file else _page(found.counts, offset, limit)
+        result.skipped.links = walked.skipped.links if walked else _links(disk, query, watch)
+    takes = {} if by_file else _page(result.counts, offset, limit)
     if takes:
-        _fill(found, files, asked, searcher, takes, context, watch)
-    return found
+        _fill(result, files, query, searcher, takes, context, watch)
+    return result
 
 
 def _judge(
-    found: Found,
+    result: Found,
     root: str,
     readable: Callable[[str], bool],
     end: int,
@@ -269,25 +269,25 @@ def _judge(
     All files up to the end of the page are checked, and some more for the totals.
     """
     judged = shown = 0
-    for path, lines in list(found.counts.items()):
+    for path, lines in list(result.counts.items()):
         if watch.expired:
-            found.finished = False
+            result.finished = False
         elif shown >= end and judged >= _MOST_JUDGED:
-            found.unjudged += 1
+            result.unjudged += 1
         else:
             judged += 1
             if readable(f"{root}/{path}"):
                 shown += 1 if by_file else lines
                 continue
-            found.withheld += 1
-        del found.counts[path]
+            result.withheld += 1
+        del result.counts[path]
 
 
-def _links(disk: Disk, asked: Asked, watch: Watch) -> int:
+def _links(disk: Disk, query: Query, watch: Watch) -> int:
     """The number of symbolic links, which are not followed."""
-    if asked.among is not None:
+    if query.among is not None:
         return 0
-    walk = Walk(disk, asked.root, hidden=asked.choice.hidden, ignored=asked.choice.ignored)
+    walk = Walk(disk, query.root, hidden=query.choice.hidden, ignored=query.choice.ignored)
     for _ in walk.folders(watch):
         pass
     return walk.skipped.links
@@ -301,22 +301,22 @@ def _asked(
     chosen: Callable[[str], bool] | None,
     watch: Watch,
     engine: Engine | None,
-) -> tuple[Asked, _Walked | None]:
+) -> tuple[Query, _Walked | None]:
     """The query for an engine, and the directory walk if one was needed."""
     status = disk.status(root)
     if status is None:
         raise ToolError("there is no such file or folder")
     if status.kind == "file":
         folder, name = os.path.split(root)
-        return Asked(folder, pattern, choice, among=[name], above=False), None
+        return Query(folder, pattern, choice, among=[name], above=False), None
     if status.kind != "folder":
         raise ToolError(f"this is neither a file nor a folder but a {status.kind}")
     above = choice.ignored or not rules_above(disk, root)[1]
     if chosen is None and _uses_ripgrep(disk, engine):
-        return Asked(root, pattern, choice, above=above), None
+        return Query(root, pattern, choice, above=above), None
     walked = _Walked(disk, root, choice, chosen, watch)
     most = 3 * len(walked.paths) > walked.files
-    return Asked(root, pattern, choice, among=walked.paths, most=most, above=above), walked
+    return Query(root, pattern, choice, among=walked.paths, most=most, above=above), walked
 
 
 class _Walked:
@@ -375,9 +375,9 @@ def _page(counts: dict[str, int], offset: int, limit: int) -> dict[str, tuple[in
 
 
 def _fill(
-    found: Found,
+    result: Found,
     files: Opens,
-    asked: Asked,
+    query: Query,
     searcher: Searcher,
     takes: dict[str, tuple[int, int]],
     context: int,
@@ -385,14 +385,14 @@ def _fill(
 ) -> None:
     """Read the lines of a page."""
     wanted = {path: skip + taken for path, (skip, taken) in takes.items()}
-    spots = searcher.locate(asked, wanted, watch)
+    spots = searcher.locate(query, wanted, watch)
     for path, (skip, _) in takes.items():
         here = spots[path][skip:]
         try:
-            lines = shown_lines(files, f"{asked.root}/{path}", here, context) if here else []
+            lines = shown_lines(files, f"{query.root}/{path}", here, context) if here else []
         except (OSError, DiskError):
             lines = []
         if lines:
-            found.lines[path] = lines
+            result.lines[path] = lines
         else:
-            found.vanished += 1
+            result.vanished += 1

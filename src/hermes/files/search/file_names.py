@@ -75,19 +75,19 @@ def search_names(
         lead = folder.path
         paths += [lead + name for name in folder.files]
         paths += [f"{lead}{name}/" for name in folder.folders]
-    found = Named(walk.skipped, len(paths), finished=not watch.expired)
+    result = Named(walk.skipped, len(paths), finished=not watch.expired)
     if chosen is not None:
         paths = [path for path in paths if chosen(path.rstrip("/"))]
-    found.how, fitting = _fitting(pattern.strip(), paths, ignore_case=ignore_case)
-    found.total = len(fitting)
-    found.paths = fitting[offset:] if limit is None else fitting[offset : offset + limit]
+    result.how, fitting = _fitting(pattern.strip(), paths, ignore_case=ignore_case)
+    result.total = len(fitting)
+    result.paths = fitting[offset:] if limit is None else fitting[offset : offset + limit]
     if readable is not None:
         # Of the page alone: to judge a name takes longer than to find it.
-        page = found.paths
-        found.paths = [path for path in page if readable(f"{root}/{path.rstrip('/')}")]
-        found.withheld = len(page) - len(found.paths)
-        found.total -= found.withheld
-    return found
+        page = result.paths
+        result.paths = [path for path in page if readable(f"{root}/{path.rstrip('/')}")]
+        result.withheld = len(page) - len(result.paths)
+        result.total -= result.withheld
+    return result
 
 
 def _fitting(pattern: str, paths: list[str], *, ignore_case: bool) -> tuple[How, list[str]]:
@@ -96,21 +96,21 @@ def _fitting(pattern: str, paths: list[str], *, ignore_case: bool) -> tuple[How,
     if _WILD.search(pattern):
         fits = chooser(pattern.lower() if ignore_case else pattern, below=False)
         if ignore_case:
-            found = [path for path in paths if fits(path.lower().rstrip("/"))]
+            matches = [path for path in paths if fits(path.lower().rstrip("/"))]
         else:
-            found = [path for path in paths if fits(path.rstrip("/"))]
-        return "glob", sorted(found, key=order)
+            matches = [path for path in paths if fits(path.rstrip("/"))]
+        return "glob", sorted(matches, key=order)
     wanted = pattern.replace("\\", "/").removeprefix("./").lstrip("/")
     folders_only = wanted.endswith("/")
     wanted = wanted.rstrip("/")
     if folders_only:
         paths = [path for path in paths if path.endswith("/")]
-    found = _parts(wanted, paths, ignore_case=ignore_case)
-    if found:
-        return "part", found
-    found = _letters(wanted, paths)
-    if found:
-        return "letters", found
+    matches = _parts(wanted, paths, ignore_case=ignore_case)
+    if matches:
+        return "part", matches
+    matches = _letters(wanted, paths)
+    if matches:
+        return "letters", matches
     return "spelling", _spelled(wanted, paths)
 
 
@@ -119,11 +119,11 @@ def _parts(wanted: str, paths: list[str], *, ignore_case: bool) -> list[str]:
     folded = wanted.casefold() if ignore_case else wanted
     if ignore_case:
         if folded.isascii():
-            found = [path for path in paths if folded in path.lower()]
+            matches = [path for path in paths if folded in path.lower()]
         else:
-            found = [path for path in paths if folded in path.casefold()]
+            matches = [path for path in paths if folded in path.casefold()]
     else:
-        found = [path for path in paths if folded in path]
+        matches = [path for path in paths if folded in path]
 
     def rank(path: str) -> tuple[int, str]:
         bare = path.rstrip("/")
@@ -137,12 +137,12 @@ def _parts(wanted: str, paths: list[str], *, ignore_case: bool) -> list[str]:
         )
         return level, order(path)
 
-    return sorted(found, key=rank)
+    return sorted(matches, key=rank)
 
 
 def _letters(wanted: str, paths: Iterable[str]) -> list[str]:
     """Paths that contain the letters in order, mostly at the beginnings of words."""
-    letters = [one for one in wanted.casefold() if not one.isspace()]
+    letters = [letter for letter in wanted.casefold() if not letter.isspace()]
     if len(letters) < 2:
         return []
     between = re.compile(".*?".join(map(re.escape, letters)), re.DOTALL)
@@ -201,7 +201,9 @@ def _spelled(wanted: str, paths: list[str]) -> list[str]:
         name = bare if deep else bare.rpartition("/")[2]
         score = scores.get(name)
         if score is None:
-            score = scores[name] = max(_alike(matcher, one) for one in _variants(name, folded))
+            score = scores[name] = max(
+                _alike(matcher, variant) for variant in _variants(name, folded)
+            )
         if score >= 0.7:
             ranked.append((-score, order(path), path))
     return [path for *_, path in sorted(ranked)[:_MOST_ALIKE]]

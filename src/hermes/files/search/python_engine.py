@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from hermes.environments.disk import DiskError
 from hermes.files.file_type import HEAD, is_text, kind_of_content
-from hermes.files.search.query import Asked, Choice, Tally
+from hermes.files.search.query import Choice, Query, Tally
 from hermes.text.encoding import decode, width_of
 from hermes.text.regex_worker import UTF_16, RegexWorker, SlowPatternError, is_binary
 
@@ -45,21 +45,21 @@ class PythonSearch:
     def __init__(self, disk: Opens) -> None:
         self._disk = disk
 
-    def count(self, asked: Asked, watch: Watch) -> Tally:
+    def count(self, query: Query, watch: Watch) -> Tally:
         """How many lines match, file by file, in the files of `asked.among`."""
         tally = Tally()
-        required = asked.pattern.required
-        with _matcher(asked, watch) as matcher:
-            for path in asked.among or ():
+        required = query.pattern.required
+        with _matcher(query, watch) as matcher:
+            for path in query.among or ():
                 if watch.expired:
                     tally.finished = False
                     break
                 try:
-                    with self._disk.open(f"{asked.root}/{path}") as file:
+                    with self._disk.open(f"{query.root}/{path}") as file:
                         size = file.seek(0, io.SEEK_END)
                         file.seek(0)
                         lines = 0
-                        for data, _, _ in _blocks(file, size, text=asked.choice.binary):
+                        for data, _, _ in _blocks(file, size, text=query.choice.binary):
                             if required in data or data[:2] in _UTF_16:
                                 lines += matcher.count(data)
                 except BinaryFileError:
@@ -78,16 +78,16 @@ class PythonSearch:
                     watch.tell(f"{tally.scanned} files searched")
         return tally
 
-    def locate(self, asked: Asked, takes: Mapping[str, int], watch: Watch) -> dict[str, list[Spot]]:
+    def locate(self, query: Query, takes: Mapping[str, int], watch: Watch) -> dict[str, list[Spot]]:
         """Where the first lines of some files match: as many as are wanted of each."""
-        found: dict[str, list[Spot]] = {path: [] for path in takes}
-        with _matcher(asked, watch) as matcher:
+        located: dict[str, list[Spot]] = {path: [] for path in takes}
+        with _matcher(query, watch) as matcher:
             for path, most in takes.items():
                 if watch.expired:
                     break
-                spots = found[path]
+                spots = located[path]
                 try:
-                    with self._disk.open(f"{asked.root}/{path}") as file:
+                    with self._disk.open(f"{query.root}/{path}") as file:
                         size = file.seek(0, io.SEEK_END)
                         file.seek(0)
                         for data, line, start in _blocks(file, size, text=True):
@@ -100,7 +100,7 @@ class PythonSearch:
                 except SlowPatternError:
                     _stopped(watch)
                     break
-        return found
+        return located
 
 
 def _stopped(watch: Watch) -> bool:
@@ -109,9 +109,9 @@ def _stopped(watch: Watch) -> bool:
 
 
 @contextmanager
-def _matcher(asked: Asked, watch: Watch) -> Iterator[RegexWorker]:
-    source, flags = asked.pattern.python()
-    risky = False if asked.pattern.literal else None
+def _matcher(query: Query, watch: Watch) -> Iterator[RegexWorker]:
+    source, flags = query.pattern.python()
+    risky = False if query.pattern.literal else None
     worker = RegexWorker(source, flags=flags, risky=risky, seconds=watch.left + 1)
     process = worker.start()
     with nullcontext() if process is None else watch.over(process):
@@ -179,9 +179,9 @@ class Foreign:
         self.met: set[str] = set()
         self.zeros: set[str] = set()
 
-    def open(self, place: str) -> BinaryIO:
+    def open(self, real_path: str) -> BinaryIO:
         """A file, positioned at its start."""
-        file = self._disk.open(place)
+        file = self._disk.open(real_path)
         try:
             head = file.read(HEAD)
             size = file.seek(0, io.SEEK_END)
@@ -194,12 +194,12 @@ class Foreign:
             file.close()
             raise
         file.close()
-        return io.BytesIO(self._as_utf_8(place, data))
+        return io.BytesIO(self._as_utf_8(real_path, data))
 
-    def seems_wide(self, place: str) -> bool:
+    def seems_wide(self, real_path: str) -> bool:
         """Whether a file with NUL bytes may be UTF-16 or UTF-32, by its first bytes."""
         try:
-            with self._disk.open(place) as file:
+            with self._disk.open(real_path) as file:
                 head = file.read(_GLANCE)
         except (OSError, DiskError):
             return False
@@ -219,7 +219,7 @@ class Foreign:
             return False
         return is_text(head[:_GLANCE]) and is_text(head)
 
-    def _as_utf_8(self, place: str, data: bytes) -> bytes:
+    def _as_utf_8(self, real_path: str, data: bytes) -> bytes:
         try:
             data.decode()
         except UnicodeDecodeError:
@@ -227,15 +227,15 @@ class Foreign:
         else:
             if b"\0" not in data:
                 return data
-        if kind_of_content(data[:HEAD], place).what != "text":
+        if kind_of_content(data[:HEAD], real_path).what != "text":
             return data
         text = decode(data)
         wide = width_of(text.encoding) > 1
         if text.encoding in ("utf-8", "utf-8-sig") or (b"\0" in data) != wide:
             return data
-        self.met.add(place)
+        self.met.add(real_path)
         if wide:
-            self.zeros.add(place)
+            self.zeros.add(real_path)
         return text.text.encode("utf-8", "replace")
 
 
@@ -246,54 +246,54 @@ class WiderSearch:
         self._ripgrep = ripgrep
         self._files = files
 
-    def count(self, asked: Asked, watch: Watch) -> Tally:
+    def count(self, query: Query, watch: Watch) -> Tally:
         """How many lines match, file by file."""
-        tally = self._ripgrep.count(asked, watch)
-        candidates, complete = self._candidates(asked, tally, watch)
-        for query, copies in self._copies(asked, candidates, watch):
-            copied = self._ripgrep.count(query, watch)
+        tally = self._ripgrep.count(query, watch)
+        candidates, complete = self._candidates(query, tally, watch)
+        for copy_query, copies in self._copies(query, candidates, watch):
+            copied = self._ripgrep.count(copy_query, watch)
             complete = complete and copied.finished
             for name, path in copies.items():
                 tally.counts.pop(path, None)
                 if name in copied.counts:
                     tally.counts[path] = copied.counts[name]
-                if f"{asked.root}/{path}" in self._files.zeros and not asked.choice.binary:
+                if f"{query.root}/{path}" in self._files.zeros and not query.choice.binary:
                     # Not a binary file after all.
                     tally.skipped.binary -= 1
                     tally.scanned += 1
         tally.finished = tally.finished and complete and not watch.expired
         return tally
 
-    def locate(self, asked: Asked, takes: Mapping[str, int], watch: Watch) -> dict[str, list[Spot]]:
+    def locate(self, query: Query, takes: Mapping[str, int], watch: Watch) -> dict[str, list[Spot]]:
         """Where the first lines of some files match: as many as are wanted of each."""
-        converted = [path for path in takes if f"{asked.root}/{path}" in self._files.met]
+        converted = [path for path in takes if f"{query.root}/{path}" in self._files.met]
         spots: dict[str, list[Spot]] = {path: [] for path in takes}
         others = {path: most for path, most in takes.items() if path not in converted}
         if others:
-            spots |= self._ripgrep.locate(asked, others, watch)
-        for query, copies in self._copies(asked, converted, watch):
+            spots |= self._ripgrep.locate(query, others, watch)
+        for copy_query, copies in self._copies(query, converted, watch):
             wanted = {name: takes[path] for name, path in copies.items()}
-            located = self._ripgrep.locate(query, wanted, watch)
+            located = self._ripgrep.locate(copy_query, wanted, watch)
             spots |= {path: located[name] for name, path in copies.items()}
         return spots
 
-    def _candidates(self, asked: Asked, tally: Tally, watch: Watch) -> tuple[list[str], bool]:
+    def _candidates(self, query: Query, tally: Tally, watch: Watch) -> tuple[list[str], bool]:
         """The files that may have another encoding, and whether the list is complete."""
         # ripgrep does not print a name that is not UTF-8 as it is.
         exact_names = not any("\ufffd" in path for path in tally.binary)
-        if not exact_names or asked.pattern.non_ascii or asked.choice.binary:
-            return self._ripgrep.odd(asked, watch)
+        if not exact_names or query.pattern.non_ascii or query.choice.binary:
+            return self._ripgrep.odd(query, watch)
         candidates: list[str] = []
         for path in tally.binary:
             if watch.expired:
                 return candidates, False
-            if self._files.seems_wide(f"{asked.root}/{path}"):
+            if self._files.seems_wide(f"{query.root}/{path}"):
                 candidates.append(path)
         return candidates, True
 
     def _copies(
-        self, asked: Asked, paths: Iterable[str], watch: Watch
-    ) -> Iterator[tuple[Asked, dict[str, str]]]:
+        self, query: Query, paths: Iterable[str], watch: Watch
+    ) -> Iterator[tuple[Query, dict[str, str]]]:
         """Copies in UTF-8, a batch at a time: the query for a batch, and path by name of copy."""
         waiting = list(paths)
         while waiting and not watch.expired:
@@ -302,7 +302,7 @@ class WiderSearch:
                 size = 0
                 while waiting and size < _BATCH:
                     path = waiting.pop()
-                    data = self._converted(f"{asked.root}/{path}")
+                    data = self._converted(f"{query.root}/{path}")
                     if data is not None:
                         name = str(len(copies))
                         copies[name] = path
@@ -311,11 +311,11 @@ class WiderSearch:
                             copy.write(data)
                 if copies:
                     choice = Choice(hidden=True, ignored=True, binary=True)
-                    yield Asked(folder, asked.pattern, choice), copies
+                    yield Query(folder, query.pattern, choice), copies
 
-    def _converted(self, place: str) -> bytes | None:
+    def _converted(self, real_path: str) -> bytes | None:
         try:
-            with self._files.open(place) as file:
-                return file.read() if place in self._files.met else None
+            with self._files.open(real_path) as file:
+                return file.read() if real_path in self._files.met else None
         except (OSError, DiskError):
             return None

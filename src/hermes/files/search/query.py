@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     class Opens(Protocol):
         """A disk, or a wrapper that converts its files."""
 
-        def open(self, place: str) -> BinaryIO:
+        def open(self, path: str) -> BinaryIO:
             """A file for reading, positioned at its start."""
             ...
 
@@ -53,7 +53,7 @@ class Skipped:
         self.hidden = self.ignored = self.binary = self.large = self.unreadable = self.links = 0
 
 
-class Asked:
+class Query:
     """Request to an engine: search all files below `root`, or only those of `among`."""
 
     __slots__ = ("above", "among", "choice", "most", "pattern", "root")

@@ -27,7 +27,7 @@ _HOW = {
 
 
 def content_report(
-    found: Found,
+    result: Found,
     output: Output,
     lead: str,
     *,
@@ -39,54 +39,54 @@ def content_report(
     """The answer to a search in contents; paths begin with `lead`."""
     answer: dict[str, Any] = {}
     if output == "content":
-        total = found.total
+        total = result.total
         answer["matches"] = "\n".join(
-            line for path, lines in found.lines.items() for line in _grouped(lead + path, lines)
+            line for path, lines in result.lines.items() for line in _grouped(lead + path, lines)
         )
     else:
-        total = len(found.counts)
-        page = list(found.counts.items())[offset : offset + limit]
+        total = len(result.counts)
+        page = list(result.counts.items())[offset : offset + limit]
         answer[output if output == "files" else "counts"] = "\n".join(
             f"{quoted(lead + path)}: {lines}" if output == "count" else quoted(lead + path)
             for path, lines in page
         )
-    answer["total_matches"] = found.total
-    answer["files_matched"] = len(found.counts)
-    answer["files_scanned"] = found.scanned
-    if offset + limit < total or found.unjudged:
+    answer["total_matches"] = result.total
+    answer["files_matched"] = len(result.counts)
+    answer["files_scanned"] = result.scanned
+    if offset + limit < total or result.unjudged:
         answer["next_offset"] = offset + limit
-    notes = [*notes, *_notes(found, watch)]
-    if found.unjudged:
-        notes.append(f"{found.unjudged} more files match, which the totals leave out")
-    if found.vanished:
-        notes.append(f"{found.vanished} files changed during the search and are not shown")
-    answer.update(notes_of(found.skipped, notes))
+    notes = [*notes, *_notes(result, watch)]
+    if result.unjudged:
+        notes.append(f"{result.unjudged} more files match, which the totals leave out")
+    if result.vanished:
+        notes.append(f"{result.vanished} files changed during the search and are not shown")
+    answer.update(notes_of(result.skipped, notes))
     return answer
 
 
 def names_report(
-    found: Named, lead: str, *, offset: int, limit: int, watch: Watch
+    result: Named, lead: str, *, offset: int, limit: int, watch: Watch
 ) -> dict[str, Any]:
     """The answer to a search for names; paths begin with `lead`."""
     answer: dict[str, Any] = {
-        "paths": "\n".join(quoted(lead + path) for path in found.paths),
-        "total_matches": found.total,
-        "scanned": found.scanned,
+        "paths": "\n".join(quoted(lead + path) for path in result.paths),
+        "total_matches": result.total,
+        "scanned": result.scanned,
     }
-    if offset + limit < found.total:
+    if offset + limit < result.total:
         answer["next_offset"] = offset + limit
-    notes = _notes(found, watch)
-    if found.paths and found.how in _HOW:
-        notes.insert(0, _HOW[found.how])
-    answer.update(notes_of(found.skipped, notes))
+    notes = _notes(result, watch)
+    if result.paths and result.how in _HOW:
+        notes.insert(0, _HOW[result.how])
+    answer.update(notes_of(result.skipped, notes))
     return answer
 
 
-def nothing_found(found: Found, pattern: str, glob: str | None, *, literal: bool) -> list[str]:
+def nothing_found(result: Found, pattern: str, glob: str | None, *, literal: bool) -> list[str]:
     """Possible reasons for an empty result."""
-    if found.counts or found.withheld or not found.finished:
+    if result.counts or result.withheld or not result.finished:
         return []
-    if glob and not found.scanned:
+    if glob and not result.scanned:
         return [f"no file fits the glob {glob!r}; it is compared with paths below `path`"]
     if not literal and "\\|" in pattern:
         return ["`\\|` is a bar as it is; alternatives are written `a|b`"]
@@ -95,12 +95,12 @@ def nothing_found(found: Found, pattern: str, glob: str | None, *, literal: bool
 
 def notes_of(skipped: Skipped, notes: list[str]) -> dict[str, Any]:
     """Skipped entries and notes as fields of the answer, if there are any."""
-    said: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if text := skipped_text(skipped):
-        said["skipped"] = text
+        fields["skipped"] = text
     if notes:
-        said["note"] = "; ".join(notes)
-    return said
+        fields["note"] = "; ".join(notes)
+    return fields
 
 
 def skipped_text(skipped: Skipped) -> str:
@@ -114,15 +114,15 @@ def skipped_text(skipped: Skipped) -> str:
     return ", ".join(parts)
 
 
-def _notes(found: Found | Named, watch: Watch) -> list[str]:
+def _notes(result: Found | Named, watch: Watch) -> list[str]:
     notes = []
-    if not found.finished:
+    if not result.finished:
         notes.append(
-            f"stopped after {watch.seconds:g} s, {found.scanned} files scanned: this is a part of"
+            f"stopped after {watch.seconds:g} s, {result.scanned} files scanned: this is a part of"
             " the answer; name a deeper path or a glob"
         )
-    if found.withheld:
-        notes.append(f"{found.withheld} matching files are withheld: you may not read them")
+    if result.withheld:
+        notes.append(f"{result.withheld} matching files are withheld: you may not read them")
     return notes
 
 

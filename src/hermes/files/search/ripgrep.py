@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from hermes.files.search.query import Asked, Watch
+    from hermes.files.search.query import Query, Watch
     from hermes.text.regex_worker import Spot
 
 _VERSION = b"ripgrep 15."
@@ -48,23 +48,25 @@ _QUICK_SHARE = 0.4
 def find_ripgrep() -> str | None:
     """The program: the one that was installed with this one, else one on the path that is alike."""
     name = "rg.exe" if os.name == "nt" else "rg"
-    beside = os.path.join(os.path.dirname(sys.executable), name)
-    return beside if os.access(beside, os.X_OK) else _on_path(os.environ.get("PATH", ""))
+    sibling = os.path.join(os.path.dirname(sys.executable), name)
+    return sibling if os.access(sibling, os.X_OK) else _on_path(os.environ.get("PATH", ""))
 
 
 @lru_cache(maxsize=8)
 def _on_path(path: str) -> str | None:
     import shutil
 
-    found = shutil.which("rg", path=path)
-    if found is None:
+    program = shutil.which("rg", path=path)
+    if program is None:
         return None
     try:
-        said = subprocess.run([found, "--version"], capture_output=True, timeout=5, check=False)
+        version = subprocess.run(
+            [program, "--version"], capture_output=True, timeout=5, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     # What it says on the side is read, and other versions may say it in other words.
-    return found if said.stdout.startswith(_VERSION) else None
+    return program if version.stdout.startswith(_VERSION) else None
 
 
 class Ripgrep:
@@ -73,43 +75,43 @@ class Ripgrep:
     def __init__(self, program: str) -> None:
         self._program = program
 
-    def count(self, asked: Asked, watch: Watch) -> Tally:
+    def count(self, query: Query, watch: Watch) -> Tally:
         """How many lines match, file by file."""
-        if asked.among is not None and not asked.most:
-            return self._count_each(asked, asked.among, watch)
+        if query.among is not None and not query.most:
+            return self._count_each(query, query.among, watch)
         log = _Log()
-        output, finished = self._run([*_flags(asked), "--stats", "--debug"], asked, watch, log)
+        output, finished = self._run([*_flags(query), "--stats", "--debug"], query, watch, log)
         tally = Tally()
         searched = _SEARCHED.search(output)
         tally.counts = _counts(output)
         if finished and searched:
-            tally.scanned = int(searched[1]) - len(log.binary) - len(log.failed_files(asked.root))
+            tally.scanned = int(searched[1]) - len(log.binary) - len(log.failed_files(query.root))
         else:
             # It tells how many files it has seen only at the end: again, in a way that it tells
             # of each, as long as there is time.
             log = _Log()
             output, tally.finished = self._run(
-                [*_flags(asked), "--include-zero", "--debug"], asked, watch, log, share=1.0
+                [*_flags(query), "--include-zero", "--debug"], query, watch, log, share=1.0
             )
             seen = _counts(output)
             tally.scanned = len(seen)
             tally.counts |= {path: lines for path, lines in seen.items() if lines}
         log.put_into(tally)
-        if asked.among is not None:
-            _narrow(tally, frozenset(asked.among), log)
+        if query.among is not None:
+            _narrow(tally, frozenset(query.among), log)
         return tally
 
-    def _count_each(self, asked: Asked, among: Collection[str], watch: Watch) -> Tally:
+    def _count_each(self, query: Query, among: Collection[str], watch: Watch) -> Tally:
         """The same for certain files: ripgrep walks to them, as it would on its own."""
         tally = Tally()
         seen: dict[str, int] = {}
         log = _Log()
-        flags = [*_flags(asked), "--include-zero"]
+        flags = [*_flags(query), "--include-zero"]
         if all("/" not in path for path in among):
             flags.append("--max-depth=1")
         for some in _batches(among):
             globs = [argument for path in some for argument in ("-g", _as_glob(path))]
-            output, finished = self._run([*flags, *globs], asked, watch, log, share=1.0)
+            output, finished = self._run([*flags, *globs], query, watch, log, share=1.0)
             seen |= _counts(output)
             if not finished:
                 tally.finished = False
@@ -125,46 +127,48 @@ class Ripgrep:
             tally.skipped.binary = len(tally.binary)
         return tally
 
-    def odd(self, asked: Asked, watch: Watch) -> tuple[list[str], bool]:
+    def odd(self, query: Query, watch: Watch) -> tuple[list[str], bool]:
         """The files that are no plain UTF-8, and whether those are all."""
-        flags = [*_chosen(asked), "--files-with-matches", "-0", "--text", "--invert-match"]
+        flags = [*_chosen(query), "--files-with-matches", "-0", "--text", "--invert-match"]
         batches: Iterable[list[str]] = [[]]
-        if asked.among is not None and not asked.most:
-            batches = _batches(asked.among)
-        found: list[str] = []
+        if query.among is not None and not query.most:
+            batches = _batches(query.among)
+        paths_found: list[str] = []
         for some in batches:
             globs = [argument for path in some for argument in ("-g", _as_glob(path))]
             output, finished = self._run(
-                [*flags, *globs], asked, watch, _Log(), share=1.0, pattern=_PLAIN
+                [*flags, *globs], query, watch, _Log(), share=1.0, pattern=_PLAIN
             )
-            found += [os.fsdecode(path.removeprefix(b"./")) for path in output.split(b"\0")[:-1]]
+            paths_found += [
+                os.fsdecode(path.removeprefix(b"./")) for path in output.split(b"\0")[:-1]
+            ]
             if not finished:
-                return found, False
-        if asked.among is not None:
-            wanted = frozenset(asked.among)
-            found = [path for path in found if path in wanted]
-        return found, True
+                return paths_found, False
+        if query.among is not None:
+            wanted = frozenset(query.among)
+            paths_found = [path for path in paths_found if path in wanted]
+        return paths_found, True
 
-    def locate(self, asked: Asked, takes: Mapping[str, int], watch: Watch) -> dict[str, list[Spot]]:
+    def locate(self, query: Query, takes: Mapping[str, int], watch: Watch) -> dict[str, list[Spot]]:
         """Where the first lines of some files match: as many as are wanted of each."""
         flags = ["-n", "-b", "--column", "-0", "--no-heading", "--with-filename", "--max-columns=1"]
         flags.append(f"--max-count={max(takes.values())}")
-        if asked.choice.binary:
+        if query.choice.binary:
             flags.append("--text")
-        found: dict[str, list[Spot]] = {path: [] for path in takes}
+        located: dict[str, list[Spot]] = {path: [] for path in takes}
         for some in _batches(takes):
             paths = [f"./{path}" for path in some]
-            output, _ = self._run(flags, asked, watch, _Log(), share=1.0, paths=paths)
+            output, _ = self._run(flags, query, watch, _Log(), share=1.0, paths=paths)
             for path, line, column, offset in _SPOT.findall(output):
-                spots = found.get(os.fsdecode(path))
+                spots = located.get(os.fsdecode(path))
                 if spots is not None:
                     spots.append((int(line), int(column or 1), int(offset)))
-        return {path: spots[: takes[path]] for path, spots in found.items()}
+        return {path: spots[: takes[path]] for path, spots in located.items()}
 
     def _run(
         self,
         flags: Iterable[str | bytes],
-        asked: Asked,
+        query: Query,
         watch: Watch,
         log: _Log,
         *,
@@ -176,12 +180,12 @@ class Ripgrep:
         if watch.expired:
             return b"", False
         if not pattern:
-            flags = [*flags, *asked.pattern.ripgrep_flags()]
-        wanted = pattern or asked.pattern.source
+            flags = [*flags, *query.pattern.ripgrep_flags()]
+        wanted = pattern or query.pattern.source
         command = [self._program, *_COMMON, *flags, "-e", wanted, "--", *paths]
         process = subprocess.Popen(
             command,
-            cwd=asked.root,
+            cwd=query.root,
             env=_environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -201,7 +205,7 @@ class Ripgrep:
             if "impossible to match" in log.complaint:
                 # A NUL, which no text contains: Python searches for it.
                 raise OSError(log.complaint)
-            error = ripgrep_error(log.complaint, asked.pattern)
+            error = ripgrep_error(log.complaint, query.pattern)
             raise error or ToolError(f"ripgrep can't search for that: {log.complaint:.300}")
         return output, code in (0, 1, 2)
 
@@ -218,11 +222,11 @@ class _Log:
     def read(self, stream: Iterable[bytes]) -> None:
         """Take in every line."""
         for line in stream:
-            found = _SKIPPED.search(line)
-            if found is not None:
-                self.hidden += found[1] == b"Hidden"
-                self.ignored += found[1] == b"Gitignore"
-                if found[2]:
+            match = _SKIPPED.search(line)
+            if match is not None:
+                self.hidden += match[1] == b"Hidden"
+                self.ignored += match[1] == b"Gitignore"
+                if match[2]:
                     named = _NAMED.search(line)
                     self.binary.add((named[1] if named else line).decode("utf-8", "replace"))
             elif not line.startswith(_DEBUG):
@@ -256,22 +260,22 @@ def _narrow(tally: Tally, wanted: frozenset[str], log: _Log) -> None:
         tally.scanned = len(wanted) - binary - failed
 
 
-def _flags(asked: Asked) -> list[str]:
-    flags = ["--count", "-0", "--with-filename", *_chosen(asked)]
-    if asked.choice.binary:
+def _flags(query: Query) -> list[str]:
+    flags = ["--count", "-0", "--with-filename", *_chosen(query)]
+    if query.choice.binary:
         flags.append("--text")
     return flags
 
 
-def _chosen(asked: Asked) -> list[str]:
+def _chosen(query: Query) -> list[str]:
     """Which files are looked into."""
-    choice = asked.choice
+    choice = query.choice
     flags = ["--glob=!.git"]
     if choice.hidden:
         flags.append("--hidden")
     if choice.ignored:
         flags.append("--no-ignore")
-    elif not asked.above:
+    elif not query.above:
         flags.append("--no-ignore-parent")
     return flags
 

@@ -69,9 +69,9 @@ class Walk:
             todo += [(f"{path}{name}/", rules.below(name)) for name in folders]
             yield Folder(path, folders, files)
 
-    def _scan_any(self, place: str) -> tuple[list[str], list[str], int]:
+    def _scan_any(self, real_path: str) -> tuple[list[str], list[str], int]:
         folders, files, links = [], [], 0
-        for name, kind in self._disk.scan(place):
+        for name, kind in self._disk.scan(real_path):
             if kind == "file":
                 files.append(name)
             elif kind == "folder":
@@ -96,10 +96,10 @@ def sift(
     for name in names:
         if name == GIT:
             continue
-        said = rules.verdict(name, folder=folder) if name in touched else None
-        if said:
+        ignored = rules.verdict(name, folder=folder) if name in touched else None
+        if ignored:
             skipped.ignored += 1
-        elif not hidden and said is None and name[0] == ".":
+        elif not hidden and ignored is None and name[0] == ".":
             skipped.hidden += 1
         else:
             kept.append(name)
@@ -113,46 +113,46 @@ def rules_above(disk: Disk, root: str) -> tuple[Ignoring, bool]:
     """
     rules = Ignoring()
     parts = [part for part in root.split("/") if part]
-    place = ""
+    real_path = ""
     for part in parts:
-        rules = with_own_rules(disk, place, rules)
+        rules = with_own_rules(disk, real_path, rules)
         if rules.verdict(part, folder=True):
             return Ignoring(), True
         rules = rules.below(part)
-        place += f"/{part}"
+        real_path += f"/{part}"
     # Rules such as `out/**` mean the whole of what is in a folder, whatever it is called.
     return (Ignoring(), True) if rules.verdict(_ANY_NAME, folder=False) else (rules, False)
 
 
 def with_own_rules(
-    disk: Disk, place: str, rules: Ignoring, names: Iterable[str] = NAMES
+    disk: Disk, real_path: str, rules: Ignoring, names: Iterable[str] = NAMES
 ) -> Ignoring:
     """The rules in a folder: those from above, and those of its own ignore files."""
-    return rules.having(_texts(disk, place, names))
+    return rules.having(_texts(disk, real_path, names))
 
 
-def _texts(disk: Disk, place: str, names: Iterable[str]) -> list[tuple[str, str]]:
+def _texts(disk: Disk, real_path: str, names: Iterable[str]) -> list[tuple[str, str]]:
     """The ignore files of a folder that can be read, nearest rank first."""
-    found = []
+    texts = []
     for name in sorted(names, key=NAMES.index):
         try:
-            with disk.open(f"{place.rstrip('/')}/{name}") as file:
+            with disk.open(f"{real_path.rstrip('/')}/{name}") as file:
                 data = file.read(_LARGEST_IGNORE_FILE)
         except (OSError, DiskError):
             continue
-        found.append((name, as_bytes(data.decode("utf-8", "surrogateescape"))))
-    return found
+        texts.append((name, as_bytes(data.decode("utf-8", "surrogateescape"))))
+    return texts
 
 
-def _scan_local(place: str) -> tuple[list[str], list[str], int]:
+def _scan_local(real_path: str) -> tuple[list[str], list[str], int]:
     """Folders, files and the number of links: like `Disk.scan`, but faster."""
     folders, files, links = [], [], 0
-    with os.scandir(place) as entries:
-        for one in entries:
-            if one.is_file(follow_symlinks=False):
-                files.append(one.name)
-            elif one.is_dir(follow_symlinks=False):
-                folders.append(one.name)
-            elif one.is_symlink():
+    with os.scandir(real_path) as entries:
+        for entry in entries:
+            if entry.is_file(follow_symlinks=False):
+                files.append(entry.name)
+            elif entry.is_dir(follow_symlinks=False):
+                folders.append(entry.name)
+            elif entry.is_symlink():
                 links += 1
     return folders, files, links

@@ -72,10 +72,10 @@ class Known:
                 # A file was there before.
                 yield from self._gone(path)
             # Seen even when known: what was put into a new folder at once is not announced.
-            found = {f"{path}/": None, **dict(self._walk(f"{path}/"))}
-            came = [one for one in found if one not in self._paths]
-            self._paths.update(found)
-            yield from (Change("added", one) for one in came)
+            present = {f"{path}/": None, **dict(self._walk(f"{path}/"))}
+            came = [path_below for path_below in present if path_below not in self._paths]
+            self._paths.update(present)
+            yield from (Change("added", path_below) for path_below in came)
         else:
             if f"{path}/" in self._paths:
                 yield from self._gone(path)
@@ -87,12 +87,12 @@ class Known:
         folder = f"{path}/"
         gone = [path] if path in self._paths else []
         if folder in self._paths:
-            gone += [one for one in self._paths if one.startswith(folder)]
+            gone += [path_below for path_below in self._paths if path_below.startswith(folder)]
         elif not gone and not self.complete:
             gone = [path]
-        for one in gone:
-            self._paths.pop(one, None)
-        yield from (Change("deleted", one) for one in sorted(gone))
+        for path_below in gone:
+            self._paths.pop(path_below, None)
+        yield from (Change("deleted", path_below) for path_below in sorted(gone))
 
     def _kind(self, path: str) -> str | None:
         import stat
@@ -110,8 +110,8 @@ class Known:
         while waiting:
             folder = waiting.pop()
             try:
-                with os.scandir(os.path.join(self._root, folder)) as found:
-                    entries = list(found)
+                with os.scandir(os.path.join(self._root, folder)) as scanned:
+                    entries = list(scanned)
             except OSError:
                 continue
             for entry in entries:
@@ -133,7 +133,7 @@ class Known:
 
 def _signature(entry: os.DirEntry[str]) -> Signature:
     try:
-        found = entry.stat(follow_symlinks=False)
+        status = entry.stat(follow_symlinks=False)
     except OSError:
         return None
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino

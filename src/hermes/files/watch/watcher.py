@@ -42,7 +42,7 @@ class Watcher:
 
     def __init__(
         self,
-        place: str,
+        real_path: str,
         *,
         globs: Iterable[str] = (),
         ignore: Iterable[str] = IGNORED,
@@ -53,9 +53,9 @@ class Watcher:
         self._due = 0.0
         self._globs = Patterns(globs)
         self._ignored = Patterns(ignore)
-        whole = os.path.isdir(place)
-        self._root = place if whole else os.path.dirname(place)
-        self._only = "" if whole else os.path.basename(place)
+        whole = os.path.isdir(real_path)
+        self._root = real_path if whole else os.path.dirname(real_path)
+        self._only = "" if whole else os.path.basename(real_path)
         if not os.path.isdir(self._root):
             raise ToolError(f"{self._root} is not there", hint="Watch a folder that exists.")
         self._notify = self._opened()
@@ -109,18 +109,18 @@ class Watcher:
             return self._polled(seconds, stop)
         wait = max(1, int(seconds * 1000))
         try:
-            found = self._notify.watch(_STEP, _STEP, wait, stop)
+            notices = self._notify.watch(_STEP, _STEP, wait, stop)
         except (WatchfilesRustInternalError, OSError):
             # Such as a name that is no text: look for ourselves, and begin anew.
             return self._renewed()
-        if found == "signal":
+        if notices == "signal":
             raise KeyboardInterrupt
         if self._identified() != self._identity:
             self.gone = True
-        if isinstance(found, str):
+        if isinstance(notices, str):
             return []
         touched = {
-            kind_path[1]: kind_path[0] == _ADDED for kind_path in sorted(found, reverse=True)
+            kind_path[1]: kind_path[0] == _ADDED for kind_path in sorted(notices, reverse=True)
         }
         paths = {below: new for path, new in touched.items() if (below := self._below(path))}
         changes = self._known.settle(paths, (path for path, new in paths.items() if new))
@@ -167,10 +167,10 @@ class Watcher:
 
     def _identified(self) -> tuple[int, int] | None:
         try:
-            found = os.lstat(self._root)
+            status = os.lstat(self._root)
         except OSError:
             return None
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
     def _below(self, path: str) -> str:
         """A path from the root, when it is wanted and no link leads to it; else nothing."""
@@ -194,18 +194,18 @@ class Watcher:
 
 def merged(earlier: Iterable[Change], later: Iterable[Change]) -> list[Change]:
     """Two batches of changes merged into their net effect."""
-    found = {change.path: change for change in earlier}
+    changes = {change.path: change for change in earlier}
     for change in later:
-        before = found.get(change.path)
+        before = changes.get(change.path)
         if before is None:
-            found[change.path] = change
+            changes[change.path] = change
         elif before.kind == "added" and change.kind == "deleted":
-            del found[change.path]
+            del changes[change.path]
         elif before.kind == "deleted" and change.kind == "added":
-            found[change.path] = Change("modified", change.path)
+            changes[change.path] = Change("modified", change.path)
         elif not (before.kind == "added" and change.kind == "modified"):
-            found[change.path] = change
-    return list(found.values())
+            changes[change.path] = change
+    return list(changes.values())
 
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ class FarWatcher:
     def __init__(
         self,
         disk: Disk,
-        place: str,
+        real_path: str,
         *,
         globs: Iterable[str] = (),
         ignore: Iterable[str] = IGNORED,
@@ -237,10 +237,10 @@ class FarWatcher:
         self._disk = disk
         self._globs = Patterns(globs)
         self._ignored = Patterns(ignore)
-        found = disk.status(place)
+        found = disk.status(real_path)
         whole = found is not None and found.kind == "folder"
-        self._root = place if whole else os.path.dirname(place)
-        self._only = "" if whole else os.path.basename(place)
+        self._root = real_path if whole else os.path.dirname(real_path)
+        self._only = "" if whole else os.path.basename(real_path)
         self._identity = self._identified()
         if self._identity is None:
             raise ToolError(f"{self._root} is not there", hint="Watch a folder that exists.")
@@ -314,9 +314,9 @@ class FarWatcher:
                 elif (signed := self._signed(os.path.join(self._root, below))) is not None:
                     yield below, signed
 
-    def _signed(self, place: str) -> tuple[object, ...] | None:
-        found = self._disk.status(place)
-        return found and (found.kind, found.size, found.mtime_ns, found.inode)
+    def _signed(self, real_path: str) -> tuple[object, ...] | None:
+        status = self._disk.status(real_path)
+        return status and (status.kind, status.size, status.mtime_ns, status.inode)
 
     def _identified(self) -> tuple[int, int] | None:
         found = self._disk.status(self._root)
