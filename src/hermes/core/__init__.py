@@ -8,7 +8,7 @@
     arguments        arguments from a model: repair, coercion, defaults, validation
     context          ToolContext, Task
     cancellation     cancellation token; deadline
-    approval         requests to a person
+    approval         requests to a person;  protocols  Policy, services and other interfaces
     availability     needs(): requirements of a tool, checked and cached
     toolsets         groups of tools, and the table of those that we ship
     result           ToolResult, tool_result, tool_error
