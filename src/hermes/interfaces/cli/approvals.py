@@ -75,7 +75,7 @@ def _test(app: CliApp, options: Namespace) -> int:
 
 
 def _layers(app: CliApp, command: str) -> list[dict[str, Any]]:
-    """What each layer says to a command, and where it says so."""
+    """The verdict of each layer on a command, with its source."""
     said: list[dict[str, Any]] = []
     chosen = app.config.get("permissions.profile") or None
     for profile in profile_layers(app.project, chosen):

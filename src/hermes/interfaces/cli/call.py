@@ -67,7 +67,7 @@ def _call(app: CliApp, options: Namespace) -> int:
 
 
 def _failure(outcome: ToolOutcome, *, unasked: bool) -> HermesError:
-    """What a person is told beside the answer."""
+    """The error line for a person."""
     if outcome.status == "refused":
         # The hint in the answer is for a model.
         askable = unasked and "nobody can be asked" in (outcome.error or "")
@@ -97,7 +97,7 @@ def _code(outcomes: list[ToolOutcome]) -> int:
 
 
 def read_arguments(words: list[str]) -> dict[str, Any] | str:
-    """What was typed after the name: KEY=VALUE words, or one JSON object."""
+    """The arguments after the tool's name: KEY=VALUE words, or one JSON object."""
     if len(words) == 1 and words[0].lstrip().startswith("{"):
         return words[0]
     found: dict[str, Any] = {}

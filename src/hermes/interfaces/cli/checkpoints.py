@@ -48,7 +48,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def open_store(app: CliApp) -> Checkpoints:
-    """The store of this home folder, which says what it drops."""
+    """The checkpoint store of this home folder; dropped turns are noted."""
     return Checkpoints(
         max_bytes=app.config.get("checkpoints.max_bytes"),
         keep_days=app.config.get("checkpoints.keep_days"),
@@ -138,7 +138,7 @@ def _prune(app: CliApp, options: Namespace) -> int:
 
 
 def plain_state(state: State) -> dict[str, Any]:
-    """A state for programs: only what applies."""
+    """A state as JSON fields."""
     found: dict[str, Any] = {"kind": state.kind}
     if state.kind == "file":
         found |= {"sha256": state.digest, "size": state.size}

@@ -93,7 +93,7 @@ def _how(shell: str) -> str:
 
 
 def words(app: CliApp, typed: list[str]) -> list[str]:
-    """What the last word may become, given those before it."""
+    """Completions of the last word."""
     from importlib import import_module
 
     from hermes.interfaces.cli.main import Parser

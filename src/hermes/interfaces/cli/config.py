@@ -89,7 +89,7 @@ def _edit(app: CliApp, options: Namespace) -> int:  # noqa: ARG001
 
 
 def config_problems(config: Config) -> list[str]:
-    """What is wrong with the file as it now stands."""
+    """Problems of the settings file."""
     found = []
     for name in _names(config.values):
         try:

@@ -149,7 +149,7 @@ def _optional(app: CliApp, problems: list[str]) -> dict[str, dict[str, str]]:  #
 
 
 def _environments(app: CliApp, problems: list[str]) -> list[dict[str, Any]]:
-    """Each kind of place for commands: what it really keeps apart here, by trying it."""
+    """Each backend for commands: the isolation it really provides here, by probing it."""
     from hermes.environments.backends import BACKENDS, ready
     from hermes.environments.isolation_test import probe_backends
     from hermes.interfaces.cli.environments import chosen, setting_of

@@ -111,7 +111,7 @@ def _prune(app: CliApp, options: Namespace) -> int:
 
 
 def setting_of(app: CliApp) -> Setting:
-    """Reads settings by name; what is given along where there is none of that name."""
+    """A function that reads a setting by name, with a default for unknown names."""
     from hermes.core.config import DEFAULTS
 
     return lambda name, default: app.config.get(name) if name in DEFAULTS else default

@@ -74,7 +74,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def _described_later(parser: ArgumentParser) -> None:
-    """Import what serves only when that is asked for."""
+    """Import the server module only when `serve` is chosen."""
     whole = parser.parse_known_args
 
     def parse(words: Any = None, namespace: Any = None) -> Any:
@@ -209,7 +209,7 @@ def _test(app: CliApp, options: Namespace) -> int:
 
 
 def _resolved(app: CliApp, server: Server) -> dict[str, Any]:
-    """What would be started, by the very function that starts it."""
+    """The command that would be started, found by the function that starts it."""
     from hermes.mcp.client.server_process import CommandMissingError, resolve_launch
 
     try:

@@ -144,7 +144,7 @@ def remove(app: CliApp, options: Namespace) -> int:
 
 
 def approve(app: CliApp, options: Namespace) -> int:
-    """Approve what a server says now."""
+    """Approve the current tools of a server."""
     servers, known = known_server(app, options.name)
     servers.discard_listing(options.name)
     connected(servers, known)
@@ -162,7 +162,7 @@ def approve(app: CliApp, options: Namespace) -> int:
 
 
 def diff(app: CliApp, options: Namespace) -> int:
-    """Show what is different from what was approved."""
+    """Show the differences from the approved tools."""
     servers, known = known_server(app, options.name)
     if known.listing is None:
         connected(servers, known)

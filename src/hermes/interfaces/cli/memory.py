@@ -24,7 +24,7 @@ _MOST = 1024 * 1024
 
 
 def would_do(review: Review) -> str:
-    """The change as lines with + and - where that can be told; else the call itself."""
+    """The proposed change as diff lines, or the arguments of the call."""
     given = review.arguments
     if review.tool == "memory":
         old = given.get("old_text") or []
@@ -40,9 +40,9 @@ def would_do(review: Review) -> str:
 
 
 def approve(app: CliApp, reviews: Reviews, review: Review) -> ToolOutcome:
-    """Carry out what waits, in its folder, as the person who approved it; it waits on if it fails.
+    """Run a proposed call in its folder, with approval; it stays pending when it fails.
 
-    The gate judges it anew: what is refused in every mode stays refused.
+    The gate judges it again: a call that is refused in every mode stays refused.
     """
     reviews.settle(review, "approved", "cli")
     runtime = app.runtime

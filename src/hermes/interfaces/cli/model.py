@@ -161,7 +161,7 @@ def _current(found: Choice | None) -> str:
 
 
 def _embedded_row() -> tuple[str, str, str]:
-    """The model that is always there: what it is, and whether it is here already."""
+    """The embedded model, which is always available, and whether it is downloaded."""
     from hermes.agent.providers.model_choice import EMBEDDED
     from hermes.embedded.download import Supply
     from hermes.embedded.wheels import MODEL

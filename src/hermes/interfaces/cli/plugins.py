@@ -44,7 +44,7 @@ def _list(app: CliApp, options: Namespace) -> int:
 
 
 def plugin_report(app: CliApp) -> list[dict[str, Any]]:
-    """What became of each plugin, seen through the settings."""
+    """A report for each plugin, seen through the settings."""
     chosen = (app.config.get(f"tools.{key}_toolsets") for key in ("enabled", "disabled"))
     offered = [d["function"]["name"] for d in app.definitions.get(*chosen, quiet=True)]
     report = app.plugins.report(offered)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hermes.runtime.yaml_tools import YamlTools
 
     class App(Protocol):
-        """What these commands need of the program they are part of."""
+        """The part of `CliApp` that these commands use."""
 
         registry: ToolRegistry
         yaml_tools: YamlTools
@@ -134,7 +134,7 @@ def _unregister(app: App, options: Namespace) -> None:
 
 
 def _about(app: App, entry: ToolEntry, missing: str | None) -> dict[str, Any]:
-    """What is known of a tool, as plain values."""
+    """A tool as plain values."""
     definition = app.yaml_tools.definition(entry.name)
     return {
         "name": entry.name,

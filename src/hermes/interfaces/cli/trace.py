@@ -74,7 +74,7 @@ def _show(app: CliApp, options: Namespace) -> int:
 
 
 def _draw(app: CliApp, drawn: str, span: dict[str, Any]) -> None:
-    """One span: its branch, what it is, how long it took; trouble in a line of its own."""
+    """Print a span: its branch, label and duration; an error on a line of its own."""
     status = span["status"]
     ended = span["end_time_unix_nano"]
     took = _duration((ended - span["start_time_unix_nano"]) / 1e9) if ended else "…"
@@ -86,7 +86,7 @@ def _draw(app: CliApp, drawn: str, span: dict[str, Any]) -> None:
 
 
 def _label(span: dict[str, Any]) -> str:
-    """What a span is, in few words."""
+    """A short label for a span."""
     about = span["attributes"]
     kind = about.get("hermes.kind", "")
     if kind == "chat":

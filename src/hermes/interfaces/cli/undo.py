@@ -60,7 +60,7 @@ def _undone(store: Checkpoints, options: Namespace) -> UndoReport:
 
 
 def show_report(app: CliApp, report: UndoReport, *, json: bool, what: str = "") -> None:
-    """What was restored and what was not, for a person or a program; `what` names it."""
+    """Print an undo report, as lines or JSON; `what` names it."""
     if json:
         app.emit(_plain(report))
         return

@@ -38,9 +38,9 @@ class Contents:
 
     @contextmanager
     def draft(self, *, hurry: bool = False) -> Iterator[Draft]:
-        """Gather what an operation keeps; what is not stored by the end is forgotten.
+        """Collect the blobs of an operation; those not stored by the end are dropped.
 
-        In a `hurry` large contents are not compressed yet; see `compress`.
+        In a `hurry` large blobs are not compressed yet; see `compress`.
         """
         with self._guarded(exclusive=False):
             draft = Draft(self._database, self.folder, hurry=hurry)
@@ -51,7 +51,7 @@ class Contents:
 
     @contextmanager
     def dropping(self) -> Iterator[bool]:
-        """Whether nobody is keeping anything, and nobody will until the block ends."""
+        """Whether no process is adding blobs; none can until the block ends."""
         with self._guarded(exclusive=True) as alone:
             yield alone
 
@@ -65,7 +65,7 @@ class Contents:
             return int(found.fetchone()[0])
 
     def compress(self) -> None:
-        """Compress what was kept in a hurry, unless somebody is just dropping contents."""
+        """Compress blobs that were stored in a hurry, unless blobs are being dropped."""
         with self._guarded(exclusive=False, wait=False) as allowed:
             if not allowed:
                 return
@@ -196,7 +196,7 @@ class Draft:
 
     @contextmanager
     def storing(self) -> Iterator[Connection]:
-        """A transaction with what was gathered so far; the caller adds what speaks of it."""
+        """A transaction that stores the collected blobs; the caller adds rows that refer to them."""
         # Large contents are on the disk before the database says so.
         self._packs.settle()
         with self._database.writing() as connection:
@@ -220,7 +220,7 @@ class Draft:
         )
 
     def end(self) -> None:
-        """Forget what was not stored."""
+        """Drop blobs that were not stored."""
         self._packs.abandon()
 
     def _count(self, size: int) -> None:
@@ -233,7 +233,7 @@ class Draft:
 
 
 class _Resumed:
-    """A file whose beginning was read already."""
+    """A file object that continues after bytes that were read already."""
 
     def __init__(self, head: bytes, file: Source) -> None:
         self._head = head

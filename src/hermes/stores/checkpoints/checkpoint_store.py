@@ -68,7 +68,7 @@ class Checkpoints:
         notice: Callable[[str], None] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`notice` is told, as a sentence, what was dropped; without it that is logged."""
+        """`notice` is called with a sentence for each pruning; by default that is logged."""
         self.folder = os.path.abspath(folder or home_path("checkpoints"))
         if disks is None or "local" not in disks:
             from hermes.environments.disk import LocalDisk
@@ -95,11 +95,11 @@ class Checkpoints:
     # -- keeping ----------------------------------------------------------------------------
 
     def before(self, author: Author, disk: Disk, intended: Sequence[Planned]) -> list[int]:
-        """Keep what is at each place, and what is about to be there; the ids of the records.
+        """Record the state of each path before it changes, and the planned one; the record ids.
 
-        On disk when this returns. Folders that are missing above a place are recorded too, and
-        everything in a folder that is to go. Raises `CheckpointError` when something can't be
-        kept: then nothing may be changed.
+        On disk when this returns. Missing parent folders are recorded too, and everything in a
+        folder that will be removed. Raises `CheckpointError` when a state can't be stored: then
+        nothing may be changed.
         """
         with self._contents.draft(hurry=True) as draft:
             records: dict[str, Record] = {}
@@ -115,14 +115,14 @@ class Checkpoints:
         return ids
 
     def forget(self, changes: Iterable[int]) -> None:
-        """Take back records whose changes were not made, because writing failed."""
+        """Delete records of changes that failed."""
         with self._database.writing() as connection:
             journal.forget(connection, changes)
 
     def take_back(self, disk: Disk, changes: Sequence[int]) -> list[Left]:
-        """Put back what was changed of some records, by whoever holds the locks, and forget them.
+        """Restore the paths of some records, under the locks of the caller, and delete the records.
 
-        What could not be put back is given, and then the records stay.
+        Returns the paths that could not be restored; then the records stay.
         """
         with self._database.reading() as connection:
             made = [found for one in changes if (found := journal.change(connection, one))]
@@ -146,7 +146,7 @@ class Checkpoints:
         seconds: float = LOCK_SECONDS,
         check: Callable[[], None] | None = None,
     ) -> AbstractContextManager[None]:
-        """Keep every other writer off a path; raises `BusyError` naming whoever holds it."""
+        """Lock a path; raises `BusyError`, which names the holder."""
         who = (author or Author(tool=f"process {os.getpid()}")).described
         return self._locks.hold(place, who, seconds=seconds, check=check)
 
@@ -158,7 +158,7 @@ class Checkpoints:
         progress: Progress | None = None,
         check: Callable[[], None] | None = None,
     ) -> Snapshot:
-        """Keep everything below a folder before a command; `notes` say what is not protected."""
+        """Snapshot a folder before a command; `notes` list its unprotected parts."""
         self._recover()
         room = self._max_bytes - self._pruning.size()
         if room <= 0:
@@ -171,10 +171,10 @@ class Checkpoints:
         return taken
 
     def after_command(self, snapshot: Snapshot, *, certain: bool = True) -> list[Change]:
-        """Record what was made, changed and removed since the snapshot, as its author's doing.
+        """Record the changes since the snapshot as those of its author.
 
-        Where that is not `certain`, undo brings back what is gone and leaves the rest alone unless
-        it is forced.
+        Where they are not `certain`, undo restores removed files and leaves others alone, unless
+        forced.
         """
         return self._snapshots.finish(snapshot, certain=certain)
 
@@ -190,10 +190,10 @@ class Checkpoints:
         dry_run: bool = False,
         author: Author | None = None,
     ) -> UndoReport:
-        """Take back a turn, a call, or the last turn that changed something below a folder.
+        """Undo a turn, a call, or the last turn with changes below a folder.
 
-        Only what the agent changed is touched; what somebody changed since is left alone and
-        reported, unless `force`. An undo that was cut off is completed first.
+        Only changes of the agent are undone; paths that others changed since are left alone and
+        reported, unless `force`. An interrupted undo is completed first.
         """
         self._recover()
         if self._fresh:
@@ -211,7 +211,7 @@ class Checkpoints:
         author: Author | None = None,
         dry_run: bool = False,
     ) -> UndoReport:
-        """Put one path back to what it held before a change, its newest one when none is said."""
+        """Restore one path to its state before a change, by default its newest one."""
         place = os.path.join(os.path.realpath(os.path.dirname(place)), os.path.basename(place))
         with self._database.reading() as connection:
             known = journal.changes_at(connection, place)
@@ -248,7 +248,7 @@ class Checkpoints:
         return [one]
 
     def previous(self, place: str) -> bytes | None:
-        """What a file held before its newest change; None where it did not exist or was none."""
+        """The bytes of a file before its newest change; None when it was no file."""
         with self._database.reading() as connection:
             known = journal.changes_at(connection, place)
         if not known or known[-1].before.kind != "file":
@@ -266,7 +266,7 @@ class Checkpoints:
             return journal.changes_at(connection, place)
 
     def diff(self, name: str) -> list[tuple[str, str]]:
-        """What a turn, call or change did, as place and text; several changes as one."""
+        """The changes of a turn, call or change as pairs of path and diff, merged by path."""
         first: dict[tuple[str, str], Change] = {}
         last: dict[tuple[str, str], Change] = {}
         for change in self.show(name):
@@ -292,7 +292,7 @@ class Checkpoints:
     def prune(
         self, *, max_bytes: int | None = None, keep_days: float | None = None, dry_run: bool = False
     ) -> PruneReport:
-        """Drop what is past its time or too much, oldest first, nothing of the last day."""
+        """Drop expired turns, then the oldest while the store is too large; the last day stays."""
         return self._pruning.prune(max_bytes=max_bytes, keep_days=keep_days, dry_run=dry_run)
 
     def usage(self) -> Usage:
@@ -300,7 +300,7 @@ class Checkpoints:
         return self._pruning.usage()
 
     def close(self) -> None:
-        """Compress what was kept in a hurry and let go of the database; the next use opens it."""
+        """Compress blobs stored in a hurry and close the database; the next use opens it."""
         if self._fresh:
             self._compress()
         self._database.close()
@@ -349,7 +349,7 @@ class Checkpoints:
         records[place] = Record(disk.label, place, before, after)
 
     def _recover(self) -> None:
-        """Record what commands changed whose process ended before it could say."""
+        """Record the changes of commands whose process ended before it recorded them."""
         for snapshot in self._snapshots.abandoned():
             changes = self._snapshots.finish(snapshot, certain=False)
             if changes:
@@ -359,7 +359,7 @@ class Checkpoints:
                 )
 
     def _compress(self) -> None:
-        """Make what was kept in a hurry small; where that fails it stays as it is."""
+        """Compress blobs stored in a hurry; after an error they stay as they are."""
         self._fresh = False
         if not os.path.exists(self._database.path):
             # Somebody has removed the store: it is not made again for this.

@@ -145,7 +145,7 @@ def encoded(place: str) -> bytes:
 
 
 def clean(text: str) -> str:
-    """A text that the database takes, whatever a model made up."""
+    """A text without characters that SQLite refuses."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

@@ -107,7 +107,7 @@ class PackWriter:
         return Packed(digest, size, codec, self._name, start, length)
 
     def take_back(self, packed: Packed) -> None:
-        """Drop what was appended last: the store has it already."""
+        """Drop the blob appended last: the store has it already."""
         if self._file is not None and packed.name == self._name:
             self._file.seek(packed.start)
             self._file.truncate()
@@ -125,7 +125,7 @@ class PackWriter:
             sync_folder(self._folder)
 
     def abandon(self) -> None:
-        """Remove what was written: nobody will ask for it."""
+        """Remove the pack file."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -203,7 +203,7 @@ def incompressible(data: bytes) -> bool:
 
 
 def squeezed(data: bytes) -> tuple[int, bytes]:
-    """Bytes at once, compressed where that helps; how they are and what they are."""
+    """Codec and bytes, compressed where that helps."""
     if len(data) < _SHORT or (len(data) > _SAMPLE and incompressible(data)):
         return RAW, data
     packed = zlib.compress(data, 1)
@@ -240,9 +240,9 @@ def _wasteful(size: int, live: int) -> bool:
 
 
 def compact(connection: Connection, folder: str) -> list[str]:
-    """Write anew what is wanted of such packs, within a transaction; the names of the old ones.
+    """Rewrite packs with too much waste, within a transaction; the names of the old files.
 
-    Those files are no longer needed once the transaction is on disk.
+    These can be deleted once the transaction is committed.
     """
     writer = PackWriter(folder)
     try:
@@ -267,7 +267,7 @@ def compact(connection: Connection, folder: str) -> list[str]:
 def _moved(
     connection: Connection, folder: str, writer: PackWriter
 ) -> tuple[list[str], list[Packed]]:
-    """The packs that were written anew, and where what was in them is now."""
+    """The rewritten packs, and the new positions of their blobs."""
     left: list[str] = []
     moved: list[Packed] = []
     for pack, name, size, live, codec in connection.execute(_PACKS).fetchall():

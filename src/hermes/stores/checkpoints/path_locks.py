@@ -21,7 +21,7 @@ _LOOK_EVERY, _MOST_FILES = 1000, 2000
 
 
 class BusyError(ToolError):
-    """Somebody else is writing the same file; `holder` says who."""
+    """Another writer has the file locked; `holder` names it."""
 
     def __init__(self, place: str, holder: str, seconds: float) -> None:
         super().__init__(
@@ -58,7 +58,7 @@ class PathLocks:
                 self._sweep()
 
     def _sweep(self) -> None:
-        """Remove files that nobody holds, when there are many."""
+        """Remove unused lock files when there are many."""
         names = os.listdir(self._folder)
         for name in names if len(names) > _MOST_FILES else ():
             path = os.path.join(self._folder, name)

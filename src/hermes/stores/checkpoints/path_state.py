@@ -24,7 +24,7 @@ _NOT_OURS = ("security.ima", "security.evm", "trusted.overlay.", "system.nfs4", 
 
 
 class Traits(NamedTuple):
-    """When a file was modified, whose it is, its extended attributes in order of their names."""
+    """Modification time, owner, and extended attributes sorted by name."""
 
     mtime_ns: int
     uid: int
@@ -41,7 +41,7 @@ class Traits(NamedTuple):
 
 
 def read_traits(text: str) -> Traits | None:
-    """What was kept; None where nothing is known."""
+    """The stored traits; None when there are none."""
     if not text:
         return None
     mtime, uid, gid, *said = text.split(" ")
@@ -68,13 +68,13 @@ def alike(one: Traits | None, other: Traits | None) -> bool:
 
 
 def merged(before: Traits, left: Traits | None, now: Traits, *, replaced: bool) -> Traits:
-    """The traits to give back: what the agent changed as before, what others changed as it is.
+    """The traits to restore: changes of the agent are reverted, changes of others kept.
 
     Args:
-        before: What it was.
-        left: What was last known of it; None when nothing was.
-        now: What it is.
-        replaced: Whether a new file took its place since, which has lost what it lacks.
+        before: The traits before the agent's change.
+        left: The last recorded traits, or None.
+        now: The current traits.
+        replaced: Whether a new file replaced it since, which lost the traits it lacks.
     """
     was, found = dict(before.attributes), dict(now.attributes)
     known = {} if left is None else dict(left.attributes)
@@ -89,7 +89,7 @@ def merged(before: Traits, left: Traits | None, now: Traits, *, replaced: bool) 
 
 
 def dress(file: BinaryIO, wanted: Traits) -> list[str]:
-    """Give a file of this machine its traits; what the system did not let us give."""
+    """Set the traits of a local file; returns those that the system refused."""
     handle = file.fileno()
     found = traits_at(handle)
     mode = stat.S_IMODE(os.fstat(handle).st_mode)
@@ -149,7 +149,7 @@ MAX_FILE_BYTES = 256 << 20
 
 
 def kept_state(disk: Disk, place: str, draft: Draft, *, limit: int) -> State:
-    """What is at a place, its bytes kept; raises `CheckpointError` where they can't be."""
+    """The state of a path, its bytes stored; raises `CheckpointError` when they can't be."""
     found = disk.status(place)
     if found is None or found.kind != "file":
         return _other(disk, place, found)
@@ -171,7 +171,7 @@ def kept_state(disk: Disk, place: str, draft: Draft, *, limit: int) -> State:
 
 
 def present_state(disk: Disk, place: str, *, like: State) -> State:
-    """What is at a place, its digest taken the way that of `like` was."""
+    """The current state of a path, with its digest computed the way that of `like` was."""
     found = status_of(disk, place)
     if found is None or found.kind != "file":
         return _other(disk, place, found)
@@ -187,7 +187,7 @@ def present_state(disk: Disk, place: str, *, like: State) -> State:
 
 
 def status_of(disk: Disk, place: str) -> Status | None:
-    """What is at a place; nothing where a link or a file is in the place of a folder above."""
+    """The status of a path; absent when a parent is a link or a file."""
     try:
         return disk.status(place)
     except DiskError:

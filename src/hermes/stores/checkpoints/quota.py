@@ -69,9 +69,9 @@ class Pruning:
     def prune(
         self, *, max_bytes: int | None = None, keep_days: float | None = None, dry_run: bool = False
     ) -> PruneReport:
-        """Drop what is too old, and then the oldest while the store is too large.
+        """Drop expired turns, then the oldest while the store is too large.
 
-        What the last day changed stays, and the newest turn, whatever the limits say.
+        Changes of the last day and the newest turn stay, whichever limit is exceeded.
         """
         most = self._max_bytes if max_bytes is None else max_bytes
         days = self.keep_days if keep_days is None else keep_days
@@ -126,7 +126,7 @@ class Pruning:
         return PruneReport(dropped, folders, max(0, before - after), after, notes)
 
     def _rehearsed(self, most: int, days: float) -> PruneReport:
-        """What pruning would drop, found by doing it and taking it back."""
+        """The result of pruning in a transaction that is rolled back."""
         with self._database.reading() as connection:
             size = _size(connection)
             old, candidates = self._candidates(connection, days)
@@ -222,7 +222,7 @@ def _size(connection: Connection) -> int:
 
 
 def _needed(connection: Connection) -> int:
-    """What the store would take after giving back what it no longer needs."""
+    """The size of the store after unused space is given back."""
     free, size = (
         connection.execute(f"PRAGMA {name}").fetchone()[0]
         for name in ("freelist_count", "page_size")

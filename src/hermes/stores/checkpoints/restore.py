@@ -37,7 +37,7 @@ _OPEN = 0o300
 
 
 class Step(NamedTuple):
-    """One place, what it holds now, and what it is to hold."""
+    """One path, its current state, and the state to restore."""
 
     disk: str
     place: str
@@ -46,7 +46,7 @@ class Step(NamedTuple):
 
 
 class Plan:
-    """What will be done, what will not and why."""
+    """The steps to take, and the paths to leave alone with their reasons."""
 
     def __init__(self) -> None:
         self.steps: dict[Key, Step] = {}
@@ -82,7 +82,7 @@ def plan_undo(
 
 
 def fitted(plan: Plan, disks: Mapping[str, Disk]) -> Plan:
-    """The plan with what folders ask for: nothing in the way, nothing that loses other files."""
+    """The plan with the steps that folders require: obstacles removed, other files kept."""
     _keep_filled_folders(plan, disks)
     for key in sorted(plan.steps, key=_depth):
         if plan.steps[key].target != ABSENT:
@@ -136,7 +136,7 @@ def _plan_place(
 
 
 def _unbroken(chain: list[Change]) -> int:
-    """Where the changes begin that follow on each other with nobody else's between them."""
+    """Index from which changes follow each other without changes of others in between."""
     at = len(chain) - 1
     while at > 0:
         before, earlier = chain[at].before, chain[at - 1]
@@ -179,7 +179,7 @@ def _since(present: State, newest: Change, writer: Author | None) -> str:
 
 
 def _keep_filled_folders(plan: Plan, disks: Mapping[str, Disk]) -> None:
-    """Take out folders that would go but hold what the agent did not make."""
+    """Remove steps that would delete folders with files of others."""
     folders = [k for k, s in plan.steps.items() if s.present.kind == "folder" != s.target.kind]
     for key in sorted(folders, key=_depth, reverse=True):
         label, place = key

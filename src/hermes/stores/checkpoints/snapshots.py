@@ -34,7 +34,7 @@ _READ |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 class Limits(NamedTuple):
-    """How much a snapshot protects; what is past it is said."""
+    """Limits of a snapshot; files beyond them are reported as unprotected."""
 
     files: int = 200_000
     file_bytes: int = 64 << 20
@@ -86,7 +86,7 @@ class Snapshots:
         return snapshot
 
     def finish(self, snapshot: Snapshot, *, certain: bool = True) -> list[Change]:
-        """Record what changed since a snapshot as the doing of its author."""
+        """Record the changes since a snapshot as those of its author."""
         place = os.fsencode(snapshot.root)
         seen = self._walk(place, snapshot.folders, None)
         for met in seen.met:
@@ -119,7 +119,7 @@ class Snapshots:
         return [change for change in made if change is not None]
 
     def abandoned(self) -> list[Snapshot]:
-        """Snapshots whose command was under way when its process ended."""
+        """Snapshots of commands that were running when their process ended."""
         if os.name == "nt":
             # Nothing there tells us who has ended.
             return []
@@ -192,7 +192,7 @@ class Snapshots:
         return os.path.join(self._running, str(number))
 
     def _see_again(self, seen: Walk, met: Met, before: Folders) -> None:
-        """Note what something holds after a command; its bytes are kept when they next matter."""
+        """Record the digest of a file after a command; its bytes are stored when next needed."""
         was = before.get(met.folder, {}).get(met.name)
         if is_file(met.signature):
             digest, traits = b"", ""
@@ -211,7 +211,7 @@ def _known(connection: Connection, one: Record, snapshot: Snapshot) -> bool:
 
 
 class _Keeper:
-    """Keeps the bytes of what a walk met, within limits, and counts what is past them."""
+    """Stores the files that a walk met, within limits, and counts the others."""
 
     def __init__(self, limits: Limits, room: int, draft: Draft) -> None:
         self._limits = limits
@@ -223,7 +223,7 @@ class _Keeper:
         self._since = 0
 
     def see(self, seen: Walk, met: Met) -> None:
-        """Note what something holds, its bytes kept."""
+        """Record the state of a file, its bytes stored."""
         if not is_file(met.signature):
             seen.see(met, _target(met), kept=True)
             return
@@ -254,7 +254,7 @@ class _Keeper:
                 pass
 
     def notes(self) -> list[str]:
-        """What is not protected."""
+        """Notes on unprotected files."""
         said = (
             (self._large, f"larger than {self._limits.file_bytes} bytes"),
             (self._past, "past the room that there is for checkpoints"),
@@ -264,7 +264,7 @@ class _Keeper:
 
 
 def _add_unkept(seen: Walk, known: Manifest) -> None:
-    """Have what was only looked at so far read and kept as well."""
+    """Add files whose digest is known, but not their bytes, to those to be read."""
     from hermes.stores.checkpoints.tree_walk import Met
 
     for folder, names in known.unkept.items():

@@ -47,7 +47,7 @@ class Met(NamedTuple):
 
 
 class Walk:
-    """What a walk saw. `folders` has everything but what is in `met`, which is to be read."""
+    """Result of a walk: `folders`, without the entries in `met`, which have to be read."""
 
     def __init__(self) -> None:
         self.folders: Folders = {}
@@ -58,7 +58,7 @@ class Walk:
         self.unvisited = 0
 
     def see(self, met: Met, digest: bytes, *, kept: bool, traits: str = "") -> None:
-        """Note what something that was met holds."""
+        """Record the state of an entry that was met."""
         self.folders[met.folder][met.name] = (met.noted, digest, kept, traits)
 
 
@@ -128,7 +128,7 @@ def walk(
 
 
 def differing(before: Folders, after: Folders) -> Iterator[tuple[bytes, Seen | None, Seen | None]]:
-    """Every path that two walks saw differently, with what each saw."""
+    """Every path that differs between two walks, with both states."""
     for folder, now in after.items():
         was = before.get(folder)
         if was is now:
@@ -150,7 +150,7 @@ def differing(before: Folders, after: Folders) -> Iterator[tuple[bytes, Seen | N
 
 
 def hidden(before: Folders, after: Walk) -> Iterator[tuple[bytes, Seen]]:
-    """What a walk saw in folders that the next one could not read."""
+    """Entries of folders that the later walk could not read."""
     closed = tuple(joined(folder, b"") for folder in after.unreadable)
     for folder, was in before.items():
         if folder not in after.folders and joined(folder, b"").startswith(closed):
@@ -159,7 +159,7 @@ def hidden(before: Folders, after: Walk) -> Iterator[tuple[bytes, Seen]]:
 
 
 def joined(folder: bytes, name: bytes) -> bytes:
-    """A path below a folder; with an empty name, what all of them begin with."""
+    """A path below a folder; with an empty name, the common prefix of all of them."""
     return folder + name if folder == TOP or folder.endswith(b"/") else b"%b/%b" % (folder, name)
 
 
@@ -187,7 +187,7 @@ def _top(root: bytes) -> dict[bytes, Seen]:
 
 
 def _visible(seen: Seen | None) -> tuple[object, ...] | None:
-    """What makes a difference: mode, content, traits; times only where the bytes are unknown."""
+    """The fields compared: mode, content, traits; times only where the bytes are unknown."""
     if seen is None:
         return None
     signature, content, _, traits = seen
@@ -220,7 +220,7 @@ _decode = msgspec.msgpack.Decoder(dict[bytes, Seen]).decode
 
 
 class Manifest:
-    """The folders of a root as they were last seen; `version` tells one from the next."""
+    """The folders of a root as of the last walk, with a version number."""
 
     __slots__ = ("folders", "root", "unkept", "version")
 
@@ -257,7 +257,7 @@ def load(connection: Connection, place: bytes, cached: Manifest | None, at: floa
 
 
 def save(connection: Connection, old: Manifest, folders: Folders, at: float) -> Manifest:
-    """Keep what a walk saw, within a transaction; the manifest as it now is."""
+    """Store the result of a walk, within a transaction; the new manifest."""
     root = old.root
     changed = [
         (root, folder, _encode(listing))
@@ -282,8 +282,10 @@ def save(connection: Connection, old: Manifest, folders: Folders, at: float) -> 
 
 
 def as_of(connection: Connection, snapshot: int, root: int) -> Folders | None:
-    """What an open snapshot saw; None where some of it can't be read: what is missing there would
-    be taken for what a command made."""
+    """The manifest of an open snapshot; None when a part is unreadable.
+
+    A missing part would count as created by the command.
+    """
     rows = connection.execute("SELECT place, data FROM folders WHERE root = ?", (root,))
     kept = dict(rows.fetchall())
     aside = connection.execute("SELECT place, data FROM frozen WHERE snapshot = ?", (snapshot,))

@@ -22,11 +22,11 @@ BY_STATUS = "status:"
 
 
 class CheckpointError(ToolError):
-    """The store could not keep or give back what it should."""
+    """The store could not keep or restore a state."""
 
 
 class Author(NamedTuple):
-    """Whose change it is."""
+    """Origin of a change: session, turn, call, tool, agent, client."""
 
     session: str = ""
     turn: str = ""
@@ -47,7 +47,7 @@ class Author(NamedTuple):
 
 
 class State(NamedTuple):
-    """What is at a place. `mode` and `traits` are None where nobody cares or knows."""
+    """State of a path. `mode` and `traits` are None where they are unknown or unused."""
 
     kind: Kind
     digest: str = ""
@@ -97,7 +97,7 @@ def folder_state(mode: int | None = None) -> State:
 
 
 class Planned(NamedTuple):
-    """What a tool is about to put at a place."""
+    """The state that a tool is about to create at a path."""
 
     place: str
     after: State
@@ -118,7 +118,7 @@ class Change(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What changed together: a turn of a conversation, a lone call, an undo."""
+    """Changes made together: a turn of a conversation, a single call, an undo."""
 
     id: int
     session: str
@@ -140,9 +140,9 @@ class Restored(NamedTuple):
 
 
 class Left(NamedTuple):
-    """A place that undo did not touch, and why; `difference` is what restoring would change.
+    """A path that undo left alone, and the reason; `difference` is the diff of a restore.
 
-    It is `forcible` when undoing by force would restore it all the same.
+    `forcible` paths are restored by `force`.
     """
 
     place: str
@@ -153,7 +153,7 @@ class Left(NamedTuple):
 
 
 class UndoReport(NamedTuple):
-    """What an undo did. `undo_turn` names it, so that it can be undone itself."""
+    """Result of an undo. `undo_turn` names it, so that it can be undone itself."""
 
     session: str
     turn: str
@@ -173,7 +173,7 @@ class UndoReport(NamedTuple):
 
 
 class PruneReport(NamedTuple):
-    """What was dropped to keep within the limits, oldest first."""
+    """Turns dropped to keep the limits, oldest first."""
 
     turns: list[Turn]
     folders: list[str]
@@ -194,7 +194,7 @@ class Usage(NamedTuple):
 
 
 class Snapshot:
-    """A folder as it was before a command; `notes` say what is not protected."""
+    """A folder before a command; `notes` list its unprotected parts."""
 
     __slots__ = ("author", "files", "folders", "id", "lock", "notes", "root", "stored", "watermark")
 

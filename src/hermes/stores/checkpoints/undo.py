@@ -42,7 +42,7 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class Differences:
-    """Compares what the store and the disk hold."""
+    """Diffs between stored states and the disk."""
 
     def __init__(self, contents: Contents) -> None:
         self._contents = contents
@@ -105,7 +105,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _unified(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
-    """What differs, with some lines around it."""
+    """Unified diff with a few lines of context."""
     from hermes.text.diff import excerpt, hunk_lines, line_changes
 
     for mark, line, start in hunk_lines(
@@ -162,7 +162,7 @@ class Undoing:
             return self._carry_out(plan, by, blank, undoes=chosen.id, dry_run=dry_run)
 
     def restore(self, change: Change, *, author: Author, dry_run: bool) -> UndoReport:
-        """Put one place back to what it held before a change, whatever it holds now."""
+        """Restore one path to its state before a change, regardless of its current state."""
         with self._alone(wait=not dry_run):
             disk = self._disks.get(change.disk)
             if disk is None:
@@ -259,7 +259,7 @@ class Undoing:
         )
 
     def _record(self, plan: Plan, author: Author, blank: UndoReport, undoes: int) -> list[Step]:
-        """Enter the steps, and keep what each place holds now; the steps that can be taken."""
+        """Record the steps and the current state of each path; the steps that can be taken."""
         steps = []
         with self._contents.draft() as draft:
             for key, step in plan.steps.items():
@@ -320,7 +320,7 @@ class Undoing:
 
     @contextmanager
     def _alone(self, *, wait: bool) -> Iterator[bool]:
-        """One undo at a time: what is unfinished while we are alone was cut off."""
+        """Lock for undo: an unfinished undo found under it was interrupted."""
         handle = open_lock(os.path.join(self._database.folder, "undo.lock"))
         try:
             yield flock(handle, exclusive=True, wait=wait)
