@@ -27,12 +27,12 @@ class Todo(NamedTuple):
 
 
 def todos_of(task: Task) -> list[Todo]:
-    """What a task has to do; empty when nobody wrote it down."""
+    """The todo list of a task; empty when there is none."""
     return list(task.todos)
 
 
 def keep_todos(task: Task, todos: Iterable[Todo]) -> None:
-    """Let this be what the task has to do, for as long as there is the task."""
+    """Set the todo list of a task."""
     task.todos = tuple(todos)
 
 

@@ -60,7 +60,7 @@ def _undone(store: Checkpoints, options: Namespace) -> UndoReport:
 
 
 def show_report(app: CliApp, report: UndoReport, *, json: bool, what: str = "") -> None:
-    """Print an undo report, as lines or JSON; `what` names it."""
+    """Print an undo report, as lines or JSON."""
     if json:
         app.emit(_plain(report))
         return

@@ -196,7 +196,7 @@ class Draft:
 
     @contextmanager
     def storing(self) -> Iterator[Connection]:
-        """A transaction that stores the collected blobs; the caller adds rows that refer to them."""
+        """A transaction that stores the collected blobs; the caller adds rows that use them."""
         # Large contents are on the disk before the database says so.
         self._packs.settle()
         with self._database.writing() as connection:

@@ -23,7 +23,7 @@ FORMS = ("json", "md", "html")
 
 
 class Part:
-    """A piece of an export: whose it is, what it says, and what it has beside the words."""
+    """A part of an export: role, text, and further fields."""
 
     __slots__ = ("at", "details", "images", "text", "who")
 

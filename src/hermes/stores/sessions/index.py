@@ -41,7 +41,7 @@ _ANY = re.compile(rf"((?:[^\W{_UNSPACED}]|[{_SIGNS}])+)|([^\w\s\x00-\x1f\x7f{_UN
 
 
 class _Table(dict[int, str]):
-    """What each character becomes; filled as characters are met."""
+    """Translation table for folding, filled on demand."""
 
     def __missing__(self, code: int) -> str:
         parts = unicodedata.normalize("NFKD", chr(code)).casefold()
@@ -67,12 +67,12 @@ def fold(text: str) -> str:
 
 
 def fold_char(char: str) -> str:
-    """What one character becomes."""
+    """The folded form of one character."""
     return _table[ord(char)]
 
 
 class Run:
-    """A piece of a text: what it is made of, and whether something stands beside it."""
+    """A run of characters of one kind, and whether it touches others."""
 
     __slots__ = ("after", "before", "kind", "text")
 
@@ -94,7 +94,7 @@ def runs(folded: str) -> list[Run]:
 
 
 def tokens(folded: str) -> tuple[set[str], set[str]]:
-    """What a text is found by: its words, and all else."""
+    """The index tokens of a text: its words, and all others."""
     words: set[str] = set()
     others: set[str] = set()
     if folded.isascii():
@@ -179,7 +179,7 @@ class Index:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction. Whoever needs one of the journal too begins this one first."""
+        """A write transaction. It comes before a transaction on the journal (lock order)."""
         with transaction(self.connection):
             yield self.connection
 
@@ -193,7 +193,7 @@ class Index:
         return int(row[0])
 
     def _belong(self) -> None:
-        """Refuse an index that was made from another journal, or from what it was before.
+        """Refuse an index of another journal, or of an earlier state of this one.
 
         The journal's own mark is on the disk before the index's.
         """
@@ -282,7 +282,7 @@ def path_of(database: Database, generation: int) -> str:
 
 
 def catch_up_if_free(database: Database) -> None:
-    """Bring the index up to date unless somebody else is at it; never in the way of an append."""
+    """Bring the index up to date unless another process does; never blocks an append."""
     import sqlite3
 
     try:
@@ -299,7 +299,7 @@ def at_fault(error: Error) -> bool:
 
 
 def start_again(database: Database, generation: int) -> None:
-    """Leave the index of a generation behind, if nobody did yet."""
+    """Abandon the index of a generation, if it is still the current one."""
     with database.writing() as journal:
         done = journal.execute(
             "UPDATE marks SET value = value + 1 WHERE name = 'index' AND value = ?", (generation,)
@@ -309,7 +309,7 @@ def start_again(database: Database, generation: int) -> None:
 
 
 def remove_files(path: str) -> None:
-    """Remove a file of SQLite's that nobody will open again."""
+    """Remove an SQLite file and its side files."""
     for name in (path, f"{path}-wal", f"{path}-shm"):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)

@@ -43,7 +43,7 @@ _ORPHANS = (
 
 
 class Health(msgspec.Struct):
-    """What a doctor found. `problems` are left, `repaired` are not."""
+    """Result of a check: `problems` remain, `repaired` ones do not."""
 
     path: str
     problems: list[str] = []
@@ -88,7 +88,7 @@ def examine(database: Database, *, repair: bool = True) -> Health:
 
 
 def sizes(database: Database) -> dict[str, int]:
-    """Bytes on the disk, by what they are for."""
+    """Bytes on the disk of journal and index."""
     folder, name = os.path.split(database.path)
     found = {"journal": 0, "index": 0}
     for entry in os.scandir(folder):
@@ -163,7 +163,7 @@ def _copy(source: Connection, target: str) -> None:
 
 
 def _wrong(database: Database) -> list[str]:
-    """What SQLite says is wrong with the journal."""
+    """Problems of the journal that SQLite reports."""
     try:
         connection = connect(database.path, read_only=True)
         try:
@@ -215,7 +215,7 @@ def _examine_index(database: Database, health: Health, *, repair: bool) -> None:
 
 
 def _index_trouble(database: Database) -> str:
-    """What is wrong with the index; empty when every message it should have is in it."""
+    """The problem of the index; empty when it has every message it should."""
     try:
         with Index(database) as index, index.writing() as connection:
             found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
@@ -252,9 +252,9 @@ def _words_lost(connection: Connection) -> bool:
 
 
 class Pruned(msgspec.Struct):
-    """What was done to make room, and what is left to be decided.
+    """Result of pruning.
 
-    `due` are the sessions that are past their time, or too much; they are still there.
+    `due` sessions are past a limit, and still there.
     """
 
     before: int
@@ -286,7 +286,7 @@ def prune(
 
 
 def delete_session(database: Database, name: str) -> None:
-    """Remove a session, its lines and what the index knows of them."""
+    """Delete a session: its rows in the journal and its entries in the index."""
     try:
         _delete(database, name)
     except sqlite3.Error as error:
@@ -320,7 +320,7 @@ def _delete(database: Database, name: str) -> None:
 
 
 def _past(store: Sessions, keep_days: float | None) -> list[SessionInfo]:
-    """Sessions that nobody touched for so long."""
+    """Sessions not used for so many days."""
     if keep_days is None:
         return []
     oldest = time.time() - keep_days * 86_400
@@ -365,10 +365,7 @@ def size_of_session(database: Database, name: str) -> int:
 
 
 def tidy(database: Database) -> list[str]:
-    """Give back what is not in use: free pages, the write-ahead log, indexes left behind.
-
-    Says what that was.
-    """
+    """Free unused space: free pages, the write-ahead log, abandoned indexes; a line for each."""
     removed = []
     with database.reading() as connection:
         free = connection.execute("PRAGMA freelist_count").fetchone()[0]

@@ -21,7 +21,7 @@ class SessionsError(HermesError):
 
 
 class DamagedError(SessionsError):
-    """The store is damaged: what can be read is read, and nothing more is written to it."""
+    """The store is damaged: it is read as far as possible, and not written any more."""
 
 
 class QueryError(SessionsError):
@@ -32,9 +32,9 @@ Relation = Literal["", "child", "fork"]
 
 
 class SessionInfo(msgspec.Struct, frozen=True):
-    """A session at a glance; times are seconds since 1970.
+    """Summary of a session; times are seconds since 1970.
 
-    `relation` says what `parent` is to it: a `child` works for it, a `fork` left it.
+    `relation` to its `parent`: a `child` works for it, a `fork` continues a copy of it.
     """
 
     id: str
@@ -62,7 +62,7 @@ class Intent(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What came of the call whose intent has the number `call_seq`."""
+    """Result of the call with the intent `call_seq`."""
 
     seq: int
     call_seq: int
@@ -101,7 +101,7 @@ class Base(msgspec.Struct, frozen=True):
 
 
 class Work(msgspec.Struct, frozen=True):
-    """What the calls of one tool came to."""
+    """Number, failures and duration of the calls of one tool."""
 
     calls: int
     failed: int
@@ -109,10 +109,10 @@ class Work(msgspec.Struct, frozen=True):
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """What a session cost, with those that worked for it. Each `by_…` adds up to `usage`.
+    """Usage of a session and its children. Each `by_…` adds up to `usage`.
 
-    The tokens of a request go to the tools that its answer calls, in equal parts, and to `""`
-    when it calls none.
+    The tokens of a request go to the tools that its answer calls, in equal parts, and to `""` when
+    it calls none.
     """
 
     usage: Usage
@@ -151,7 +151,7 @@ _decode_messages = msgspec.json.Decoder(list[Message]).decode
 
 
 def packed(message: Message) -> bytes | None:
-    """What a message holds beside its role and text; nothing for most."""
+    """The fields of a message besides role and text, encoded; None for most."""
     m = message
     if not (m.calls or m.call_id or m.name or m.reasoning or m.images or m.extra):
         return None
@@ -180,7 +180,7 @@ def unpacked_base(upto: int, data: bytes) -> Base:
 
 
 def encoded(value: Any) -> bytes:
-    """JSON, whatever a model put into a text."""
+    """JSON; invalid surrogates are replaced."""
     try:
         return _encode(value)
     except UnicodeEncodeError:
@@ -188,7 +188,7 @@ def encoded(value: Any) -> bytes:
 
 
 def writable(text: str) -> str:
-    """The text as it can be stored: half a surrogate pair becomes the sign for what can't be."""
+    """The text with unpaired surrogates replaced, so that it can be stored."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -197,7 +197,7 @@ def writable(text: str) -> str:
 
 
 def searchable(kind: int, text: str, data: bytes | None) -> str:
-    """What a search looks at: what was said, and what the calls were asked to do."""
+    """The text that a search sees: the message, and the arguments of its calls."""
     if kind != ASSISTANT or data is None:
         return text
     calls = _decode_rest(data).calls

@@ -91,7 +91,7 @@ def _having(piece: str, at_end: bool, connection: Connection) -> list[str]:
 
 
 def _token(run: Run) -> str:
-    """What a piece is kept as when it stands alone."""
+    """The index token of a single piece."""
     if run.kind == "word":
         return _quoted(run.text if len(run.text) <= LONGEST else BLOB)
     if run.kind == "symbol":
@@ -114,9 +114,9 @@ _WORD = re.compile(r"\w")
 
 
 def score(terms: Sequence[Term], kind: int, text: str, folded: str) -> float:
-    """Points: for whole words, for being about it, for a short text, for the very spelling.
+    """Points for whole words, for density, for short texts, for exact spelling.
 
-    What people and models said counts more than what a tool printed.
+    Messages of people and models count more than tool output.
     """
     length = 0.25 + 0.75 * len(folded) / _USUAL_CHARS
     points = 0.0

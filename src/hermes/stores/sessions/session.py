@@ -73,21 +73,23 @@ class Session:
 
     @property
     def title(self) -> str:
-        """What the session is called; its first words until somebody names it."""
+        """The title; the first words of the session until it is renamed."""
         return self._store.info(self.id).title
 
     @title.setter
     def title(self, title: str) -> None:
+        """The title; the first words of the session until it is renamed."""
         self._store.rename(self.id, title)
         self._titled = True
 
     @property
     def model(self) -> str:
-        """The model that answers; what is used from now on is counted as its."""
+        """The model that answers; further usage is counted for it."""
         return self._model
 
     @model.setter
     def model(self, model: str) -> None:
+        """The model that answers; further usage is counted for it."""
         with self._store.database.writing() as connection:
             connection.execute(
                 "UPDATE sessions SET model = ? WHERE n = ?", (writable(model), self.number)
@@ -95,7 +97,7 @@ class Session:
         self._model = model
 
     def append(self, message: Message, *, usage: Usage | None = None, turn: str = "") -> int:
-        """Keep a message, with what it cost; its number, which only ever grows."""
+        """Append a message with its usage; its sequence number, which only grows."""
         kind, text, ref = MESSAGES[message.role], writable(message.text), None
         if kind == TOOL:
             seq, content = self._results.pop(message.call_id, (0, ""))
@@ -112,7 +114,7 @@ class Session:
         return seq
 
     def intend(self, turn: str, call_id: str, tool: str, arguments: Any, effect: str) -> int:
-        """Keep what is about to be called; its number, to be given to `outcome`."""
+        """Append the intent to call a tool; its sequence number, for `outcome`."""
         said, words = self._asked.pop(call_id, (0, ""))
         ref = said if said and _same(words, arguments) else None
         text = "" if ref else _as_text(arguments)
@@ -123,7 +125,7 @@ class Session:
         return seq
 
     def outcome(self, call_seq: int, status: str, content: str, seconds: float) -> int:
-        """Keep what came of a call: its status (`ok` when it went well) and the result."""
+        """Append the result of a call: its status (`ok` on success) and content."""
         content = writable(content)
         with self._store.database.writing() as connection:
             found = connection.execute(
@@ -142,7 +144,7 @@ class Session:
     def note(
         self, kind: str, data: Any, *, turn: str = "", usage: Usage | None = None, model: str = ""
     ) -> int:
-        """Keep anything else that JSON can hold, under a kind of its own, with what it cost."""
+        """Append a note: any JSON value under a kind of its own, with its usage."""
         with self._store.database.writing() as connection:
             seq = self._add(connection, NOTE, turn, writable(kind), encoded(data))
             self._spend(connection, seq, usage, model)
@@ -168,9 +170,9 @@ class Session:
         return seq
 
     def messages(self, *, at: int | None = None) -> list[Message]:
-        """The conversation as the model sees it: the newest summary, and what came after it.
+        """The conversation as the model sees it: the newest summary and the messages after it.
 
-        With `at`, as it was right after the line of that number.
+        With `at`, as it was right after the entry of that number.
         """
         last = at if at is not None else 2**62
         with self._store.database.reading() as connection:
@@ -200,7 +202,7 @@ class Session:
         return [(row[0], unpacked(*row[1:])) for row in sorted(found)]
 
     def unfinished(self) -> list[Intent]:
-        """Calls that were begun and whose outcome nobody knows, oldest first."""
+        """Calls with an intent and no outcome, oldest first."""
         done = {ref for (ref,) in self._rows("ref", OUTCOME)}
         return [intent for intent in self.intents() if intent.seq not in done]
 
@@ -237,15 +239,15 @@ class Session:
         return max((int(number) for number in numbers if number.isdecimal()), default=0)
 
     def totals(self) -> Totals:
-        """What it cost, by model, tool and agent, with every session that works for it."""
+        """Usage by model, tool and agent, including child sessions."""
         from hermes.stores.sessions.usage import totals
 
         return totals(self._store.database, self.id)
 
     def fork(self, at: int | None = None, *, title: str = "") -> Session:
-        """A new session that goes on from here, or from right after a line.
+        """A new session that continues from here, or from right after an entry.
 
-        A step at the end whose calls were not all answered is left behind.
+        A last step with unanswered calls is left out.
         """
         if at is not None and not self._has(at):
             raise SessionsError(

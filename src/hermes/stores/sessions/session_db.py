@@ -86,7 +86,7 @@ class Database(sqlite.Database):
 
     @property
     def in_transaction(self) -> bool:
-        """Whether this thread has a transaction open, whose entries are not committed yet."""
+        """Whether this thread has an uncommitted transaction open."""
         with self.reading() as connection:
             return connection.in_transaction
 

@@ -46,7 +46,7 @@ def name_at(seconds: float) -> str:
 
 
 def names_from(seconds: float) -> Iterator[str]:
-    """Names to try in turn, when somebody else has the first ones."""
+    """Candidate names, for the case that the first ones are taken."""
     step = _DAY / _BASE**_SYLLABLES
     return (name_at(seconds + number * step) for number in range(1000))
 
@@ -142,7 +142,7 @@ class Sessions:
             )
 
     def delete(self, name: str) -> SessionInfo:
-        """Remove a session and what is only its own; forks and children stay."""
+        """Delete a session; forks and children stay."""
         from hermes.stores.sessions.maintenance import delete_session
 
         info = self.info(name)
@@ -198,7 +198,7 @@ class Sessions:
         )  # fmt: skip
 
     def totals(self) -> Totals:
-        """What everything cost that is still here."""
+        """Usage of all stored sessions."""
         from hermes.stores.sessions.usage import totals
 
         return totals(self.database)
@@ -214,7 +214,7 @@ class Sessions:
         backup(self.database, os.path.abspath(target))
 
     def doctor(self, *, repair: bool = True) -> Health:
-        """Whether the store is sound, what takes how much; mends what can be made again."""
+        """Check the store; rebuilds the parts that can be rebuilt."""
         from hermes.stores.sessions.maintenance import examine
 
         return examine(self.database, repair=repair)
@@ -226,7 +226,7 @@ class Sessions:
         keep_days: float | None = None,
         delete: bool = False,
     ) -> Pruned:
-        """Make room: what can be made again goes first, sessions only with `delete`."""
+        """Free space: derived data first, sessions only with `delete`."""
         from hermes.stores.sessions.maintenance import prune
 
         return prune(self, max_bytes=max_bytes, keep_days=keep_days, delete=delete)

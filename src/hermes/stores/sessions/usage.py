@@ -86,7 +86,7 @@ def _add(sums: dict[str, Usage], name: str, usage: Usage) -> None:
 
 
 def _shares(usage: Usage, parts: int) -> list[Usage]:
-    """Equal parts; what can't be divided goes to the first ones, a token each."""
+    """Equal parts; the remainder goes to the first ones, a token each."""
     numbers = (usage.input, usage.output, usage.cached, usage.written, usage.reasoning)
     return [
         Usage(*(number // parts + (part < number % parts) for number in numbers))
@@ -121,7 +121,7 @@ _ALL = (
 
 
 class Share(msgspec.Struct, frozen=True):
-    """A part of what was used. `session` is the one that a person began; `tool` may be `""`."""
+    """A part of the usage. `session` is the one that a person began; `tool` may be `""`."""
 
     session: str
     agent: str
@@ -137,13 +137,13 @@ def spending(
     since: float = 0.0,
     by_tool: bool = True,
 ) -> Iterator[Share]:
-    """Every share of what was used.
+    """Every share of the usage.
 
     Args:
         database: The store.
-        session: Only of this session and those that work for it.
-        since: Only what was used from then on, in seconds since 1970.
-        by_tool: Whether shares are parted by tool; else all are the conversation's.
+        session: Only this session and its children.
+        since: Only usage since then, in seconds since 1970.
+        by_tool: Split by tool; otherwise all belongs to the conversation.
     """
     with database.reading() as connection:
         for number, root, agent in _spending_family(connection, session):
@@ -185,10 +185,10 @@ def parts(usage: Usage, held: dict[str, int], calls: Sequence[tuple[str, int]]) 
     """The shares of one answer by tool; they add up to its usage.
 
     Args:
-        usage: What the provider reported.
-        held: About how many tokens the results of each tool take in what was sent.
-        calls: The tools that the answer calls, and the characters of each call; with the
-            characters of its text under `""`.
+        usage: The usage that the provider reported.
+        held: Estimated tokens of each tool's results in the request.
+        calls: The tools that the answer calls, with the characters of each call; its text is
+            under `""`.
     """
     if usage.cached + usage.written > usage.input or usage.reasoning > usage.output:
         # A provider that counts in another way: nobody can tell what belongs to what.
@@ -218,7 +218,7 @@ def parts(usage: Usage, held: dict[str, int], calls: Sequence[tuple[str, int]]) 
 
 
 def _divided(total: int, weights: dict[str, int]) -> dict[str, int]:
-    """Whole numbers as the weights say; what is left over goes to the largest remainders."""
+    """Whole numbers in proportion to the weights, by the largest remainder."""
     whole = sum(weights.values())
     if not whole:
         return {CONVERSATION: total}
