@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     Mode = Literal["strict", "standard", "relaxed", "off"]
 
-MODES = ("strict", "standard", "relaxed", "off")
 _READS = Ruling("allow", rule="effect:read")
 _PASSES = Ruling("allow", rule="gate")
 _MAY = {

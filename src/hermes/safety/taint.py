@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hermes.core.protocols import CallEffects
 
 
-_RIGHTS = ("network:", "web:", "browser:", "mcp:", "email:read", "message:read")
+_UNTRUSTED_RIGHTS = ("network:", "web:", "browser:", "mcp:", "email:read", "message:read")
 # What came with the system or was put there by its administrator.
 _SYSTEM = ("/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/proc", "/sys", "/dev",
            "/opt", "/nix/store", "/System", "/Library")  # fmt: skip
@@ -41,9 +41,9 @@ _URL = re.compile(r"\b(?:https?|ftp|wss?)://([^\s/'\"`)\]>]+)", re.I)
 _LOOPBACK = re.compile(r"(?:[^@]*@)?(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?\Z", re.I)
 _DOWNLOADS = "downloads"
 # In the home folder: what came in past the gate and was reviewed. Large results are not that.
-_OURS = ("memories", "skills", "config.yaml")
+_REVIEWED = ("memories", "skills", "config.yaml")
 # So many are named; that there are more changes nothing.
-_MOST = 20
+_MAX_SOURCES = 20
 
 
 class TaintLog:
@@ -64,7 +64,7 @@ class TaintLog:
         """A conversation reads something of that source."""
         with self._lock:
             sources = self._sources.setdefault(session, [])
-            if source in sources or len(sources) >= _MOST:
+            if source in sources or len(sources) >= _MAX_SOURCES:
                 return
             sources.append(source)
         keeper = self._keepers.get(session)
@@ -108,7 +108,7 @@ def declared_source(entry: ToolEntry) -> str:
     if entry.origin == "mcp":
         return f"{entry.owner or entry.toolset}, an MCP server"
     strangers = entry.untrusted or entry.effect == "network"
-    if strangers or any(right.startswith(_RIGHTS) for right in entry.permissions):
+    if strangers or any(right.startswith(_UNTRUSTED_RIGHTS) for right in entry.permissions):
         return entry.name
     return ""
 
@@ -123,7 +123,7 @@ def is_untrusted_path(place: str, workspace: str) -> bool:
         return True
     return not (
         inside
-        or any(is_below(place, os.path.realpath(home_path(name))) for name in _OURS)
+        or any(is_below(place, os.path.realpath(home_path(name))) for name in _REVIEWED)
         or any(is_below(place, folder) for folder in _SYSTEM)
     )
 
@@ -134,10 +134,10 @@ def _of_effects(effects: CallEffects, context: ToolContext) -> Iterator[str]:
             yield _shortened(act.value)
         elif act.kind == "execute":
             for words in effects.verdict(act).commands:
-                yield from _of_command(words, effects.cwd(act), context.workspace)
+                yield from _sources_of_words(words, effects.cwd(act), context.workspace)
 
 
-def _of_command(words: Sequence[str], cwd: str, workspace: str) -> Iterator[str]:
+def _sources_of_words(words: Sequence[str], cwd: str, workspace: str) -> Iterator[str]:
     if not words:
         return
     program = os.path.basename(words[0])
@@ -163,8 +163,8 @@ def _shortened(text: str) -> str:
 
 
 # Characters behind the host of an address, or of a name below a domain, that can hold a message.
-_LONG, _LONG_HOST = 120, 60
-_OUTBOUND_URL = re.compile(
+_MESSAGE_CHARS, _MESSAGE_HOST_CHARS = 120, 60
+_URL_WITH_REST = re.compile(
     r"\b(?:https?|ftp|wss?)://(?P<host>[^\s/?#'\"`)\]>]+)(?P<rest>[^\s'\"`>]*)", re.I
 )
 _WITH_DATA = re.compile(
@@ -204,28 +204,30 @@ def outbound_effects(effects: CallEffects) -> Iterator[str]:
     """Each way in which a call would carry words away, as the end of a sentence."""
     for act in effects.acts:
         if act.kind == "fetch":
-            yield from _of_address(act.value)
+            yield from _outbound_of_url(act.value)
         elif act.kind == "execute":
             verdict = effects.verdict(act)
             for words in (*verdict.commands, *verdict.inside):
-                yield from _outbound_of_command(words)
+                yield from _outbound_of_words(words)
 
 
-def _of_address(text: str) -> Iterator[str]:
-    for found in _OUTBOUND_URL.finditer(text):
+def _outbound_of_url(text: str) -> Iterator[str]:
+    for found in _URL_WITH_REST.finditer(text):
         host = found["host"]
-        if not _LOOPBACK.match(host) and (len(found["rest"]) > _LONG or len(host) > _LONG_HOST):
-            yield f"it calls an address of {host[-_LONG_HOST:]} that can hold a message"
+        if not _LOOPBACK.match(host) and (
+            len(found["rest"]) > _MESSAGE_CHARS or len(host) > _MESSAGE_HOST_CHARS
+        ):
+            yield f"it calls an address of {host[-_MESSAGE_HOST_CHARS:]} that can hold a message"
 
 
-def _outbound_of_command(words: Sequence[str]) -> Iterator[str]:
+def _outbound_of_words(words: Sequence[str]) -> Iterator[str]:
     if not words:
         return
     program, rest = os.path.basename(words[0]), words[1:]
-    here = [word for word in rest if _OUTBOUND_URL.match(word)]
-    if here and all(_LOOPBACK.match(_OUTBOUND_URL.match(word)["host"]) for word in here):  # type: ignore[index]
+    here = [word for word in rest if _URL_WITH_REST.match(word)]
+    if here and all(_LOOPBACK.match(_URL_WITH_REST.match(word)["host"]) for word in here):  # type: ignore[index]
         return
-    yield from _of_address(" ".join(words))
+    yield from _outbound_of_url(" ".join(words))
     if program in _HTTP and any(_WITH_DATA.match(w) or _METHOD.match(w) for w in rest):
         yield f"{program} sends data"
     elif program in _SENDERS and rest:

@@ -51,6 +51,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
     from typing import Any
 
+    from mcp.shared.dispatcher import ProgressFnT
+
+    from hermes.core.context import ToolContext
     from hermes.mcp.client.listing import Listing
     from hermes.mcp.client.server_log import ServerLog
     from hermes.mcp.client.server_requests import Caller
@@ -322,16 +325,7 @@ class Connection:
 
     async def call(self, tool: str, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Call a tool; the result as the protocol writes it."""
-        context = caller.context
-        limit = RateLimit(*_PROGRESS_LIMIT)
-
-        async def report(progress: float, total: float | None, message: str | None) -> None:
-            if limit.allows():
-                fraction = progress / total if total and 0 <= progress <= total else None
-                text = clean(message, _PROGRESS_TEXT) or f"{progress:g}"
-                context.progress(text, fraction=fraction)
-
-        on_progress = report if context.report is not None else None
+        on_progress = None if caller.context.report is None else _progress_reporter(caller.context)
         seconds = self.server.call_seconds
 
         async def call(client: CompatClient) -> dict[str, Any]:
@@ -393,6 +387,18 @@ class Connection:
             await asyncio.sleep(SETTLE_SECONDS)
         if self._client is client:
             self.drop()
+
+
+def _progress_reporter(context: ToolContext) -> ProgressFnT:
+    limit = RateLimit(*_PROGRESS_LIMIT)
+
+    async def report(progress: float, total: float | None, message: str | None) -> None:
+        if limit.allows():
+            fraction = progress / total if total and 0 <= progress <= total else None
+            text = clean(message, _PROGRESS_TEXT) or f"{progress:g}"
+            context.progress(text, fraction=fraction)
+
+    return report
 
 
 def _with_hint(error: HermesError) -> str:

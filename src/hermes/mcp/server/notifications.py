@@ -98,7 +98,7 @@ async def _told(link: ServerSession, notification: Any, ctx: Context | None) -> 
 _LEVELS: tuple[LoggingLevel, ...] = get_args(LoggingLevel)
 _KINDS: dict[str, LoggingLevel] = {"progress": "info", "output": "debug", "trouble": "warning"}
 _LOGGER = "hermes"
-_LINE = 2_000
+_LOG_CHARS = 2_000
 # How many lines may wait to be sent; what comes faster than it is read is left out.
 _WAITING = 100
 
@@ -157,7 +157,7 @@ class Logs:
         if level == "debug" and not whole_lines:
             said = self._output.feed(said)
         if said and len(self._lines) < _WAITING:
-            self._lines.append((level, valid_unicode(said[:_LINE])))
+            self._lines.append((level, valid_unicode(said[:_LOG_CHARS])))
             self._news.set()
 
     async def _tell(self) -> None:
@@ -184,7 +184,7 @@ def level_for(ctx: Context, set_level: LoggingLevel | None) -> LoggingLevel | No
 # At most one notification in this time, and one at least in the other.
 _APART_SECONDS = 0.02
 _SILENT_SECONDS = 10.0
-_PROGRESS_LINE = 500
+_PROGRESS_CHARS = 500
 
 
 class Progress:
@@ -241,7 +241,7 @@ class Progress:
             return
 
     def _note(self, said: str, fraction: float | None) -> None:
-        self._message = valid_unicode(said[:_PROGRESS_LINE])
+        self._message = valid_unicode(said[:_PROGRESS_CHARS])
         if fraction is not None:
             self._fraction = fraction
         self._news.set()

@@ -205,7 +205,7 @@ def find_links(text: str) -> Iterator[Span]:
         return
     while at >= 0:
         if logins:
-            yield from _links_login(text, at)
+            yield from _url_login(text, at)
         hook = _hook().match(text, at) if hooks else None
         if hook and not is_placeholder(hook["secret"]) and not _filler(hook["secret"]):
             yield hook.start("secret"), hook.end("secret"), "webhook"
@@ -229,7 +229,7 @@ def find_queries(text: str) -> Iterator[Span]:
             yield match.start("value"), match.end("value"), "token"
 
 
-def _links_login(text: str, at: int) -> Iterator[Span]:
+def _url_login(text: str, at: int) -> Iterator[Span]:
     before = text[max(0, at - 24) : at]
     scheme = before[
         len(before.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-")) :

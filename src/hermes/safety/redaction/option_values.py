@@ -169,7 +169,7 @@ _CLIENTS = ("curl", "wget", "http", "aria2c", "lftp", "ab ", "siege")
 
 
 @cache
-def _commands_option() -> re.Pattern[str]:
+def _program_option() -> re.Pattern[str]:
     return re.compile(
         r"-(?P<name>-(?:proxy-)?user|-auth|-cookie|pass(?:in|out)?|storepass|keypass|[puPawkbUN])"
         r"(?P<gap>[ =]?)(?P<pass>pass:)?(?P<open>\\{0,7}[\"'])?(?=[^\s\"'\\])"
@@ -187,7 +187,7 @@ def find_program_options(text: str) -> Iterator[Span]:
     """Each secret in an option that only its program explains."""
     at = text.find(" -")
     while at >= 0:
-        match = _commands_option().match(text, at + 1)
+        match = _program_option().match(text, at + 1)
         if match:
             span = _judge(text, match)
             if span:
