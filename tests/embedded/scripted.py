@@ -10,7 +10,7 @@ from typing import Any
 from hermes.agent.agent import Agent
 from hermes.core.registry import ToolRegistry
 from hermes.embedded.conversation import EmbeddedTurn
-from hermes.embedded.engine_client import Answer
+from hermes.embedded.engine_client import Completion
 from hermes.runtime.app import App
 
 
@@ -32,14 +32,14 @@ class ScriptedSmall:
         most: int = 0,
         temperature: float = 0.0,
         slot: int = 0,
-    ) -> AsyncIterator[str | Answer]:
+    ) -> AsyncIterator[str | Completion]:
         self.asked.append(list(said))
         self.grammars.append(grammar)
         text = self.answers.pop(0)
         finish = "length" if text.endswith("…") else "stop"
         text = text.removesuffix("…")
         yield text
-        yield Answer(text, finish, read=3, cached=4, written=5)
+        yield Completion(text, finish, read=3, cached=4, written=5)
 
     async def run_turn(self, conversation: Any, state: Any, request: str) -> Any:
         return await EmbeddedTurn(conversation, state).run(request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hermes.embedded.file_guard import Named
+from hermes.embedded.file_guard import NamedFiles
 from hermes.embedded.grammar import destinations, signatures
 from hermes.embedded.task import Task
 from hermes.embedded.tools import TOOLS
@@ -36,4 +36,4 @@ def test_a_folder_may_have_any_name() -> None:
 
 
 def task_of(text: str) -> Task:
-    return Task(text, Named(text, FILES), FILES, {tool.name: tool for tool in TOOLS})
+    return Task(text, NamedFiles(text, FILES), FILES, {tool.name: tool for tool in TOOLS})

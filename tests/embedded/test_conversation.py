@@ -279,8 +279,8 @@ def test_what_is_added_during_the_last_answer_is_done_as_well(work: Path) -> Non
         async def ask(self, *said: Any, **more: Any) -> AsyncIterator[Any]:
             if len(self.asked) == 1:
                 one.conversation.steer("and of readme.md")
-            async for heard in super().ask(*said, **more):
-                yield heard
+            async for piece in super().ask(*said, **more):
+                yield piece
 
     model = Interrupted(
         call("read_file", path="list.csv"),

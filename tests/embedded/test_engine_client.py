@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from hermes.core.model_protocol import ModelError
-from hermes.embedded.download import Supplied
-from hermes.embedded.engine_client import Answer, Server
+from hermes.embedded.download import EngineFiles
+from hermes.embedded.engine_client import Completion, EngineClient
 
 ENGINE = '''
 import os, time
@@ -60,29 +60,29 @@ def engine(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def server(engine: Path) -> Iterator[Server]:
-    made = Server(Supplied("weights", str(engine)), threads=3)
+def server(engine: Path) -> Iterator[EngineClient]:
+    made = EngineClient(EngineFiles("weights", str(engine)), threads=3)
     yield made
     made.close()
 
 
-async def said(server: Server, prompt: str) -> tuple[list[str], Answer]:
+async def said(server: EngineClient, prompt: str) -> tuple[list[str], Completion]:
     pieces: list[str] = []
-    async for heard in server.ask({"prompt": prompt}):
-        if isinstance(heard, Answer):
-            return pieces, heard
-        pieces.append(heard)
+    async for piece in server.ask({"prompt": prompt}):
+        if isinstance(piece, Completion):
+            return pieces, piece
+        pieces.append(piece)
     raise AssertionError("no answer")
 
 
-async def test_an_answer_comes_piece_by_piece_and_then_as_a_whole(server: Server) -> None:
+async def test_an_answer_comes_piece_by_piece_and_then_as_a_whole(server: EngineClient) -> None:
     pieces, answer = await said(server, "one two threads?")
 
     assert pieces == ["one ", "two ", "3 "]
-    assert answer == Answer("one two 3 ", "stop", read=2, cached=5, written=3)
+    assert answer == Completion("one two 3 ", "stop", read=2, cached=5, written=3)
 
 
-async def test_the_process_stays_for_the_next_question(server: Server) -> None:
+async def test_the_process_stays_for_the_next_question(server: EngineClient) -> None:
     await said(server, "a")
     first = server.pid
     await said(server, "b")
@@ -91,19 +91,23 @@ async def test_the_process_stays_for_the_next_question(server: Server) -> None:
     assert server.pid == first
 
 
-def test_each_question_may_come_from_a_loop_of_its_own(server: Server) -> None:
+def test_each_question_may_come_from_a_loop_of_its_own(server: EngineClient) -> None:
     asyncio.run(said(server, "a"))
 
     assert asyncio.run(said(server, "b"))[1].text == "b "
 
 
-async def test_questions_at_the_same_time_are_answered_one_after_the_other(server: Server) -> None:
+async def test_questions_at_the_same_time_are_answered_one_after_the_other(
+    server: EngineClient,
+) -> None:
     answers = await asyncio.gather(*(said(server, f"slow {n}") for n in range(4)))
 
     assert [answer.text for _, answer in answers] == [f"slow {n} " for n in range(4)]
 
 
-async def test_a_cancelled_answer_stops_and_the_next_one_is_not_mixed_up(server: Server) -> None:
+async def test_a_cancelled_answer_stops_and_the_next_one_is_not_mixed_up(
+    server: EngineClient,
+) -> None:
     asking = asyncio.ensure_future(said(server, "slow " * 400))
     await asyncio.sleep(0.5)
     asking.cancel()
@@ -113,7 +117,9 @@ async def test_a_cancelled_answer_stops_and_the_next_one_is_not_mixed_up(server:
     assert (await said(server, "next"))[1].text == "next "
 
 
-async def test_a_process_that_does_not_listen_is_ended_and_started_again(server: Server) -> None:
+async def test_a_process_that_does_not_listen_is_ended_and_started_again(
+    server: EngineClient,
+) -> None:
     await said(server, "a")
     first = server.pid
     asking = asyncio.ensure_future(said(server, "stuck"))
@@ -126,14 +132,14 @@ async def test_a_process_that_does_not_listen_is_ended_and_started_again(server:
     assert (await said(server, "again"))[1].text == "again "
 
 
-async def test_what_the_engine_refuses_is_an_error_and_nothing_ends(server: Server) -> None:
+async def test_what_the_engine_refuses_is_an_error_and_nothing_ends(server: EngineClient) -> None:
     with pytest.raises(ModelError, match="no such grammar"):
         await said(server, "refuse")
 
     assert (await said(server, "fine"))[1].text == "fine "
 
 
-async def test_a_process_that_dies_is_told_of_and_replaced(server: Server) -> None:
+async def test_a_process_that_dies_is_told_of_and_replaced(server: EngineClient) -> None:
     with pytest.raises(ModelError, match="its process ended"):
         await said(server, "one die two")
 
@@ -141,7 +147,7 @@ async def test_a_process_that_dies_is_told_of_and_replaced(server: Server) -> No
 
 
 async def test_weights_that_do_not_load_are_told_in_one_line(engine: Path) -> None:
-    server = Server(Supplied("broken", str(engine)))
+    server = EngineClient(EngineFiles("broken", str(engine)))
 
     with pytest.raises(ModelError, match="these are no weights") as trouble:
         await said(server, "a")
@@ -151,7 +157,7 @@ async def test_weights_that_do_not_load_are_told_in_one_line(engine: Path) -> No
 
 
 async def test_loading_can_be_cancelled(engine: Path) -> None:
-    server = Server(Supplied("huge", str(engine)))
+    server = EngineClient(EngineFiles("huge", str(engine)))
     asking = asyncio.ensure_future(said(server, "a"))
     await asyncio.sleep(0.5)
     pid = server.pid
@@ -166,13 +172,13 @@ async def test_loading_can_be_cancelled(engine: Path) -> None:
 
 
 async def test_an_engine_that_is_missing_is_told_of(tmp_path: Path) -> None:
-    server = Server(Supplied("weights", str(tmp_path)))
+    server = EngineClient(EngineFiles("weights", str(tmp_path)))
 
     with pytest.raises(ModelError, match="did not start"):
         await said(server, "a")
 
 
-async def test_closing_ends_the_process(server: Server) -> None:
+async def test_closing_ends_the_process(server: EngineClient) -> None:
     await said(server, "a")
     pid = server.pid
     server.close()
@@ -186,9 +192,9 @@ def test_the_process_does_not_outlive_us(how: int, busy: str, engine: Path, tmp_
     script = tmp_path / "holder.py"
     script.write_text(
         "import asyncio\n"
-        "from hermes.embedded.engine_client import Server\n"
-        "from hermes.embedded.download import Supplied\n"
-        f"server = Server(Supplied('weights', {str(engine)!r}))\n"
+        "from hermes.embedded.engine_client import EngineClient\n"
+        "from hermes.embedded.download import EngineFiles\n"
+        f"server = EngineClient(EngineFiles('weights', {str(engine)!r}))\n"
         "async def main():\n"
         "    async for _ in server.ask({'prompt': 'a'}): pass\n"
         "    print(server.pid, flush=True)\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hermes.embedded.checks import correction, says_some, strange, without
+from hermes.embedded.checks import correction, mentions_result, ungrounded_numbers, without_numbers
 
 DISK = "Disk: 37.4 % used, 68.22 GB free of 270.55 GB"
 
@@ -20,12 +20,12 @@ DISK = "Disk: 37.4 % used, 68.22 GB free of 270.55 GB"
     ],
 )
 def test_numbers_that_were_told_may_be_said_less_precisely(reply: str) -> None:
-    assert strange(reply, DISK) == []
+    assert ungrounded_numbers(reply, DISK) == []
 
 
 def test_numbers_that_were_made_up_are_found() -> None:
-    assert strange("There are 192.33 GB free of 270.55 GB.", DISK) == ["192.33"]
-    assert strange("68.3 GB", DISK) == ["68.3"]
+    assert ungrounded_numbers("There are 192.33 GB free of 270.55 GB.", DISK) == ["192.33"]
+    assert ungrounded_numbers("68.3 GB", DISK) == ["68.3"]
 
 
 def test_the_model_hears_which_number_is_wrong_and_what_the_result_was() -> None:
@@ -39,11 +39,11 @@ def test_the_model_hears_which_number_is_wrong_and_what_the_result_was() -> None
 def test_only_the_sentences_with_wrong_numbers_are_left_out() -> None:
     reply = "The disk is fine. 192.33 GB are free! Have fun.\n\n- v1.5 stays\n- 192.33 goes"
 
-    assert without(reply, ["192.33"]) == "The disk is fine. Have fun.\n\n- v1.5 stays"
-    assert without("一共有 4711 行。很好。", ["4711"]) == "很好。"
-    assert without(reply, []) == reply
+    assert without_numbers(reply, ["192.33"]) == "The disk is fine. Have fun.\n\n- v1.5 stays"
+    assert without_numbers("一共有 4711 行。很好。", ["4711"]) == "很好。"
+    assert without_numbers(reply, []) == reply
 
 
 def test_an_answer_with_a_figure_of_the_result_needs_no_other() -> None:
-    assert says_some("68 GB", DISK)
-    assert not says_some("Yes, plenty.", DISK)
+    assert mentions_result("68 GB", DISK)
+    assert not mentions_result("Yes, plenty.", DISK)

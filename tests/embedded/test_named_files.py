@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.embedded.file_guard import Named
+from hermes.embedded.file_guard import NamedFiles
 
 FILES = ["README.md", "notes.txt", "src/app.py", "src/util.py", "log.md", "Makefile", "my file.txt"]
 
@@ -28,7 +28,7 @@ FILES = ["README.md", "notes.txt", "src/app.py", "src/util.py", "log.md", "Makef
     ],
 )
 def test_words_that_look_like_paths_are_found(text: str, paths: list[str]) -> None:
-    assert Named(text, []).paths == paths
+    assert NamedFiles(text, []).paths == paths
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_words_that_look_like_paths_are_found(text: str, paths: list[str]) -> No
 def test_files_are_meant_by_their_names_with_or_without_an_ending(
     text: str, files: list[str]
 ) -> None:
-    assert Named(text, FILES).files == files
+    assert NamedFiles(text, FILES).files == files
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ def test_files_are_meant_by_their_names_with_or_without_an_ending(
     ],
 )
 def test_only_what_is_named_may_be_changed(text: str, path: str, whole: bool, may: bool) -> None:
-    assert Named(text, FILES).may_change(path, exists=path in FILES, whole=whole) is may
+    assert NamedFiles(text, FILES).may_change(path, exists=path in FILES, whole=whole) is may
 
 
 def test_a_new_file_may_have_any_name_where_none_was_given() -> None:
-    assert Named("write a short story", FILES).may_change("story.txt", exists=False)
-    assert not Named("write a story into s.txt", FILES).may_change("story.txt", exists=False)
+    assert NamedFiles("write a short story", FILES).may_change("story.txt", exists=False)
+    assert not NamedFiles("write a story into s.txt", FILES).may_change("story.txt", exists=False)
 
 
 @given(
@@ -86,19 +86,19 @@ def test_a_file_that_is_nowhere_in_the_text_is_never_replaced(
     if other.split("_")[0].casefold() in text.casefold():
         return
 
-    assert not Named(text, [named, other]).may_change(other, exists=True, whole=True)
+    assert not NamedFiles(text, [named, other]).may_change(other, exists=True, whole=True)
 
 
 @given(st.text(max_size=300), st.lists(st.text(min_size=1, max_size=20), max_size=5))
 def test_no_text_is_too_strange(text: str, files: list[str]) -> None:
-    named = Named(text, files)
+    named = NamedFiles(text, files)
 
     assert isinstance(named.may_change("a.txt", exists=True, whole=True), bool)
     assert isinstance(named.says(text), bool)
 
 
 def test_a_folder_for_what_is_named_is_known() -> None:
-    named = Named("Put it into out/2026/sum.txt", [])
+    named = NamedFiles("Put it into out/2026/sum.txt", [])
 
     assert named.leads_to("out")
     assert named.leads_to("./out/2026/")
@@ -107,6 +107,6 @@ def test_a_folder_for_what_is_named_is_known() -> None:
 
 
 def test_a_folder_is_no_target() -> None:
-    named = Named("Put a note about archive/ into log.txt", ["archive/a.txt"])
+    named = NamedFiles("Put a note about archive/ into log.txt", ["archive/a.txt"])
 
     assert named.targets == ["log.txt"]

@@ -11,8 +11,8 @@ from hermes.agent.providers.model_choice import chosen_provider
 from hermes.core.config import Config
 from hermes.core.messages import Message, ToolUse
 from hermes.core.model_protocol import Done, Request, TextDelta, WindowError
-from hermes.embedded.download import Supplied
-from hermes.embedded.engine_client import Server
+from hermes.embedded.download import EngineFiles
+from hermes.embedded.engine_client import EngineClient
 from hermes.embedded.provider import EmbeddedModel, prompt_of
 
 # Says what the last line of the prompt's last message is; an error where that says `too long`.
@@ -58,7 +58,7 @@ def model(tmp_path: Path) -> EmbeddedModel:
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(ENGINE)
     made = EmbeddedModel(threads=1)
-    made._server = Server(Supplied("weights", str(package.parent)), threads=1)
+    made._client = EngineClient(EngineFiles("weights", str(package.parent)), threads=1)
     return made
 
 

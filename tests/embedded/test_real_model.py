@@ -11,15 +11,15 @@ from benchmarks.embedded import TASKS, Case, carry_out, cases
 
 from hermes.agent.providers.services import probe
 from hermes.embedded import embedded_model
-from hermes.embedded.download import Supply
-from hermes.embedded.engine_client import Answer
+from hermes.embedded.download import ModelDownload
+from hermes.embedded.engine_client import Completion
 from hermes.embedded.grammar import actions
 from hermes.embedded.provider import EmbeddedModel
 
 pytestmark = [
     pytest.mark.xdist_group("embedded"),
     pytest.mark.skipif(
-        not Supply().here() and os.environ.get("CI") != "true",
+        not ModelDownload().present() and os.environ.get("CI") != "true",
         reason="the embedded model (1.1 GB) is not in the cache; CI=true fetches it",
     ),
 ]
@@ -29,8 +29,8 @@ pytestmark = [
 def model() -> Iterator[EmbeddedModel]:
     made = embedded_model()
     yield made
-    if made._server is not None:
-        made._server.close()
+    if made._client is not None:
+        made._client.close()
 
 
 def case(name: str) -> Case:
@@ -53,11 +53,11 @@ async def test_chat_uses_no_tool(model: EmbeddedModel, tmp_path: Path) -> None:
 async def test_hostile_names_make_a_grammar_that_the_engine_reads(model: EmbeddedModel) -> None:
     names = ['a "b".txt', "c\\d", "tab\there", "ü €.md", "new\nline", "[x]|(y)*", "::= root"]
 
-    async for heard in model.ask(
+    async for piece in model.ask(
         [("user", "Read any file.")], grammar=actions({"read_file": {"path": names}}), most=60
     ):
-        if isinstance(heard, Answer):
-            assert heard.text.startswith("{")
+        if isinstance(piece, Completion):
+            assert piece.text.startswith("{")
 
 
 async def test_it_calls_a_tool_when_it_is_tried_out() -> None:

@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from hermes.embedded.download import Teller
-from hermes.embedded.file_guard import Changed
+from hermes.embedded.download import DownloadProgress
+from hermes.embedded.file_guard import FileChange
 from hermes.embedded.task import claims, report
 
 
@@ -21,13 +21,17 @@ def test_an_answer_alone_stays_as_it_is() -> None:
 
 
 def test_what_was_done_comes_after_it() -> None:
-    done = [Changed("b.txt", "deleted"), Changed("a.txt", "made"), Changed("c.txt", "made")]
+    done = [
+        FileChange("b.txt", "deleted"),
+        FileChange("a.txt", "made"),
+        FileChange("c.txt", "made"),
+    ]
 
     assert report("Done.", done) == "Done.\n\nMade: a.txt, c.txt\nDeleted: b.txt"
 
 
 def test_many_files_are_counted() -> None:
-    text = report("", [Changed(f"{n}.txt", "changed") for n in range(40)])
+    text = report("", [FileChange(f"{n}.txt", "changed") for n in range(40)])
 
     assert text.startswith("Changed: 0.txt, 1.txt")
     assert text.endswith("and 28 more")
@@ -41,7 +45,7 @@ def test_what_did_not_work_is_said() -> None:
 
 def test_an_empty_claim_is_answered() -> None:
     assert report("I saved it.", []).endswith("No file was changed.")
-    assert "No file" not in report("I saved it.", [Changed("a", "made")])
+    assert "No file" not in report("I saved it.", [FileChange("a", "made")])
 
 
 @pytest.mark.parametrize(
@@ -75,7 +79,7 @@ def test_other_words_are_none(reply: str) -> None:
 
 def test_elsewhere_than_on_a_terminal_there_are_few_lines() -> None:
     stream = io.StringIO()
-    tell = Teller(stream)
+    tell = DownloadProgress(stream)
 
     for count in range(1000):
         tell("fetching the model", count, 1000)
@@ -89,7 +93,7 @@ def test_elsewhere_than_on_a_terminal_there_are_few_lines() -> None:
 
 def test_on_a_terminal_there_is_a_bar_that_goes_away() -> None:
     stream = Screen()
-    tell = Teller(stream)
+    tell = DownloadProgress(stream)
 
     tell("fetching the model", 500_000_000, 1_000_000_000)
     tell.end()
@@ -102,6 +106,6 @@ def test_on_a_terminal_there_is_a_bar_that_goes_away() -> None:
 def test_nothing_to_fetch_is_nothing_to_say() -> None:
     stream = Screen()
 
-    Teller(stream).end()
+    DownloadProgress(stream).end()
 
     assert stream.getvalue() == ""

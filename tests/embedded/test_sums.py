@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.embedded.arithmetic import number, sums
+from hermes.embedded.arithmetic import counted_noun, sums
 
 
 def test_columns_have_their_sums_and_averages() -> None:
@@ -39,4 +39,4 @@ def test_no_text_is_too_strange(text: str) -> None:
 
 
 def test_one_is_one() -> None:
-    assert (number(1, "line"), number(0, "line")) == ("1 line", "0 lines")
+    assert (counted_noun(1, "line"), counted_noun(0, "line")) == ("1 line", "0 lines")

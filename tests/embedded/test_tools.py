@@ -13,8 +13,8 @@ import pytest
 
 from hermes.core.entry import ToolCall
 from hermes.core.registry import ToolRegistry
-from hermes.embedded.tools import TOOLS, offered
-from hermes.embedded.workspace import fitted, looked
+from hermes.embedded.tools import TOOLS, available_tools
+from hermes.embedded.workspace import adjusted, with_disk_facts
 from hermes.runtime.app import App
 
 BY_NAME = {tool.name: tool for tool in TOOLS}
@@ -31,13 +31,13 @@ class Workshop:
     def __call__(self, name: str, **given: Any) -> str:
         tool = BY_NAME[name]
         context = self.runtime.context("t", session_id="s")
-        given = fitted(context, tool, given)
+        given = adjusted(context, tool, given)
         call = ToolCall(tool.real, tool.call(given), id=name)
         data = json.loads(self.runtime.call_sync(call, context).content)
         if tool.after is not None:
             more = ToolCall(tool.real, tool.after(given), id="after")
             data |= json.loads(self.runtime.call_sync(more, self.runtime.context("t")).content)
-        data = looked(context, tool, given, data)
+        data = with_disk_facts(context, tool, given, data)
         return str(data["error"]) if "error" in data else tool.show(data, given, "")
 
 
@@ -55,8 +55,8 @@ def use(tmp_path: Path) -> Iterator[Workshop]:
 def test_every_tool_of_the_list_is_a_real_one(use: Workshop) -> None:
     names = {entry.name for entry in App(ToolRegistry(), project=str(use.work)).registry.entries()}
 
-    assert set(offered(names)) == set(BY_NAME)
-    assert not offered([])
+    assert set(available_tools(names)) == set(BY_NAME)
+    assert not available_tools([])
 
 
 def test_lists_are_counted(use: Workshop) -> None:

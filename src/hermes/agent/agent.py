@@ -143,7 +143,7 @@ class Agent:
             self.app.runtime.close_task(self.id)
         bridge.run(self.provider.close())
         if session is not None:
-            session.delegation.crew.close()
+            session.delegation.loop_thread.close()
 
     def __enter__(self) -> Agent:
         return self.open()

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 import re
 
-# `15%` with no number after it is a share, `17 % 5` what is left over.
-_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%(?!\s*[\d(])")
-# What Python knows without `math`.
+# `15%` without a number after it is a percentage, `17 % 5` is modulo.
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%(?!\s*[\d(])")
+# Functions that need no import of `math`.
 _BUILT_IN = frozenset({"sum", "min", "max", "abs", "round"})
-_ALL_AT_ONCE = frozenset({"sum", "average", "min", "max"})
+_AGGREGATES = frozenset({"sum", "average", "min", "max"})
 
 
-def senseless(expression: str) -> str:
-    """Why an expression can't be worked out, whatever its numbers are; else nothing."""
+def invalid_expression(expression: str) -> str:
+    """Reason why an expression can't be calculated; else ""."""
     tree = _parsed(expression)
     if tree is None:
         return f"{expression} is no expression of numbers, so nothing was worked out."
@@ -26,7 +26,7 @@ def senseless(expression: str) -> str:
 
 
 def program(expression: str) -> str:
-    """A line of Python that prints what an expression comes to."""
+    """A line of Python that prints the value of an expression."""
     tree = _parsed(expression)
     if tree is None:
         return f"print({expression})"
@@ -37,7 +37,7 @@ def program(expression: str) -> str:
 
 
 def result(printed: str) -> str:
-    """A number as people write it: `423.20000000000005` is 423.2, `372.0` is 372."""
+    """A number without rounding errors: `423.20000000000005` is 423.2, `372.0` is 372."""
     text = printed.strip()
     try:
         value = float(text)
@@ -49,16 +49,16 @@ def result(printed: str) -> str:
 
 
 def _parsed(expression: str) -> ast.Expression | None:
-    # People write `007` where Python allows no zeros.
+    # Python accepts no leading zeros.
     text = re.sub(r"(?<![\d.])0+(?=\d)", "", expression.replace("^", "**"))
     try:
-        return ast.parse(_SHARE.sub(r"(\1/100)", text), mode="eval")
+        return ast.parse(_PERCENT.sub(r"(\1/100)", text), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
 class _Plain(ast.NodeTransformer):
-    """Sums and averages of numbers one after the other, as people write them."""
+    """Rewrites `sum(1, 2)` and `average(1, 2)` as Python."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -72,76 +72,82 @@ class _Plain(ast.NodeTransformer):
 
 
 def _mixed(node: ast.AST) -> bool:
-    """Whether different things made of the same numbers are added up."""
+    """Whether different aggregates of the same numbers are added."""
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)):
         return False
-    made: dict[str, set[str]] = {}
-    for one in (*_added(node.left), *_added(node.right)):
-        if isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and len(one.args) > 1:
-            made.setdefault(str([ast.dump(part) for part in one.args]), set()).add(one.func.id)
+    functions: dict[str, set[str]] = {}
+    for term in (*_terms(node.left), *_terms(node.right)):
+        if isinstance(term, ast.Call) and isinstance(term.func, ast.Name) and len(term.args) > 1:
+            key = str([ast.dump(argument) for argument in term.args])
+            functions.setdefault(key, set()).add(term.func.id)
     return any(
-        len(names & _ALL_AT_ONCE) > 1 and names & {"sum", "average"} for names in made.values()
+        len(names & _AGGREGATES) > 1 and names & {"sum", "average"} for names in functions.values()
     )
 
 
-def _added(node: ast.AST) -> list[ast.AST]:
+def _terms(node: ast.AST) -> list[ast.AST]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return [*_added(node.left), *_added(node.right)]
+        return [*_terms(node.left), *_terms(node.right)]
     return [node]
 
 
 _NUMBER = re.compile(r"-?\d{1,12}(?:\.\d{1,9})?")
-# A number that stands alone in a line, be it with a sign of money.
+# A number that is a word of its own, also with a currency sign.
 _ALONE = re.compile(r"(?<![\w.,:/-])[$€£]?(-?\d{1,12}(?:\.\d{1,9})?)(?![\w:/-]|[.,]\d)")
 _COLUMNS = 4
 
 
-def number(count: int, what: str) -> str:
-    """A count with its word: `1 line`, `2 lines`."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+def counted_noun(count: int, noun: str) -> str:
+    """A count with its noun: `1 line`, `2 lines`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def sums(content: str) -> str:
-    """What a table of numbers, or lines with a number each, add up to; nothing if it is neither."""
+    """Sums of a table, or of lines with one number each; "" if it is neither."""
     rows = [re.split(r"[,;\t|]", line) for line in content.strip().splitlines()]
     width = len(rows[0]) if rows else 0
     if len(rows) < 2 or any(len(row) != width for row in rows):
-        return _of_lines(content)
-    told = []
+        return _sum_of_lines(content)
+    sentences = []
     for column in zip(*rows, strict=True):
         cells = [cell.strip() for cell in column]
         head = "" if _NUMBER.fullmatch(cells[0]) else cells[0]
         body = cells[1:] if head else cells
         if len(body) > 1 and all(_NUMBER.fullmatch(cell) for cell in body):
             name = f"the column {head}" if head else "its numbers"
-            told.append(_told(name, [float(cell) for cell in body]))
-    if width == 1 and not told:
-        return _of_lines(content)
+            sentences.append(_summary(name, [float(cell) for cell in body]))
+    if width == 1 and not sentences:
+        return _sum_of_lines(content)
     headed = width > 1 and has_heading(rows[0], rows[1:])
-    lead = f" The first line is a heading, {number(len(rows) - 1, 'row')} follow." if headed else ""
-    return lead + "".join(told[:_COLUMNS])
+    lead = (
+        f" The first line is a heading, {counted_noun(len(rows) - 1, 'row')} follow."
+        if headed
+        else ""
+    )
+    return lead + "".join(sentences[:_COLUMNS])
 
 
 def has_heading(first: list[str], rest: list[list[str]]) -> bool:
-    """Whether the first row of a table names the columns: no numbers there, but below it."""
+    """Whether the first row of a table is a heading: no numbers in it, but below it."""
     return not any(any(map(str.isdigit, cell)) for cell in first) and any(
         any(map(str.isdigit, cell)) for row in rest for cell in row
     )
 
 
-def _of_lines(content: str) -> str:
-    """The sum where lines have one number each, as in `milk 1.20`; dates and the like are none."""
+def _sum_of_lines(content: str) -> str:
+    """The sum of lines with one number each, such as `milk 1.20`; else ""."""
     lines = [line for line in content.splitlines() if line.strip()]
-    found = [_ALONE.findall(line) for line in lines]
-    numbers = [float(one[0]) for one in found if len(one) == 1]
-    if len(numbers) < 2 or any(len(one) > 1 for one in found) or len(numbers) < len(lines) * 2 / 3:
+    matches = [_ALONE.findall(line) for line in lines]
+    numbers = [float(match[0]) for match in matches if len(match) == 1]
+    several = any(len(match) > 1 for match in matches)
+    if len(numbers) < 2 or several or len(numbers) < len(lines) * 2 / 3:
         return ""
-    return _told("its lines", numbers)
+    return _summary("its lines", numbers)
 
 
-def _told(what: str, numbers: list[float]) -> str:
+def _summary(name: str, numbers: list[float]) -> str:
     total = sum(numbers)
     return (
-        f" In {what} the sum is {total:.12g}, the average {total / len(numbers):.12g}, "
+        f" In {name} the sum is {total:.12g}, the average {total / len(numbers):.12g}, "
         f"the largest {max(numbers):g}, the smallest {min(numbers):g}."
     )

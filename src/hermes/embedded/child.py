@@ -18,15 +18,15 @@ import time
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1
-# How long the machine is looked at to see how much of it is free.
+# Interval of the CPU load measurement.
 _LOOK_SECONDS = 0.15
-# More than this many threads only wait for each other's memory.
+# More threads are limited by memory bandwidth.
 _MOST_THREADS = 8
 _DAY = 86_400
 
 
 class _Out:
-    """Writes lines to whoever started us; what the engine prints goes elsewhere."""
+    """Writes lines to the client; the output of the engine goes to stderr."""
 
     def __init__(self) -> None:
         self._handle = os.dup(1)
@@ -41,7 +41,7 @@ class _Out:
 
 
 def main() -> None:
-    """Load the model, then answer until the input ends."""
+    """Load the model, then answer requests until the input ends."""
     _end_with_parent()
     say = _Out()
     settings = json.loads(sys.stdin.buffer.readline() or b"{}")
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def _end_with_parent() -> None:
-    """Have the system kill us when the thread that started us is gone."""
+    """Let the kernel kill this process when the thread that started it ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
@@ -79,7 +79,7 @@ def _listen(asked: queue.SimpleQueue[dict[str, Any]], cancelled: set[int]) -> No
             cancelled.add(said["cancel"])
         else:
             asked.put(said)
-    # Not an exception: the engine may be in the middle of a token and would not notice.
+    # Not an exception: the engine would not notice it in the middle of a token.
     os._exit(0)
 
 
@@ -91,7 +91,7 @@ def _load(settings: dict[str, Any], threads: int) -> Any:
     params.model.path = settings["model"]
     params.n_ctx = settings["window"]
     prefixes = settings.get("prefixes") or []
-    # One slot for each prefix, and one for everything else; they share the window.
+    # One slot per prefix and one for the rest; they share the context window.
     params.n_parallel = len(prefixes) + 1
     params.kv_unified = True
     params.cache_ram_mib = 0
@@ -103,10 +103,10 @@ def _load(settings: dict[str, Any], threads: int) -> Any:
     params.verbosity = 0
     params.n_gpu_layers = 0
     if not hasattr(socket, "AF_UNIX"):
-        # The engine listens in any case; nobody learns the key.
+        # The engine listens on a socket in any case; the key is secret.
         params.api_keys = [os.urandom(16).hex()]
         return xllamacpp.Server(params)
-    # The engine listens in any case: where nobody else can go, and then nowhere at all.
+    # The engine listens on a socket in any case: in a private folder, which is removed.
     with tempfile.TemporaryDirectory(prefix="hermes-model-") as folder:
         params.hostnames = [os.path.join(folder, "s.sock")]
         keep = settings.get("keep") or ""
@@ -123,7 +123,7 @@ def _load(settings: dict[str, Any], threads: int) -> Any:
 
 
 def _prepare(server: Any, slot: int, prefix: str, keep: str, address: str) -> None:
-    """Have a slot begin with a prefix: from its file, or by reading it and making the file."""
+    """Load a prefix into a slot: from its file, or by reading it and saving the file."""
     name = _name(prefix)
     path = os.path.join(keep, name)
     if os.path.exists(path) and _slot(address, slot, "restore", name):
@@ -140,7 +140,7 @@ def _name(prefix: str) -> str:
 
 
 def _tidy(keep: str, names: set[str]) -> None:
-    """Remove the files of prefixes that are used no more."""
+    """Remove the files of unused prefixes."""
     with os.scandir(keep) as entries:
         for entry in entries:
             if entry.name not in names and entry.stat().st_mtime < time.time() - _DAY:
@@ -149,7 +149,7 @@ def _tidy(keep: str, names: set[str]) -> None:
 
 
 def _slot(address: str, slot: int, action: str, name: str) -> bool:
-    """Have the engine save or restore what it made of a prompt; whether it did."""
+    """Save or restore the cache of a slot; whether it worked."""
     body = json.dumps({"filename": name}).encode()
     head = (
         f"POST /slots/{slot}?action={action} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
@@ -169,7 +169,7 @@ def _answer(server: Any, number: int, ask: dict[str, Any], say: _Out, cancelled:
     last: dict[str, Any] = {}
     failed = ""
 
-    def heard(chunk: dict[str, Any]) -> bool:
+    def on_chunk(chunk: dict[str, Any]) -> bool:
         nonlocal last, failed
         if "error" in chunk or not chunk.get("choices"):
             failed = str(chunk.get("error") or chunk.get("message") or chunk)[:500]
@@ -180,7 +180,7 @@ def _answer(server: Any, number: int, ask: dict[str, Any], say: _Out, cancelled:
         return number in cancelled
 
     if number not in cancelled:
-        server.handle_completions({**ask, "stream": True, "cache_prompt": True}, heard)
+        server.handle_completions({**ask, "stream": True, "cache_prompt": True}, on_chunk)
     if failed:
         say(id=number, failed=failed)
         return
@@ -198,7 +198,7 @@ def _answer(server: Any, number: int, ask: dict[str, Any], say: _Out, cancelled:
 
 
 def _free_cores() -> int:
-    """How many threads make sense now: with more than there are free cores they only spin."""
+    """The number of free cores; more threads would only spin."""
     cores = os.cpu_count() or 1
     try:
         before = _idle()
@@ -212,7 +212,7 @@ def _free_cores() -> int:
 
 
 def _idle() -> tuple[int, int]:
-    """Ticks of all cores so far: doing nothing, and altogether."""
+    """Ticks of all cores so far: idle and total."""
     with open("/proc/stat") as file:
         ticks = [int(word) for word in file.readline().split()[1:9]]
     return ticks[3] + ticks[4], sum(ticks)

@@ -20,27 +20,27 @@ from hermes.core.entry import ToolCall
 from hermes.core.messages import Message, ToolUse
 from hermes.core.model_protocol import Done, TextDelta
 from hermes.embedded import prompts
-from hermes.embedded.arithmetic import senseless
+from hermes.embedded.arithmetic import invalid_expression
 from hermes.embedded.checks import (
+    already_calculated,
     correction,
-    elsewhere,
-    from_nowhere,
-    made_up,
-    says_some,
-    strange,
-    unknown,
-    without,
-    worked_out_already,
-    would_lose,
+    mentions_result,
+    overwrite_warning,
+    ungrounded_expression,
+    ungrounded_numbers,
+    ungrounded_text,
+    unknown_numbers,
+    without_numbers,
+    wrong_target,
 )
-from hermes.embedded.engine_client import Answer
-from hermes.embedded.file_guard import Named, after_command, changes, refusal
+from hermes.embedded.engine_client import Completion
+from hermes.embedded.file_guard import NamedFiles, changes, command_changes, refusal
 from hermes.embedded.grammar import actions, signatures
 from hermes.embedded.provider import usage_of
 from hermes.embedded.result_text import NOT_EXECUTABLE, NOT_FOUND, cut, output
 from hermes.embedded.task import Task, report
-from hermes.embedded.tools import offered, search_words
-from hermes.embedded.workspace import file_list, files_of, fitted, is_there, looked
+from hermes.embedded.tools import available_tools, search_words
+from hermes.embedded.workspace import adjusted, file_list, files_of, path_exists, with_disk_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from hermes.core.context import ToolContext
     from hermes.core.messages import Usage
     from hermes.core.model_protocol import Event, Finish
-    from hermes.embedded.prompts import Said, Turns
+    from hermes.embedded.prompts import Prompt, Turns
     from hermes.embedded.tools import SmallTool
     from hermes.runtime.pipeline import Runtime
     from hermes.runtime.tool_offer import Offer
@@ -103,14 +103,14 @@ class EmbeddedTurn:
         """Answer a request; the result of the turn."""
         turns = prompts.earlier(self.conversation.messages[:-1])
         files = await asyncio.to_thread(files_of, self._context())
-        named = Named(text, files)
+        named = NamedFiles(text, files)
         if await self._is_chat(text, named, turns):
             return await self._chat(text, turns)
         if turns and not named.paths and not named.files:
             # `Add a line to it`: the files of the turn before.
-            named = Named("\n".join((text, *turns[-1])), files)
+            named = NamedFiles("\n".join((text, *turns[-1])), files)
         before = "\n".join(said for _, said in prompts.history(turns))
-        tools = offered(self.conversation.offer.reachable)
+        tools = available_tools(self.conversation.offer.reachable)
         return await self._task(Task(text, named, files, tools, before=before), turns)
 
     def _context(self) -> ToolContext:
@@ -118,12 +118,14 @@ class EmbeddedTurn:
 
     # -- chat -----------------------------------------------------------------------------------
 
-    async def _is_chat(self, text: str, named: Named, turns: Turns) -> bool:
+    async def _is_chat(self, text: str, named: NamedFiles, turns: Turns) -> bool:
         if named.files and named.paths:
             return False
         before = turns[-1][0] if turns and self._last_was_task() else ""
         question = prompts.question(text, before=before)
-        answer = await self._ask(question, slot=prompts.ROUTING, grammar=prompts.GRAMMAR, most=4)
+        answer = await self._ask(
+            question, slot=prompts.ROUTING_SLOT, grammar=prompts.GRAMMAR, most=4
+        )
         return answer.text.strip() == prompts.CHAT
 
     def _last_was_task(self) -> bool:
@@ -136,8 +138,8 @@ class EmbeddedTurn:
 
     async def _chat(self, text: str, turns: Turns) -> Any:
         self.state.steps += 1
-        prompt = prompts.talking(turns, text)
-        answer = await self._ask(prompt, slot=prompts.TALKING, most=_REPLY_TOKENS, stream=True)
+        prompt = prompts.chat_prompt(turns, text)
+        answer = await self._ask(prompt, slot=prompts.CHAT_SLOT, most=_REPLY_TOKENS, stream=True)
         reply = answer.text.strip()
         self._append_answer(reply, answer)
         return self.conversation.result(self.state, reply)
@@ -145,7 +147,7 @@ class EmbeddedTurn:
     # -- task -----------------------------------------------------------------------------------
 
     async def _task(self, task: Task, turns: Turns) -> Any:
-        prompt = [*prompts.working(task.tools.values()), *prompts.history(turns)]
+        prompt = [*prompts.task_prompt(task.tools.values()), *prompts.history(turns)]
         prompt.append(("user", f"{task.text}\n{file_list(task.files)}"))
         while True:
             self.state.steps += 1
@@ -154,7 +156,7 @@ class EmbeddedTurn:
             may_reply = not may_call or (bool(task.results) and not task.again)
             grammar = actions(signatures(task), call=may_call, reply=may_reply)
             answer = await self._ask(
-                prompt, slot=prompts.WORKING, grammar=grammar, most=_ACTION_TOKENS
+                prompt, slot=prompts.TASK_SLOT, grammar=grammar, most=_ACTION_TOKENS
             )
             action = _action(answer)
             if "reply" not in action:
@@ -169,11 +171,11 @@ class EmbeddedTurn:
         """The reason why a reply does not end the task yet; else ""."""
         if self.conversation.steered and may_call:
             return "Something was added to the request."
-        if not task.copied and prompts.copied(reply, task.told):
+        if not task.copied and prompts.copied(reply, task.prompt):
             task.copied = True
             return "That is the answer to the example, not to this request."
         if may_call and (lacking := await self._lacking(task, reply)):
-            task.unsaid.append(reply)
+            task.rejected.append(reply)
             return lacking
         if not task.corrected and (wrong := _wrong(task, reply)):
             task.corrected = True
@@ -188,21 +190,24 @@ class EmbeddedTurn:
         context = self._context()
         changed = await asyncio.to_thread(changes, context)
         return await asyncio.to_thread(
-            task.lacking, reply, changed=bool(changed), there=lambda path: is_there(context, path)
+            task.lacking,
+            reply,
+            changed=bool(changed),
+            exists=lambda path: path_exists(context, path),
         )
 
-    async def _finish(self, task: Task, reply: str, answer: Answer) -> Any:
+    async def _finish(self, task: Task, reply: str, answer: Completion) -> Any:
         context = self._context()
         changed = await asyncio.to_thread(changes, context)
-        if prompts.copied(reply, task.told):
+        if prompts.copied(reply, task.prompt):
             reply = cut(next(reversed(task.results.values()), ""), _SHOWN_LENGTH)
-        elif task.parrots(reply) and task.unsaid:
+        elif task.repeats_notice(reply) and task.rejected:
             # The reply repeats our reminder; the one before it is better.
-            reply = task.unsaid[-1]
+            reply = task.rejected[-1]
         failed = [*task.failures.values(), *task.refusals]
-        missing = await asyncio.to_thread(task.missing, lambda path: is_there(context, path))
+        missing = await asyncio.to_thread(task.missing, lambda path: path_exists(context, path))
         facts = _facts(task, reply)
-        reply = without(reply, strange(reply, task.known))
+        reply = without_numbers(reply, ungrounded_numbers(reply, task.known))
         text = report(
             reply, changed, failed=failed, ran=task.outputs, missing=missing,
             facts=facts, seen=task.seen,
@@ -224,12 +229,12 @@ class EmbeddedTurn:
     # -- the model ------------------------------------------------------------------------------
 
     async def _ask(
-        self, prompt: Said, *, slot: int, most: int, grammar: str = "", stream: bool = False
-    ) -> Answer:
+        self, prompt: Prompt, *, slot: int, most: int, grammar: str = "", stream: bool = False
+    ) -> Completion:
         conversation = self.conversation
         conversation.budget.step()
         async for piece in conversation.provider.ask(prompt, slot=slot, grammar=grammar, most=most):
-            if isinstance(piece, Answer):
+            if isinstance(piece, Completion):
                 usage = usage_of(piece)
                 conversation.pay(self._done(Message("assistant"), piece))
                 conversation.last_input = usage.input
@@ -239,19 +244,19 @@ class EmbeddedTurn:
                 conversation.emit(TextDelta(piece))
         raise AssertionError("the engine ends with the whole answer")
 
-    def _append_answer(self, text: str, answer: Answer) -> None:
+    def _append_answer(self, text: str, answer: Completion) -> None:
         message = Message("assistant", text)
         self.conversation.append(message, usage=usage_of(answer), turn=self.state.turn)
         self.conversation.emit(self._done(message, answer))
 
-    def _done(self, message: Message, answer: Answer) -> Done:
+    def _done(self, message: Message, answer: Completion) -> Done:
         finish: Finish = "calls" if message.calls else "stop"
         provider = self.conversation.provider
         return Done(message, finish, usage_of(answer), provider.model, provider.name)
 
     # -- one step of a task -----------------------------------------------------------------------
 
-    async def _step(self, task: Task, action: dict[str, Any], answer: Answer) -> str:
+    async def _step(self, task: Task, action: dict[str, Any], answer: Completion) -> str:
         """Carry out one action; its result as text for the model."""
         conversation, turn = self.conversation, self.state.turn
         task.barred = task.only = ""
@@ -269,7 +274,7 @@ class EmbeddedTurn:
             task.repeated += 1
             task.barred, task.only_reply = tool.name, task.repeated > 1
             return task.results.get(key) or "That would undo what was just done."
-        arguments = await asyncio.to_thread(fitted, self._context(), tool, arguments)
+        arguments = await asyncio.to_thread(adjusted, self._context(), tool, arguments)
         use = ToolUse("", tool.real, json.dumps(tool.call(arguments), ensure_ascii=False))
         message = conversation.with_own_ids(Message("assistant", calls=(use,)))
         done = self._done(message, answer)
@@ -281,7 +286,7 @@ class EmbeddedTurn:
             error = json.dumps({"error": refused})
             conversation.append(Message("tool", error, call_id=use.id, name=use.name), turn=turn)
             return refused
-        if unproved := unknown(tool, arguments, task.told):
+        if unproved := unknown_numbers(tool, arguments, task.prompt):
             task.unproved[str(arguments["path"])] = unproved
         before = len(self.state.refused)
         stop = await conversation.run_calls(done, self.state)
@@ -295,12 +300,12 @@ class EmbeddedTurn:
         """The reason why a call is not made; else ""."""
         context = self._context()
         refused = await asyncio.to_thread(refusal, tool, arguments, task.named, context)
-        if not refused and task.parrots(str(arguments.get("content", ""))):
+        if not refused and task.repeats_notice(str(arguments.get("content", ""))):
             refused = "Not written: that is no text for a file. Do what the request says."
         if refused:
             task.refused(refused)
         elif tool.name == "calculate" and (refused := _invalid_expression(arguments, task)):
-            task.in_vain()
+            task.note_failed_try()
             task.barred = tool.name
         elif key not in task.doubted:
             refused = await self._doubt(task, tool, arguments, context)
@@ -316,12 +321,12 @@ class EmbeddedTurn:
         if tool.name == "write_file" and path in task.files and not task.has_read(path):
             text = await self._text_of(path, task, context)
             if text:
-                return would_lose(path, text)
-        missing = await asyncio.to_thread(task.missing, lambda path: is_there(context, path))
+                return overwrite_warning(path, text)
+        missing = await asyncio.to_thread(task.missing, lambda path: path_exists(context, path))
         return (
-            worked_out_already(tool, arguments, task.results.values())
-            or elsewhere(tool, arguments, task.text, missing)
-            or from_nowhere(tool, arguments, task.told)
+            already_calculated(tool, arguments, task.results.values())
+            or wrong_target(tool, arguments, task.text, missing)
+            or ungrounded_text(tool, arguments, task.prompt)
         )
 
     async def _text_of(self, path: str, task: Task, context: ToolContext) -> str:
@@ -357,22 +362,22 @@ class EmbeddedTurn:
             data |= await self._call(tool, tool.after(arguments), context, "after")
         if tool.name == "search_files" and not data.get("matches"):
             data = await self._search_words(data, tool, arguments, context)
-        data = await asyncio.to_thread(looked, context, tool, arguments, data)
+        data = await asyncio.to_thread(with_disk_facts, context, tool, arguments, data)
         shown = tool.show(data, arguments, task.text)
         task.files = await asyncio.to_thread(files_of, context)
         code = int(data.get("exit_code") or 0)
         if tool.name == "terminal":
             command = str(arguments["command"])
-            shown += await asyncio.to_thread(after_command, command, call_id, task.named, context)
+            shown += await asyncio.to_thread(command_changes, command, call_id, task.named, context)
             task.outputs.append((command, output(data), code))
         if code and (tool.name != "terminal" or code in (NOT_EXECUTABLE, NOT_FOUND)):
             task.failed(tool, arguments, output(data).rsplit("\n", 1)[-1])
             return shown
         if tool.name == "system_info":
             task.measured = shown
-        task.did(tool, arguments, shown)
+        task.note_success(tool, arguments, shown)
         if tool.name == "search_files" and not data.get("matches"):
-            task.in_vain()
+            task.note_failed_try()
             shown += f" {task.advice(str(arguments['text']))}"
         return shown
 
@@ -411,7 +416,7 @@ class EmbeddedTurn:
 def _invalid_expression(arguments: dict[str, Any], task: Task) -> str:
     """The reason why an expression is not calculated; else ""."""
     expression = str(arguments["expression"])
-    return senseless(expression) or made_up(expression, task.told)
+    return invalid_expression(expression) or ungrounded_expression(expression, task.prompt)
 
 
 def _undoes(action: dict[str, Any], done: Iterable[str]) -> bool:
@@ -423,7 +428,7 @@ def _undoes(action: dict[str, Any], done: Iterable[str]) -> bool:
     return json.dumps(back, sort_keys=True) in done
 
 
-def _begun(answer: Answer) -> str:
+def _begun(answer: Completion) -> str:
     """The tool of a call that was cut off."""
     return answer.text.strip().removeprefix('{"tool": "').partition('"')[0]
 
@@ -453,9 +458,9 @@ def _facts(task: Task, reply: str) -> list[str]:
         facts.append(f"This is from {' and '.join(instead[:3])}.")
     last = next(reversed(task.results.values()), "")
     # Only if the measurement is the last result: otherwise it was a step on the way.
-    if task.measured and task.measured == last and not says_some(reply, last):
+    if task.measured and task.measured == last and not mentions_result(reply, last):
         facts.append(task.measured)
-    if wrong := strange(reply, task.known):
+    if wrong := ungrounded_numbers(reply, task.known):
         facts.append(
             f"Left out: {', '.join(wrong[:3])}, which is in no result. The last one:\n"
             f"{cut(last, _SHOWN_LENGTH)}"
@@ -463,7 +468,7 @@ def _facts(task: Task, reply: str) -> list[str]:
     return facts
 
 
-def _action(answer: Answer) -> dict[str, Any]:
+def _action(answer: Completion) -> dict[str, Any]:
     """The action that the model wrote; empty if it was cut off."""
     try:
         action: dict[str, Any] = json.loads(answer.text)

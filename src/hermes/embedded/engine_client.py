@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from typing import Any
 
-    from hermes.embedded.download import Supplied
+    from hermes.embedded.download import EngineFiles
 
 log = Log("hermes.embedded")
 
 WINDOW = 8192
-# How long a cancelled answer may go on before the process is ended: it can't be stopped while it
-# reads a long prompt.
+# Time for a cancelled request to stop before the process is killed: the engine can't be interrupted
+# while it reads a prompt.
 _GRACE_SECONDS = 3.0
 _PASSED = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 _HINT = "Connect another model: hermes setup."
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """A whole answer of the model. `read` tokens of the prompt were new, `cached` were not."""
+class Completion(msgspec.Struct, frozen=True):
+    """A whole answer. `read` tokens of the prompt were new, `cached` came from the cache."""
 
     text: str
     finish: str = "stop"
@@ -47,20 +47,20 @@ class Answer(msgspec.Struct, frozen=True):
     written: int = 0
 
 
-class Server:
-    """One model in one process. Making it starts nothing; the first question does."""
+class EngineClient:
+    """Client of one engine process; the first request starts it."""
 
     def __init__(
-        self, supplied: Supplied, *, threads: int = 0, prefixes: Sequence[str] = ()
+        self, files: EngineFiles, *, threads: int = 0, prefixes: Sequence[str] = ()
     ) -> None:
-        """Make one; nothing is started.
+        """Wire it; nothing is started.
 
         Args:
-            supplied: Where model and engine are.
+            files: Where model and engine are.
             threads: How many the engine may use; as many as there are free cores if 0.
             prefixes: How prompts for slot 0, 1, … begin; read once and kept.
         """
-        self._supplied = supplied
+        self._files = files
         self._prefixes = list(prefixes)
         self._threads = threads
         self._child: _Child | None = None
@@ -69,30 +69,30 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """The process, if there is one; else 0."""
+        """The pid of the process, or 0."""
         child = self._child
         return child.process.pid if child is not None and child.alive else 0
 
-    async def ask(self, question: dict[str, Any]) -> AsyncIterator[str | Answer]:
-        """The answer piece by piece, then as a whole; cancelling stops it.
+    async def ask(self, request: dict[str, Any]) -> AsyncIterator[str | Completion]:
+        """The answer piece by piece, then as a whole. Can be cancelled.
 
         Args:
-            question: `prompt`, and what the engine takes: `grammar`, `max_tokens`, `id_slot`.
+            request: `prompt`, and what the engine takes: `grammar`, `max_tokens`, `id_slot`.
         """
         try:
             child = await asyncio.to_thread(self._running)
         except asyncio.CancelledError:
-            # The thread that waits for the model to load would keep the program from ending.
+            # Otherwise the waiting thread keeps the program from exiting.
             self.close()
             raise
         number = next(self._numbers)
-        heard = child.listen(number)
+        lines = child.listen(number)
         said: list[str] = []
         over = False
         try:
-            child.send(id=number, ask=question)
+            child.send(id=number, ask=request)
             while True:
-                line = await heard.get()
+                line = await lines.get()
                 if "text" in line:
                     said.append(line["text"])
                     yield line["text"]
@@ -100,7 +100,7 @@ class Server:
                 over = True
                 if "failed" in line:
                     raise ModelError(f"the embedded model: {line['failed']}", hint=_HINT)
-                yield Answer("".join(said), **line["done"])
+                yield Completion("".join(said), **line["done"])
                 return
         finally:
             if not over:
@@ -108,7 +108,7 @@ class Server:
             child.forget(number)
 
     def close(self) -> None:
-        """End the process; the next question starts another."""
+        """End the process; the next request starts another."""
         with self._lock:
             child, self._child = self._child, None
         if child is not None:
@@ -124,16 +124,16 @@ class Server:
 
     def _settings(self) -> dict[str, Any]:
         return {
-            "model": self._supplied.model,
-            "engine": self._supplied.engine,
+            "model": self._files.model,
+            "engine": self._files.engine,
             "window": WINDOW,
-            "threads": self._threads or _said_threads(),
+            "threads": self._threads or _thread_setting(),
             "prefixes": self._prefixes,
-            "keep": self._supplied.keep,
+            "keep": self._files.keep,
         }
 
     def _stop(self, child: _Child, number: int) -> None:
-        """Stop an answer nobody waits for any more; the process with it if it does not listen."""
+        """Cancel a request; kill the process if it does not stop."""
         if not child.alive:
             return
         child.cancel(number)
@@ -143,7 +143,7 @@ class Server:
 
 
 class _Child:
-    """A running child, and who waits for which of its lines."""
+    """A running engine process, and a queue for each open request."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.alive = True
@@ -159,26 +159,26 @@ class _Child:
         started.wait()
 
     def wait_ready(self) -> None:
-        """Return when the model is loaded; raises `ModelError` when it can't be."""
+        """Wait until the model is loaded; raises `ModelError`."""
         self._ready.wait()
         if self._failed:
             raise ModelError(f"the embedded model did not start: {self._failed}", hint=_HINT)
 
     def listen(self, number: int) -> asyncio.Queue[Any]:
-        """Where the lines for one question will come in."""
-        heard: asyncio.Queue[Any] = asyncio.Queue()
+        """The queue for the lines of one request."""
+        lines: asyncio.Queue[Any] = asyncio.Queue()
         with self._lock:
-            self._listeners[number] = (asyncio.get_running_loop(), heard)
+            self._listeners[number] = (asyncio.get_running_loop(), lines)
             self._open.add(number)
-        return heard
+        return lines
 
     def forget(self, number: int) -> None:
-        """Nobody listens to that question any more."""
+        """Remove the queue of a request."""
         with self._lock:
             self._listeners.pop(number, None)
 
     def send(self, **fields: Any) -> None:
-        """Write one line to the child; one that has ended is told of by `listen`'s queue."""
+        """Write one line to the process; if it has ended, the queues get an error."""
         stream = self.process.stdin
         assert stream is not None
         try:
@@ -188,11 +188,11 @@ class _Child:
             self._deliver_end()
 
     def cancel(self, number: int) -> None:
-        """Ask the child to stop answering one question."""
+        """Ask the process to cancel a request."""
         self.send(cancel=number)
 
     def end_unless_over(self, number: int) -> None:
-        """End the child if it still works on a question."""
+        """End the process if a request still runs."""
         with self._lock:
             still = number in self._open
         if still:
@@ -204,19 +204,19 @@ class _Child:
         self.process.kill()
         self.process.wait()
 
-    # -- the thread that starts it and reads ----------------------------------------------------
+    # -- the reader thread ------------------------------------------------------------------------
 
     def _keep(self, settings: dict[str, Any], started: threading.Event) -> None:
         script = os.path.join(os.path.dirname(__file__), "child.py")
         try:
             self.process = subprocess.Popen(
-                # Neither our variables nor our folder say what it imports.
+                # Isolated from our environment and working folder.
                 [sys.executable, "-E", "-P", script],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env=child_environment(_PASSED, {}),
-                # Ctrl-C is for us; what it means for the model is our affair.
+                # Ctrl-C must not reach the engine; we cancel its requests.
                 start_new_session=True,
             )
         except OSError as error:
@@ -263,14 +263,14 @@ class _Child:
             _deliver(*listener, {"failed": "its process ended; was there enough memory?"})
 
 
-def _deliver(loop: asyncio.AbstractEventLoop, heard: asyncio.Queue[Any], line: Any) -> None:
+def _deliver(loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[Any], line: Any) -> None:
     try:
-        loop.call_soon_threadsafe(heard.put_nowait, line)
+        loop.call_soon_threadsafe(lines.put_nowait, line)
     except RuntimeError:
-        # The loop is closed: who asked is gone.
+        # The loop of the caller is closed.
         return
 
 
-def _said_threads() -> int:
-    said = os.environ.get("HERMES_LOCAL_THREADS", "")
-    return int(said) if said.isdecimal() else 0
+def _thread_setting() -> int:
+    value = os.environ.get("HERMES_LOCAL_THREADS", "")
+    return int(value) if value.isdecimal() else 0

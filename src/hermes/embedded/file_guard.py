@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hermes.stores.checkpoints.types import Change
 
 
-# A word with a slash or an ending, as file names have them.
+# A word that may be a path: with a slash or an extension.
 _PATHLIKE = re.compile(r"(?<![\w/.~@-])(?:~?/)?[\w.@+-]+(?:/[\w.@+-]+)*/?")
 _ENDING = re.compile(r"[^./]*[^\W\d_][^./]*\.[A-Za-z][A-Za-z0-9]{0,9}$|^\d+\.[A-Za-z][A-Za-z0-9]*$")
 _HIDDEN = re.compile(r"\.[A-Za-z][\w.-]+$")
@@ -31,9 +31,9 @@ _CALLED = re.compile(
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
 _ABBREVIATIONS = frozenset({"e.g", "i.e", "etc", "vs", "a.m", "p.m", "ph.d"})
 _WORD = re.compile(r"[^\W_]+")
-# Words as short as this are in many texts.
+# Words up to this length are too common.
 _VAGUE = 3
-# Words that mean whatever there is, so that no file is left out.
+# Phrases that mean every file.
 _EVERY = re.compile(
     r"\b(?:all|every|each|any)\b[^.;]*\b(?:files?|folders?|scripts?|documents?|pages?|modules?)\b"
     r"|\b(?:everywhere|throughout)\b",
@@ -41,12 +41,12 @@ _EVERY = re.compile(
 )
 
 
-class Named:
-    """What a request names, given what there is.
+class NamedFiles:
+    """The files and folders that a request names.
 
-    `paths` are the words that look like paths, `spelled` the existing files among them; `files`
-    are those, or the ones meant by a word (`the readme`), `folders` the existing folders; `targets`
-    are the paths that can be written to.
+    `paths` are the words that look like paths; `spelled` the existing files among them; `files`
+    these, or else the files whose stem is a word of the request (`the readme`); `folders` the
+    existing folders; `targets` the paths that may be written to.
     """
 
     __slots__ = ("_every", "_stems", "_text", "files", "folders", "paths", "spelled", "targets")
@@ -58,16 +58,19 @@ class Named:
         folders = dict.fromkeys(
             above for path in existing for above in _above(path)
         )  # in the order of the files
-        # A part of `src/app.py` is not a word about the folder.
+        # `src/app.py` does not name the folder `src`.
         words = set(_WORD.findall(_PATHLIKE.sub(_unless_path, self._text)))
         spelled = {path.casefold().strip("/") for path in self.paths}
         exact = [
             path
             for path in existing
-            if _spelled(path, spelled) or ("." not in os.path.basename(path) and _said(path, words))
+            if _spelled(path, spelled)
+            or ("." not in os.path.basename(path) and _mentioned(path, words))
         ]
         taken = {_stem(path) for path in exact}
-        self._stems = [path for path in existing if _stem(path) not in taken and _said(path, words)]
+        self._stems = [
+            path for path in existing if _stem(path) not in taken and _mentioned(path, words)
+        ]
         self.spelled = exact
         self.files = exact or self._stems
         self.folders = [
@@ -81,50 +84,52 @@ class Named:
         ]
 
     def target(self, path: str) -> bool:
-        """Whether the request names this path as it stands: a file, or a name for one."""
+        """Whether the request names this path literally."""
         bare = _bare(path)
         name = os.path.basename(bare)
-        return any(bare == one or name == one or bare.endswith(f"/{one}") for one in self._spelled)
+        return any(
+            bare == path or name == path or bare.endswith(f"/{path}") for path in self._spelled
+        )
 
     def may_change(self, path: str, *, exists: bool, whole: bool = False) -> bool:
-        """Whether writing there is what the request says, or at least not against it.
+        """Whether the request allows a write to this path.
 
         Args:
             path: Relative to the workspace.
-            exists: Whether there is such a file now.
-            whole: The file is to be replaced or removed as a whole, not edited.
+            exists: Whether the file exists.
+            whole: Whether the file is replaced or removed, not edited.
         """
         if self.target(path):
             return True
         bare = _bare(path)
         inside = any(bare.startswith(f"{_bare(folder)}/") for folder in self.folders)
         if not exists:
-            # A name of the model's choice is fine where the person gave none.
+            # The model may choose a name if the request has none.
             return inside or not self.paths
-        meant = {*map(_bare, self.files), *map(_bare, self._stems)}
+        files = {*map(_bare, self.files), *map(_bare, self._stems)}
         if whole and self.paths:
             return False
-        return self._every or inside or bare in meant
+        return self._every or inside or bare in files
 
     def describe(self, path: str, words: str) -> None:
-        """Take the one file that has some words for meant, where these are all the request names.
+        """Add the only file that contains some words of the request, if it names no other file.
 
-        `Move the file that mentions the aquarium` names it as well as its name would.
+        Example: `Move the file that mentions the aquarium`.
         """
         if len(words) > _VAGUE and self.says(words) and not self.paths and not self.files:
             self._stems.append(path)
             self.files = self._stems
 
     def leads_to(self, path: str) -> bool:
-        """Whether something that the request names is to be inside of this folder."""
-        return any(one.startswith(f"{_bare(path)}/") for one in self._spelled)
+        """Whether the request names a path inside of this folder."""
+        return any(named.startswith(f"{_bare(path)}/") for named in self._spelled)
 
     def says(self, words: str) -> bool:
-        """Whether the request has exactly these words in it."""
+        """Whether the request contains exactly these words."""
         return " ".join(words.casefold().split()) in " ".join(self._text.split())
 
     def says_program(self, word: str) -> bool:
-        """Whether a word of a command is a file that the request names."""
+        """Whether a word of a command is a named file."""
         return any(_bare(path) == _bare(word) for path in self.files) or self.target(word)
 
     @property
@@ -135,18 +140,18 @@ class Named:
 def _paths(text: str) -> list[str]:
     """The words of a text that look like paths, in order."""
     bare = _URL.sub(" ", text)
-    found = []
+    paths = []
     for match in _QUOTED.finditer(bare):
         inner = match[1].strip()
-        # Names with spaces are only known by their quotes.
+        # A name with spaces is recognised by its quotes.
         if " " in inner and _ENDING.search(inner) and len(inner) < 80:
-            found.append(inner)
+            paths.append(inner)
     for match in _PATHLIKE.finditer(bare):
         word = match[0].rstrip(".")
         if _is_path(word):
-            found.append(word)
-    found += [match[1].rstrip(".") for match in _CALLED.finditer(bare)]
-    return list(dict.fromkeys(found))
+            paths.append(word)
+    paths += [match[1].rstrip(".") for match in _CALLED.finditer(bare)]
+    return list(dict.fromkeys(paths))
 
 
 def _is_path(word: str) -> bool:
@@ -154,7 +159,7 @@ def _is_path(word: str) -> bool:
         return False
     name = os.path.basename(word.rstrip("/"))
     if "/" in word:
-        # Not `and/or`, `km/h`: a path has an ending, a root or a last slash.
+        # Not `and/or`, `km/h`: a path has an extension, a root or a trailing slash.
         return bool(_ENDING.search(name)) or word.startswith(("/", "~", "./")) or word[-1] == "/"
     return bool(_ENDING.search(name) or _HIDDEN.match(name))
 
@@ -168,8 +173,8 @@ def _spelled(path: str, spelled: set[str]) -> bool:
     return bare in spelled or os.path.basename(bare) in spelled
 
 
-def _said(path: str, words: set[str]) -> bool:
-    """Whether a word of the request is the file's name without its ending."""
+def _mentioned(path: str, words: set[str]) -> bool:
+    """Whether the file's stem is a word of the request."""
     parts = _WORD.findall(_stem(path))
     return bool(parts) and len("".join(parts)) > 2 and all(part in words for part in parts)
 
@@ -188,73 +193,69 @@ def _above(path: str) -> list[str]:
 
 
 if TYPE_CHECKING:
-    What = Literal["made", "changed", "moved", "deleted"]
+    ChangeKind = Literal["made", "changed", "moved", "deleted"]
 
 
-class Changed(NamedTuple):
-    """One file, relative to the workspace where it is inside, and what became of it.
-
-    `path` is where it is now or was last, `was` where a file was that moved.
-    """
+class FileChange(NamedTuple):
+    """A changed file. `path` is relative to the workspace if inside; `was` is the old path."""
 
     path: str
-    what: What
+    what: ChangeKind
     was: str = ""
 
     @property
-    def told(self) -> str:
-        """Its path, and where it came from."""
+    def label(self) -> str:
+        """Its path, with the old one if it moved."""
         return f"{self.was} to {self.path}" if self.was else self.path
 
 
-def changes(ctx: ToolContext) -> list[Changed]:
-    """What this turn has changed so far, each file once."""
+def changes(ctx: ToolContext) -> list[FileChange]:
+    """The changes of this turn so far, one per file."""
     first: dict[str, Change] = {}
     last: dict[str, Change] = {}
     for change in _recorded(ctx):
         first.setdefault(change.place, change)
         last[change.place] = change
-    found = []
+    changed = []
     digests: dict[str, str] = {}
-    for place, change in first.items():
-        before, after = change.before, last[place].after
+    for file, change in first.items():
+        before, after = change.before, last[file].after
         if (before.kind, before.digest) == (after.kind, after.digest):
             continue
         gone = after.kind == "absent"
-        what: What = "deleted" if gone else "made" if before.kind == "absent" else "changed"
+        what: ChangeKind = "deleted" if gone else "made" if before.kind == "absent" else "changed"
         folder = "/" if "folder" in (before.kind, after.kind) else ""
-        path = _relative(ctx, place) + folder
-        found.append(Changed(path, what))
+        path = _relative(ctx, file) + folder
+        changed.append(FileChange(path, what))
         digests[path] = "" if folder else (before if gone else after).digest
-    found = _with_moves(found, digests)
-    # A folder is worth a word only where nothing in it is.
-    return [one for one in found if not (one.path.endswith("/") and _inside(one, found))]
+    changed = _with_moves(changed, digests)
+    # A folder is listed only if no file in it is.
+    return [c for c in changed if not (c.path.endswith("/") and _contains(c, changed))]
 
 
-def _with_moves(found: list[Changed], digests: dict[str, str]) -> list[Changed]:
-    """The same, where what is gone in one place and there in another has moved."""
-    gone = [one for one in found if one.what == "deleted" and digests[one.path]]
-    told = []
-    for one in found:
-        origin = next(
-            (was for was in gone if one.what == "made" and digests[was.path] == digests[one.path]),
-            None,
-        )
+def _with_moves(changed: list[FileChange], digests: dict[str, str]) -> list[FileChange]:
+    """The changes, with a deleted and a new file of equal content joined to a move."""
+    deleted = [c for c in changed if c.what == "deleted" and digests[c.path]]
+    joined = []
+    for change in changed:
+        made = change.what == "made"
+        same = (old for old in deleted if made and digests[old.path] == digests[change.path])
+        origin = next(same, None)
         if origin is None:
-            told.append(one)
+            joined.append(change)
             continue
-        gone.remove(origin)
-        told.append(Changed(one.path, "moved", origin.path))
-    taken = {one.was for one in told}
-    return [one for one in told if not (one.what == "deleted" and one.path in taken)]
+        deleted.remove(origin)
+        joined.append(FileChange(change.path, "moved", origin.path))
+    moved = {change.was for change in joined}
+    return [c for c in joined if not (c.what == "deleted" and c.path in moved)]
 
 
-def _inside(folder: Changed, found: list[Changed]) -> bool:
-    return any(one.path.startswith(folder.path) and one != folder for one in found)
+def _contains(folder: FileChange, changed: list[FileChange]) -> bool:
+    return any(c.path.startswith(folder.path) and c != folder for c in changed)
 
 
-def put_back_unnamed(ctx: ToolContext, call: str, named: Named) -> list[str]:
-    """Undo what a command did to files that were there before and that nobody named."""
+def undo_unnamed(ctx: ToolContext, call: str, named: NamedFiles) -> list[str]:
+    """Undo a command's changes of existing files that the request does not name; their paths."""
     from hermes.files.edit_transaction import author_of
     from hermes.stores.checkpoints.checkpoint_store import checkpoints
 
@@ -273,7 +274,7 @@ def put_back_unnamed(ctx: ToolContext, call: str, named: Named) -> list[str]:
         try:
             checkpoints(ctx).restore(change.place, change.id, author=author_of(ctx))
         except ToolError:
-            # What can't be put back is still reported as changed.
+            # Reported as changed.
             continue
         restored.append(path)
     return restored
@@ -286,74 +287,75 @@ def _recorded(ctx: ToolContext) -> list[Change]:
     try:
         recorded = checkpoints(ctx).show(f"{ctx.session_id}/{ctx.turn}")
     except CheckpointError:
-        # Nothing was changed in this turn.
+        # No changes in this turn.
         return []
-    return [one for one in recorded if one.author.agent == ctx.agent_path]
+    return [change for change in recorded if change.author.agent == ctx.agent_path]
 
 
-def _relative(ctx: ToolContext, place: str) -> str:
-    root = os.path.join(os.path.realpath(ctx.workspace), "")
-    return place.removeprefix(root)
+def _relative(ctx: ToolContext, path: str) -> str:
+    return path.removeprefix(os.path.join(os.path.realpath(ctx.workspace), ""))
 
 
-# The tools whose text could go to another file.
+# Tools whose text could be written to another file.
 _WRITING = frozenset({"write_file", "append_file", "terminal"})
-# What runs a script that is named after it.
+# Interpreters: the script follows.
 _RUNNERS = frozenset({"sh", "bash", "zsh", "python", "python3", "node", "perl", "ruby"})
 
 
-def refusal(tool: SmallTool, given: dict[str, Any], named: Named, context: ToolContext) -> str:
-    """Why a call may not be made: it would change a file that nobody named; else nothing."""
+def refusal(
+    tool: SmallTool, arguments: dict[str, Any], named: NamedFiles, context: ToolContext
+) -> str:
+    """Reason why a call is refused: it would change a file that is not named; else ""."""
     root = os.path.join(os.path.realpath(context.workspace), "")
-    for path, whole in _written(tool, given, named, root):
+    for path, whole in _written(tool, arguments, named, root):
         exists = os.path.isfile(os.path.join(root, path))
         if tool.name == "terminal" and not exists and (path[:1] == "/" or named.leads_to(path)):
-            # What a command makes elsewhere is nobody's loss, nor is a folder for what is named.
+            # A new file outside of the workspace, or a folder for a named file, is allowed.
             continue
         if tool.name == "make_folder" and not exists and named.says(os.path.basename(path)):
             continue
         if not named.may_change(path, exists=exists, whole=whole):
-            spoken = tool.name in _WRITING and named.targets
-            instead = f" Write to {' or '.join(named.targets)}." if spoken else ""
+            writes_text = tool.name in _WRITING and named.targets
+            instead = f" Write to {' or '.join(named.targets)}." if writes_text else ""
             return f"Not done: the request does not name {path}, so it stays as it is.{instead}"
     return ""
 
 
-def after_command(command: str, call: str, named: Named, context: ToolContext) -> str:
-    """What a command did to files, in words; undone where nobody asked for it."""
-    restored = [] if _asked_for(command, named) else put_back_unnamed(context, call, named)
+def command_changes(command: str, call: str, named: NamedFiles, context: ToolContext) -> str:
+    """A command's changes as text; those of files that are not named are undone."""
+    restored = [] if _asked_for(command, named) else undo_unnamed(context, call, named)
     notes = [f"{path} was put back: the request does not name it." for path in restored]
-    now = [f"{one.told} was {one.what}" for one in changes(context)]
+    now = [f"{change.label} was {change.what}" for change in changes(context)]
     if now:
         notes.append(f"(So far: {', '.join(now[:8])}.)")
     return "".join(f"\n\n{note}" for note in notes)
 
 
 def _written(
-    tool: SmallTool, given: dict[str, Any], named: Named, root: str
+    tool: SmallTool, arguments: dict[str, Any], named: NamedFiles, root: str
 ) -> Iterator[tuple[str, bool]]:
-    """The paths that a call would write to, and whether as a whole."""
+    """The paths that a call would write to, and whether it replaces them."""
     for argument, whole in tool.writes.items():
-        path = str(given[argument])
-        if argument == "to" and (into_folder(given) or os.path.isdir(os.path.join(root, path))):
-            path = os.path.join(path, os.path.basename(str(given["path"])))
+        path = str(arguments[argument])
+        if argument == "to" and (into_folder(arguments) or os.path.isdir(os.path.join(root, path))):
+            path = os.path.join(path, os.path.basename(str(arguments["path"])))
         yield path, whole
-    if tool.name == "terminal" and not _asked_for(given["command"], named):
+    if tool.name == "terminal" and not _asked_for(arguments["command"], named):
         from hermes.safety.shell import detect_dangerous_command
 
-        verdict = detect_dangerous_command(given["command"], cwd=root.rstrip("/"))
-        for place in verdict.writes:
-            yield place.removeprefix(root), False
+        verdict = detect_dangerous_command(arguments["command"], cwd=root.rstrip("/"))
+        for path in verdict.writes:
+            yield path.removeprefix(root), False
 
 
-def _asked_for(command: str, named: Named) -> bool:
-    """Whether the person wanted this very command, or a program of theirs, to be run."""
+def _asked_for(command: str, named: NamedFiles) -> bool:
+    """Whether the request contains this command, or names the script that it runs."""
     if named.says(command):
         return True
     words = command.split()
     if words and os.path.basename(words[0]) in _RUNNERS:
         words = words[1:]
     elif not (words and "/" in words[0]):
-        # `rm notes.txt` runs nothing of theirs; `sh notes.sh` and `./notes.sh` do.
+        # `rm notes.txt` runs no script of theirs; `sh notes.sh` and `./notes.sh` do.
         return False
     return bool(words) and named.says_program(words[0])

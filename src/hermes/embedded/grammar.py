@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hermes.embedded.task import Task
 
 
-# What a JSON string may hold. Control characters only escaped, and no surrogates.
+# JSON strings: control characters only escaped, no surrogates.
 _TEXT = r"""
 string ::= "\"" char* "\""
 char ::= [^"\\\x00-\x1f\x7f] | "\\" ["\\/bfnrt] | "\\u" hex hex hex hex
@@ -35,7 +35,7 @@ array ::= "[" (value (", " value)*)? "]"
 
 
 def choice(words: Sequence[str]) -> str:
-    """A grammar that lets exactly one of these words be said."""
+    """A grammar for exactly one of these words."""
     return "root ::= " + " | ".join(_literal(word) for word in words)
 
 
@@ -45,36 +45,36 @@ def actions(
     """A grammar of actions: a call of one of the tools, or a reply.
 
     Args:
-        signatures: Tools by name, each with its arguments; the value is the words that may stand
-            there (a tuple: one or more of them, in an array), or the JSON type of what may.
-        reply: Whether replying is among them.
-        call: Whether calling is.
+        signatures: Tools by name, each with its arguments; a value is the allowed strings (a tuple:
+            an array of them), or a JSON type.
+        reply: Whether a reply is allowed.
+        call: Whether a call is allowed.
     """
-    ways = []
+    rules = []
     for name, arguments in signatures.items() if call else ():
         parts = [f'{{"tool": {json.dumps(name)}, "args": {{']
-        holes: list[str] = []
+        values: list[str] = []
         for number, (argument, kind) in enumerate(arguments.items()):
             lead = ", " if number else ""
             parts[-1] += f"{lead}{json.dumps(argument)}: "
-            holes.append(_hole(kind))
+            values.append(_value(kind))
             parts.append("")
         parts[-1] += "}}"
         pieces = [_literal(parts[0])]
-        for hole, part in zip(holes, parts[1:], strict=True):
-            pieces += [hole, _literal(part)]
-        ways.append(" ".join(pieces))
+        for value, part in zip(values, parts[1:], strict=True):
+            pieces += [value, _literal(part)]
+        rules.append(" ".join(pieces))
     if reply:
-        ways.append(" string ".join(map(_literal, ('{"reply": ', "}"))))
-    return "root ::= " + " |\n  ".join(ways) + "\n" + _TEXT + _JSON
+        rules.append(" string ".join(map(_literal, ('{"reply": ', "}"))))
+    return "root ::= " + " |\n  ".join(rules) + "\n" + _TEXT + _JSON
 
 
-def _hole(kind: Any) -> str:
+def _value(kind: Any) -> str:
     if isinstance(kind, str):
         return {"integer": "number", "array": "strings"}.get(kind, kind)
     words = [_literal(json.dumps(word, ensure_ascii=False)) for word in kind]
-    one = f"({' | '.join(words)})" if words else "string"
-    return f'"[" {one} (", " {one}){{0,11}} "]"' if isinstance(kind, tuple) else one
+    word = f"({' | '.join(words)})" if words else "string"
+    return f'"[" {word} (", " {word}){{0,11}} "]"' if isinstance(kind, tuple) else word
 
 
 def _literal(text: str) -> str:
@@ -82,17 +82,16 @@ def _literal(text: str) -> str:
     return f'"{escaped}"'
 
 
-_PACKED = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z")
-# With more files than this the model spells paths itself.
-_SPELLED = 200
-# What a request that names files is not about before these were looked at: a number that is worked
-# out is made up, and so is one that belongs to the machine.
-_AFTERWARDS = ("calculate", "system_info")
+_ARCHIVE_ENDINGS = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z")
+# Files above which paths are not listed in the grammar.
+_MAX_LISTED = 200
+# Tools that are not allowed before the named files were read: their numbers would be wrong.
+_AFTER_READING = ("calculate", "system_info")
 
 
 def signatures(task: Task) -> dict[str, dict[str, Any]]:
-    """The tools with what may stand for each argument: paths there are, or that were named."""
-    special = _words(task)
+    """The tools allowed now, with the allowed values of each argument: existing or named paths."""
+    special = _allowed_values(task)
     archives = special["file_extract", "archive"] != "string"
     return {
         tool.name: {
@@ -103,22 +102,22 @@ def signatures(task: Task) -> dict[str, dict[str, Any]]:
         and tool.name != task.barred
         and task.only in ("", tool.name)
         and (tool.name != "file_extract" or archives)
-        and not (tool.name in _AFTERWARDS and task.unread())
+        and not (tool.name in _AFTER_READING and task.unread())
         and (tool.name != "calculate" or _has_numbers(task))
     }
 
 
-def _words(task: Task) -> dict[tuple[str, str], Any]:
-    """What may stand for an argument of a tool, where that is known."""
+def _allowed_values(task: Task) -> dict[tuple[str, str], Any]:
+    """Allowed values by tool and argument, where they are known."""
     named = task.named
     known = list(dict.fromkeys([*task.files, *named.paths]))
-    few = 0 < len(known) <= _SPELLED
+    few = 0 < len(known) <= _MAX_LISTED
     existing: Any = known if few else "string"
     meant = {*named.files, *named.paths}
     edited: Any = [path for path in task.files if path in meant] or existing
     added = list(dict.fromkeys([*named.files, *named.targets]))
-    packed = [path for path in named.paths if path.lower().endswith(_PACKED)]
-    archives = [path for path in known if path.lower().endswith(_PACKED)]
+    packed = [path for path in named.paths if path.lower().endswith(_ARCHIVE_ENDINGS)]
+    archives = [path for path in known if path.lower().endswith(_ARCHIVE_ENDINGS)]
     folders = sorted({path.rpartition("/")[0] for path in task.files if "/" in path})
     listed = [".", *folders, *(path for path in named.paths if path not in task.files)]
     sources: Any = [*folders, *known] if few else "string"
@@ -143,7 +142,7 @@ def _words(task: Task) -> dict[tuple[str, str], Any]:
 
 
 def destinations(task: Task) -> list[str]:
-    """Where a file can go by the words of the request: a name that is free, a folder, both."""
+    """Destinations of a copy or move in the request: new names, folders, and both combined."""
     named = task.named
     folders = list(named.folders)
     free = [path for path in named.paths if not _is_one_of(path, [*named.spelled, *folders])]
@@ -155,7 +154,7 @@ def destinations(task: Task) -> list[str]:
         if "/" not in path.rstrip("/")
     ]
     if not free and not folders:
-        # Nothing but files that are there: one of them is to be replaced.
+        # Only existing files: one of them is replaced.
         return named.paths if len(named.paths) > 1 else []
     out = any(os.path.dirname(path) in named.folders for path in named.files)
     return [*free, *folders, *both, *(["."] if out else [])]
@@ -163,11 +162,11 @@ def destinations(task: Task) -> list[str]:
 
 def _is_one_of(path: str, known: list[str]) -> bool:
     bare = path.casefold().removeprefix("./").strip("/")
-    return any(f"/{one.casefold()}".endswith(f"/{bare}") for one in known)
+    return any(f"/{other.casefold()}".endswith(f"/{bare}") for other in known)
 
 
 def _has_numbers(task: Task) -> bool:
-    """Whether there is anything to work with at the beginning."""
+    """Whether there is a number to calculate with."""
     text = task.text
     for path in task.named.paths:
         text = text.replace(path, "")

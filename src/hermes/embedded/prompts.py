@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 CHAT, TASK = "chat", "task"
 GRAMMAR = choice((CHAT, TASK))
 
-_SORT = """\
+_ROUTING = """\
 Sort what a person says to an assistant that sits in a folder of files on their computer.
 task: it has to look at, search, change or make files here, run a command, compute, or measure \
 this computer.
@@ -52,30 +52,30 @@ _EXAMPLES = (
 
 
 def question(text: str, *, before: str = "") -> list[tuple[str, str]]:
-    """What the model is asked to sort a message; the answer is held to `GRAMMAR`.
+    """The prompt that routes a message to chat or task; `GRAMMAR` restricts the answer.
 
     Args:
         text: The message.
-        before: What was asked for last, if that was a task: `and now the other one` is one, too.
+        before: The last request, if it was a task: `and now the other one` is one too.
     """
-    said = [("system", _SORT)]
+    prompt = [("system", _ROUTING)]
     for example, word in _EXAMPLES:
-        said += [("user", example), ("assistant", word)]
+        prompt += [("user", example), ("assistant", word)]
     if before:
-        said += [("user", before[:300]), ("assistant", TASK)]
-    return [*said, ("user", text[:1500])]
+        prompt += [("user", before[:300]), ("assistant", TASK)]
+    return [*prompt, ("user", text[:1500])]
 
 
 if TYPE_CHECKING:
-    Said = list[tuple[str, str]]
+    Prompt = list[tuple[str, str]]
     Turns = list[tuple[str, str]]
 
-# The slots of the engine: each keeps the beginning of its prompts.
-ROUTING, WORKING, TALKING = 0, 1, 2
-# Earlier turns that are shown again, and how much of each.
-_TURNS, _EACH = 4, 500
-# As much of the request as is said again after each result.
-_AGAIN = 1200
+# Slots of the engine: each caches the prefix of its prompts.
+ROUTING_SLOT, TASK_SLOT, CHAT_SLOT = 0, 1, 2
+# Earlier turns in a prompt, and characters of each message.
+_TURNS, _MESSAGE_LENGTH = 4, 500
+# Characters of the request after each result.
+_REQUEST_LENGTH = 1200
 
 _CHAT = """\
 You are Hermes, a small language model that runs on the person's own computer. Answer in a few \
@@ -96,7 +96,7 @@ _REPLY_NOW = "Reply now with what is known."
 
 _ASKED = "Find out where the blue boat is and put that into boat.txt."
 _FOUND = "log/june.md:7: The blue boat: It is on land.\n\n(Found once in 1 file.)"
-_EXAMPLE: Said = [
+_EXAMPLE: Prompt = [
     ("user", f"{_ASKED}\n(Files here: tide.txt, log/may.md, log/june.md)"),
     ("assistant", '{"tool": "search_files", "args": {"text": "blue boat"}}'),
     ("user", f"{_FOUND}\n\nRequest: {_ASKED}\n{_NEXT}"),
@@ -107,40 +107,40 @@ _EXAMPLE: Said = [
     ("user", f"boat.txt was made, 1 line.\n\nRequest: {_ASKED}\n{_NEXT}"),
     ("assistant", '{"reply": "The blue boat is on land. That is in boat.txt now."}'),
 ]
-# Words of the example that show when an answer was copied from it.
+# Words of the example that a copied answer contains.
 _MARKS = ("blue boat", "boat.txt", "june.md")
 
 
-def working(tools: Iterable[SmallTool]) -> Said:
-    """How a task begins."""
+def task_prompt(tools: Iterable[SmallTool]) -> Prompt:
+    """The prompt of a task, without the request."""
     return [("system", _TASK + "\n".join(tool.line for tool in tools)), *_EXAMPLE]
 
 
-def talking(turns: Turns, text: str) -> Said:
-    """A message that only wants words."""
+def chat_prompt(turns: Turns, text: str) -> Prompt:
+    """The prompt of a chat."""
     return [("system", _CHAT), *history(turns), ("user", text)]
 
 
-def prefixes() -> list[Said]:
-    """What the prompts for the first slots begin with, in the usual case."""
-    return [question("")[:-1], working(TOOLS)]
+def prefixes() -> list[Prompt]:
+    """The usual prefixes of the prompts for the first slots."""
+    return [question("")[:-1], task_prompt(TOOLS)]
 
 
 def result(shown: str, request: str, *, more: bool) -> str:
-    """What the model reads after a call: what came of it, and what it is all about."""
-    return f"{shown}\n\nRequest: {cut(request, _AGAIN)}\n{_NEXT if more else _REPLY_NOW}"
+    """The message after a call: its result, and the request again."""
+    return f"{shown}\n\nRequest: {cut(request, _REQUEST_LENGTH)}\n{_NEXT if more else _REPLY_NOW}"
 
 
-def copied(reply: str, told: str) -> bool:
-    """Whether a reply speaks of the example and not of the task."""
-    return any(mark in reply and mark not in told for mark in _MARKS)
+def copied(reply: str, prompt: str) -> bool:
+    """Whether a reply is copied from the example."""
+    return any(mark in reply and mark not in prompt for mark in _MARKS)
 
 
 def earlier(messages: Sequence[Message]) -> Turns:
-    """The turns so far: what was asked, and the last words to it."""
+    """The turns so far: request and last answer of each."""
     turns: Turns = []
     for before, message in pairwise([Message("system"), *messages]):
-        # What follows a result was said during a turn and belongs to it.
+        # A user message after a result belongs to the turn.
         if message.role == "user" and before.role != "tool":
             turns.append((message.text, ""))
         elif message.role == "assistant" and message.text and turns:
@@ -148,9 +148,12 @@ def earlier(messages: Sequence[Message]) -> Turns:
     return [turn for turn in turns if turn[1]]
 
 
-def history(turns: Turns) -> Said:
-    """Earlier turns as they are shown to the model: the last few, and not all of each."""
-    said: Said = []
-    for asked, answered in turns[-_TURNS:]:
-        said += [("user", cut(asked, _EACH)), ("assistant", cut(answered, _EACH))]
-    return said
+def history(turns: Turns) -> Prompt:
+    """The last turns as messages, shortened."""
+    messages: Prompt = []
+    for request, answer in turns[-_TURNS:]:
+        messages += [
+            ("user", cut(request, _MESSAGE_LENGTH)),
+            ("assistant", cut(answer, _MESSAGE_LENGTH)),
+        ]
+    return messages

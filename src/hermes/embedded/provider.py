@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from hermes.core.messages import Message, ToolUse, Usage
 from hermes.core.model_protocol import Done, ModelError, TextDelta, WindowError
-from hermes.embedded.engine_client import WINDOW, Answer, Server
+from hermes.embedded.engine_client import WINDOW, Completion, EngineClient
 from hermes.embedded.grammar import actions
-from hermes.embedded.prompts import TALKING, prefixes
+from hermes.embedded.prompts import CHAT_SLOT, prefixes
 from hermes.embedded.wheels import MODEL
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hermes.core.model_protocol import Event, Finish, Request
-    from hermes.embedded.download import Supply
+    from hermes.embedded.download import ModelDownload
 
-# As long as an answer may get when nobody says otherwise.
+# Default length of an answer in tokens.
 ANSWER = 700
 _CALLING = """
 
@@ -29,17 +29,17 @@ Tools:
 
 
 class EmbeddedModel:
-    """A small model in a process of ours. Making one neither downloads nor starts anything."""
+    """A small model in a child process. The constructor neither downloads nor starts anything."""
 
     name = "embedded"
     model = MODEL.name
     window = WINDOW
 
-    def __init__(self, supply: Supply | None = None, *, threads: int = 0) -> None:
-        """Make one; `threads` is what the machine has free if 0."""
-        self._supply = supply
+    def __init__(self, download: ModelDownload | None = None, *, threads: int = 0) -> None:
+        """Wire it; with `threads` 0 the engine uses the free cores."""
+        self._download = download
         self._threads = threads
-        self._server: Server | None = None
+        self._client: EngineClient | None = None
 
     async def run_turn(self, conversation: Any, state: Any, request: str) -> Any:
         """Run a turn with prompts, tools and checks for a small model; see `TurnRunner`."""
@@ -49,115 +49,116 @@ class EmbeddedModel:
 
     @property
     def pid(self) -> int:
-        """The process that holds the model; 0 when there is none."""
-        return self._server.pid if self._server else 0
+        """The pid of the engine; 0 if it does not run."""
+        return self._client.pid if self._client else 0
 
     async def stream(self, request: Request) -> AsyncIterator[Event]:
-        """Ask with whatever tools there are: what compaction, tests and children need."""
+        """Send a request with any tools; see `Provider`."""
         signatures = {
             tool["function"]["name"]: _signature(tool["function"].get("parameters") or {})
             for tool in request.tools
             if request.force in ("", tool["function"]["name"])
         }
         grammar = actions(signatures, reply=not request.force) if signatures else ""
-        said = [*_told(request.messages, request.tools)]
-        async for heard in self.ask(
-            said,
+        prompt = [*_messages(request.messages, request.tools)]
+        async for piece in self.ask(
+            prompt,
             grammar=grammar,
             most=request.max_tokens or ANSWER,
             temperature=request.temperature or 0.0,
         ):
-            if isinstance(heard, Answer):
-                message, finish = _understood(heard, calls=bool(grammar))
+            if isinstance(piece, Completion):
+                message, finish = _parsed(piece, calls=bool(grammar))
                 if grammar and message.text:
                     yield TextDelta(message.text)
-                yield Done(message, finish, usage_of(heard), self.model, self.name)
+                yield Done(message, finish, usage_of(piece), self.model, self.name)
             elif not grammar:
-                yield TextDelta(heard)
+                yield TextDelta(piece)
 
     async def ask(
         self,
-        said: Sequence[tuple[str, str]],
+        prompt: Sequence[tuple[str, str]],
         *,
         grammar: str = "",
         most: int = ANSWER,
         temperature: float = 0.0,
-        slot: int = TALKING,
-    ) -> AsyncIterator[str | Answer]:
-        """The answer to what was said, piece by piece and then as a whole.
+        slot: int = CHAT_SLOT,
+    ) -> AsyncIterator[str | Completion]:
+        """The answer to a prompt, piece by piece and then as a whole.
 
         Args:
-            said: Who said what: `system`, `user` or `assistant`, and the text.
-            grammar: What the answer is held to (GBNF); nothing if empty.
-            most: How many tokens it may have.
-            temperature: 0 says the likeliest each time.
-            slot: Which slot of the engine remembers it.
+            prompt: Pairs of role (`system`, `user` or `assistant`) and text.
+            grammar: A GBNF grammar for the answer; none if empty.
+            most: Tokens of the answer.
+            temperature: 0 is deterministic.
+            slot: The slot of the engine that caches the prompt.
         """
-        server = self._server or await self._started()
-        question: dict[str, Any] = {
-            "prompt": prompt_of(said),
+        client = self._client or await self._start()
+        request: dict[str, Any] = {
+            "prompt": prompt_of(prompt),
             "max_tokens": most,
             "temperature": temperature,
             "id_slot": slot,
             "stop": ["<|im_end|>"],
         }
         if grammar:
-            question["grammar"] = grammar
+            request["grammar"] = grammar
         try:
-            async for heard in server.ask(question):
-                yield heard
+            async for piece in client.ask(request):
+                yield piece
         except ModelError as error:
             if "context size" in str(error):
                 raise WindowError(str(error), hint="Ask in smaller pieces.") from None
             raise
 
-    async def _started(self) -> Server:
-        """Have the model here, be it by fetching it; cancelling stops that."""
+    async def _start(self) -> EngineClient:
+        """Make the client; downloads model and engine if necessary. Can be cancelled."""
         import asyncio
         import threading
 
-        from hermes.embedded.download import Supply, Teller
+        from hermes.embedded.download import DownloadProgress, ModelDownload
 
-        supply, tell, stop = self._supply or Supply(), Teller(), threading.Event()
+        download = self._download or ModelDownload()
+        progress, stop = DownloadProgress(), threading.Event()
         try:
-            supplied = await asyncio.to_thread(supply.get, tell, stop)
+            files = await asyncio.to_thread(download.get, progress, stop)
         except asyncio.CancelledError:
             stop.set()
             raise
         finally:
-            tell.end()
-        if self._server is None:
-            kept = [closed(said) for said in prefixes()]
-            self._server = Server(supplied, threads=self._threads, prefixes=kept)
-        return self._server
+            progress.end()
+        if self._client is None:
+            texts = [closed(prefix) for prefix in prefixes()]
+            self._client = EngineClient(files, threads=self._threads, prefixes=texts)
+        return self._client
 
     async def close(self) -> None:
-        """End the model's process."""
-        if self._server is not None:
-            self._server.close()
+        """End the engine process."""
+        if self._client is not None:
+            self._client.close()
 
 
-def prompt_of(said: Iterable[tuple[str, str]]) -> str:
-    """A conversation as the model was trained to read it, open for its answer."""
-    return f"{closed(said)}<|im_start|>assistant\n"
+def prompt_of(messages: Iterable[tuple[str, str]]) -> str:
+    """The messages in the model's chat template, open for the answer."""
+    return f"{closed(messages)}<|im_start|>assistant\n"
 
 
-def closed(said: Iterable[tuple[str, str]]) -> str:
-    """The same, with nobody's turn yet."""
-    return "".join(f"<|im_start|>{role}\n{_plain(text)}<|im_end|>\n" for role, text in said)
+def closed(messages: Iterable[tuple[str, str]]) -> str:
+    """The messages in the model's chat template."""
+    return "".join(f"<|im_start|>{role}\n{_plain(text)}<|im_end|>\n" for role, text in messages)
 
 
-def usage_of(answer: Answer) -> Usage:
-    """What an answer cost."""
+def usage_of(answer: Completion) -> Usage:
+    """The tokens of an answer."""
     return Usage(answer.read + answer.cached, answer.written, cached=answer.cached)
 
 
 def _plain(text: str) -> str:
-    """A text that can't end a message and begin another."""
+    """A text without marks of the chat template."""
     return text.replace("<|", "< |")
 
 
-def _told(
+def _messages(
     messages: Iterable[Message], tools: Sequence[dict[str, Any]]
 ) -> Iterable[tuple[str, str]]:
     listing = ""
@@ -187,7 +188,7 @@ def _told(
 
 
 def _signature(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that a tool needs; those that may be left out are."""
+    """The required arguments of a tool."""
     properties = parameters.get("properties") or {}
     required = [name for name in parameters.get("required") or () if name in properties]
     return {name: _kind(properties[name]) for name in required}
@@ -206,7 +207,7 @@ def _kind(schema: Any) -> Any:
     return kind if kind in ("string", "number", "integer", "boolean", "object") else "value"
 
 
-def _understood(answer: Answer, *, calls: bool) -> tuple[Message, Finish]:
+def _parsed(answer: Completion, *, calls: bool) -> tuple[Message, Finish]:
     text = answer.text.strip()
     if answer.finish == "length":
         return Message("assistant", text), "length"

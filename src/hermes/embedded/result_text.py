@@ -6,32 +6,31 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from hermes.embedded.arithmetic import has_heading, result, sums
-from hermes.embedded.arithmetic import number as counted_noun
+from hermes.embedded.arithmetic import counted_noun, has_heading, result, sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
 
-# As many tokens of a result as are read in a few seconds.
+# Tokens of a result: the engine reads them in a few seconds.
 MOST = 500
-# A line that is longer is not made for reading.
+# Characters of a line.
 _LINE = 400
-# Roughly what a token is: a digit, a sign, a piece of a word.
+# Approximation of a token: a digit, a sign, a part of a word.
 _TOKEN = re.compile(r"\d|[A-Za-z\u00c0-\u024f]{1,5}|[^\w\s]|\w|\n+| {2,}")
 _WORD = re.compile(r"[^\W_]{3,}")
-# Endings differ: `closes`, `closing` and `closed` are about the same.
+# Length of a stem: `closes`, `closing` and `closed` match.
 _STEM = 5
 
 
 def tokens(text: str) -> int:
-    """About how many tokens a text has."""
+    """Estimated tokens of a text."""
     return len(_TOKEN.findall(text))
 
 
 def cut(text: str, most: int) -> str:
-    """A text with its middle left out when it has more characters than that."""
+    """A text of at most `most` characters, cut in the middle."""
     if len(text) <= most:
         return text
     head, tail = text[: most * 3 // 4], text[-most // 4 :]
@@ -39,12 +38,12 @@ def cut(text: str, most: int) -> str:
 
 
 def excerpt(text: str, about: str = "", *, most: int = MOST) -> str:
-    """A text, or those of its lines that matter: how it begins and ends, and what it is about.
+    """A text, or its relevant lines: the first, the last, and those that match `about`.
 
     Args:
-        text: All of it.
-        about: Words to look for in the lines.
-        most: How many tokens it may have, roughly.
+        text: The whole text.
+        about: Words that a relevant line contains.
+        most: Tokens, approximately.
     """
     if tokens(text) <= most:
         return text
@@ -61,21 +60,21 @@ def excerpt(text: str, about: str = "", *, most: int = MOST) -> str:
 
 
 def _order(lines: list[str], about: str) -> list[int]:
-    """The lines by how much they matter."""
+    """The line numbers by relevance."""
     numbers = range(len(lines))
     scores = _scores(lines, about)
     fitting = sorted((n for n in numbers if scores[n]), key=lambda n: (-scores[n], n))
-    # What stands beside a line that fits often completes it.
+    # Neighbours of a relevant line often complete it.
     around = [n + step for n in fitting[:5] for step in (0, 1, -1) if 0 <= n + step < len(lines)]
     return [*numbers[:5], *numbers[-2:], *around, *fitting[:40], *numbers]
 
 
 def _scores(lines: list[str], about: str) -> list[float]:
-    """How well each line fits: a word counts the more, the fewer lines have it."""
+    """Relevance of each line: rare words count more."""
     wanted = _stems(about)
-    having = [_stems(line) & wanted for line in lines]
-    often = {stem: sum(stem in one for one in having) for stem in wanted}
-    return [sum(1 / often[stem] for stem in one) for one in having]
+    matches = [_stems(line) & wanted for line in lines]
+    frequency = {stem: sum(stem in match for match in matches) for stem in wanted}
+    return [sum(1 / frequency[stem] for stem in match) for match in matches]
 
 
 def _stems(text: str) -> set[str]:
@@ -83,7 +82,7 @@ def _stems(text: str) -> set[str]:
 
 
 def _joined(lines: list[str], kept: set[int]) -> str:
-    """The kept lines in order, with a mark wherever some are missing."""
+    """The kept lines in order, with a mark for each gap."""
     shown: list[str] = []
     missing = 0
     for number, line in enumerate(lines):
@@ -99,12 +98,12 @@ def _joined(lines: list[str], kept: set[int]) -> str:
     return "\n".join(shown)
 
 
-# As many names of one kind as are told.
+# Names of one kind in a listing.
 _NAMES = 30
 
 
 def listed(data: dict[str, Any], _: Mapping[str, Any], about: str = "") -> str:
-    """Names by their kinds, and how many of each."""
+    """A listing: names and counts by extension."""
     tree = str(data.get("tree", ""))
     if not tree:
         return "The folder is empty: 0 files."
@@ -126,7 +125,7 @@ def listed(data: dict[str, Any], _: Mapping[str, Any], about: str = "") -> str:
         lines.append(f"{len(paths)} {kind}: {_some(paths)}")
     sizes.sort(key=lambda one: -_bytes(one[1]))
     if len(sizes) > 1:
-        # Of a folder with too many files to list, nothing is said about the others.
+        # The listing may be incomplete.
         among = f" of the first {len(sizes)} files" if data.get("next_offset") else ""
         largest = ", ".join(f"{path} {size}" for path, size in sizes[:3])
         lines.append(f"(The largest{among}: {largest})")
@@ -136,7 +135,7 @@ def listed(data: dict[str, Any], _: Mapping[str, Any], about: str = "") -> str:
 
 
 def paths_of(tree: str) -> Iterator[tuple[str, str]]:
-    """The paths in a drawn tree, and what it says about each."""
+    """The paths in a tree, each with its note."""
     above: list[str] = []
     for line in tree.splitlines():
         level = (len(line) - len(line.lstrip())) // 2
@@ -153,7 +152,7 @@ def _some(paths: list[str]) -> str:
 
 
 def _bytes(size: str) -> float:
-    """How much `1.5K` or `20B` is."""
+    """Bytes of `1.5K` or `20B`."""
     match = re.fullmatch(r"([\d.]+)\s*([BKMGT])\w*", size)
     return float(match[1]) * 1024 ** "BKMGT".index(match[2]) if match else 0.0
 
@@ -162,45 +161,45 @@ if TYPE_CHECKING:
     Arguments = Mapping[str, Any]
     Data = dict[str, Any]
 
-# How a shell says that it may not run a file, and that it knows no such command.
+# Exit codes of a shell: not executable, command not found.
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 _TABLES = (".csv", ".tsv")
 
 
-def read(data: Data, given: Arguments, about: str = "") -> str:
-    """A text and its size; of a long one what the request may be about."""
+def read(data: Data, arguments: Arguments, about: str = "") -> str:
+    """A file's text and size; of a long one the lines that match the request."""
     content = re.sub(r"(?m)^ *\d+\|", "", str(data.get("content", "")))
     lines = int(data.get("total_lines", 0))
-    counted = f"{given['path']} has {counted_noun(lines, 'line')}"
+    counted = f"{arguments['path']} has {counted_noun(lines, 'line')}"
     if len(content.splitlines()) >= lines:
         counted += f", {counted_noun(len(content.split()), 'word')}.{sums(content)}"
     return f"{excerpt(content, about)}\n\n({counted.rstrip('.')}.)"
 
 
-def found(data: Data, given: Arguments, about: str = "") -> str:
-    """Lines that match, and how many there are."""
+def found(data: Data, arguments: Arguments, about: str = "") -> str:
+    """Matching lines and their number."""
     matches = str(data.get("matches", ""))
     if not matches:
-        return f"No file contains {given['text']!r}."
+        return f"No file contains {arguments['text']!r}."
     if "words" in data:
-        lead = f"{given['text']!r} as a whole is nowhere. Some of its words:"
+        lead = f"{arguments['text']!r} as a whole is nowhere. Some of its words:"
         return f"{lead}\n{excerpt(matches, about)}"
     total, files = int(data.get("total_matches", 0)), int(data.get("files_matched", 0))
     times = "once" if total == 1 else f"{total} times"
     return f"{excerpt(matches, about)}\n\n(Found {times} in {counted_noun(files, 'file')}.)"
 
 
-def counted(data: Data, given: Arguments, _: str = "") -> str:
-    """Lines and words of each file, and together."""
+def counted(data: Data, arguments: Arguments, _: str = "") -> str:
+    """Lines and words of each file and in total."""
     if data.get("exit_code"):
-        return ran(data, given)
-    told: list[str] = []
+        return ran(data, arguments)
+    text: list[str] = []
     counts: dict[str, int] = {}
     kinds: dict[str, list[int]] = {}
     edges = data.get("edges") or {}
     rows = str(data.get("stdout", "")).splitlines()
-    # After several files comes a row with their sum.
-    for path, row in zip(dict.fromkeys(map(str, given["paths"])), rows, strict=False):
+    # The last row is the total.
+    for path, row in zip(dict.fromkeys(map(str, arguments["paths"])), rows, strict=False):
         columns = row.split(None, 2)
         if len(columns) < 2 or not all(map(str.isdigit, columns[:2])):
             continue
@@ -211,38 +210,38 @@ def counted(data: Data, given: Arguments, _: str = "") -> str:
         heading = re.split(r"[,;\t]", first)
         if path.lower().endswith(_TABLES) and lines > 1 and has_heading(heading, [["0"]]):
             line += f"; the first line is a heading, {counted_noun(lines - 1, 'row')} follow"
-        told.append(line)
+        text.append(line)
     groups = [
         (f"All {len(some)} {ending} files", some) for ending, some in kinds.items() if len(some) > 1
     ]
     if len(kinds) > 1:
         groups.append((f"All {len(counts)} files", list(counts.values())))
-    told += [f"{what} together: {counted_noun(sum(some), 'line')}." for what, some in groups]
-    told += _extremes(counts)
-    return "\n".join(told)
+    text += [f"{name} together: {counted_noun(sum(some), 'line')}." for name, some in groups]
+    text += _extremes(counts)
+    return "\n".join(text)
 
 
 def _extremes(counts: dict[str, int]) -> list[str]:
-    """Which file has the most lines and which the fewest, where that can be said."""
+    """The files with the most and the fewest lines, where they are unique."""
     most, fewest = max(counts.values(), default=0), min(counts.values(), default=0)
     if most == fewest:
         return ["All have as many lines."] if len(counts) > 1 else []
-    told = []
+    parts = []
     for word, count in (("most", most), ("fewest", fewest)):
         paths = [path for path in counts if counts[path] == count]
         if len(paths) == 1:
-            told.append(f"{word} in {paths[0]}")
-    return [f"The {', the '.join(told)}."] if told else []
+            parts.append(f"{word} in {paths[0]}")
+    return [f"The {', the '.join(parts)}."] if parts else []
 
 
 def wrote(data: Data, _: Arguments, __: str = "") -> str:
-    """That a file was made or replaced."""
+    """A written file."""
     done = "made" if data.get("created") else "replaced"
     return f"{data.get('path')} was {done}, {counted_noun(int(data.get('lines', 0)), 'line')}."
 
 
 def patched(data: Data, _: Arguments, __: str = "") -> str:
-    """The lines that changed."""
+    """The changed lines."""
     changed = [
         line
         for line in str(data.get("diff", "")).splitlines()
@@ -252,14 +251,14 @@ def patched(data: Data, _: Arguments, __: str = "") -> str:
 
 
 def output(data: Data) -> str:
-    """All that a command printed."""
+    """The output of a command."""
     return "\n".join(
         str(data[key]).rstrip() for key in ("stdout", "output", "stderr") if data.get(key)
     )
 
 
 def ran(data: Data, _: Arguments, about: str = "") -> str:
-    """What a command printed, and how it ended."""
+    """Output and exit code of a command."""
     code = data.get("exit_code", 0)
     end = "" if code == 0 else f"\n\n(It failed with exit code {code}.)"
     if code == NOT_FOUND:
@@ -269,41 +268,41 @@ def ran(data: Data, _: Arguments, about: str = "") -> str:
     return f"{excerpt(output(data), about) or '(It printed nothing.)'}{end}"
 
 
-def worked_out(data: Data, given: Arguments, _: str = "") -> str:
-    """A number, or what is wrong with the expression."""
+def worked_out(data: Data, arguments: Arguments, _: str = "") -> str:
+    """The value of an expression, or the error."""
     if not data.get("exit_code"):
         return result(output(data))
     wrong = output(data).rsplit("\n", 1)[-1]
-    return f"{given['expression']} can't be worked out: {wrong}"
+    return f"{arguments['expression']} can't be worked out: {wrong}"
 
 
-def added(data: Data, given: Arguments, _: str = "") -> str:
-    """That text was added."""
-    done = f"The text was added at the end of {given['path']}."
-    return ran(data, given) if data.get("exit_code") else done
+def added(data: Data, arguments: Arguments, _: str = "") -> str:
+    """An appended text."""
+    done = f"The text was added at the end of {arguments['path']}."
+    return ran(data, arguments) if data.get("exit_code") else done
 
 
-def moved(data: Data, given: Arguments, _: str = "") -> str:
-    """Where a file is now."""
-    done = f"{given['path']} is now at {given['to']}."
-    return ran(data, given) if data.get("exit_code") else done
+def moved(data: Data, arguments: Arguments, _: str = "") -> str:
+    """A moved or copied file."""
+    done = f"{arguments['path']} is now at {arguments['to']}."
+    return ran(data, arguments) if data.get("exit_code") else done
 
 
-def folder_made(data: Data, given: Arguments, _: str = "") -> str:
-    """That there is a folder."""
-    done = f"The folder {given['path']} was made. It is empty."
-    return ran(data, given) if data.get("exit_code") else done
+def folder_made(data: Data, arguments: Arguments, _: str = "") -> str:
+    """A new folder."""
+    done = f"The folder {arguments['path']} was made. It is empty."
+    return ran(data, arguments) if data.get("exit_code") else done
 
 
-def deleted(data: Data, given: Arguments, _: str = "") -> str:
-    """That a file is gone."""
-    return ran(data, given) if data.get("exit_code") else f"{given['path']} was deleted."
+def deleted(data: Data, arguments: Arguments, _: str = "") -> str:
+    """A deleted file."""
+    return ran(data, arguments) if data.get("exit_code") else f"{arguments['path']} was deleted."
 
 
 def measured(data: Data, _: Arguments, __: str = "") -> str:
-    """The machine: load, memory, disk, processes."""
+    """Load, memory, disk and processes of the machine."""
     system, cpu, memory = (data.get(key) or {} for key in ("system", "cpu", "memory"))
-    load = ", ".join(str(one) for one in cpu.get("load_average") or ())
+    load = ", ".join(str(value) for value in cpu.get("load_average") or ())
     lines = [
         f"CPU: {cpu.get('percent')} % used, {cpu.get('cores')} cores, load average {load}",
         f"Memory: {_share(memory, 'available_gb')}",
@@ -320,20 +319,21 @@ def measured(data: Data, _: Arguments, __: str = "") -> str:
     return "\n".join(lines)
 
 
-def _share(one: Arguments, free: str) -> str:
-    return f"{one.get(free)} GB free of {one.get('total_gb')} GB, {one.get('used_percent')} % used"
+def _share(device: Arguments, free: str) -> str:
+    total, used = device.get("total_gb"), device.get("used_percent")
+    return f"{device.get(free)} GB free of {total} GB, {used} % used"
 
 
-def packed(data: Data, given: Arguments, _: str = "") -> str:
-    """What is in the new archive."""
-    sources = ", ".join(map(str, given["sources"]))
-    held = [one for one in data.get("members") or () if isinstance(one, dict) and "size" in one]
-    inside = f" It holds {counted_noun(len(held), 'file')}." if held else ""
-    return f"{given['archive']} was made from {sources}, {data.get('size')} bytes.{inside}"
+def packed(data: Data, arguments: Arguments, _: str = "") -> str:
+    """A new archive."""
+    sources = ", ".join(map(str, arguments["sources"]))
+    members = [m for m in data.get("members") or () if isinstance(m, dict) and "size" in m]
+    inside = f" It holds {counted_noun(len(members), 'file')}." if members else ""
+    return f"{arguments['archive']} was made from {sources}, {data.get('size')} bytes.{inside}"
 
 
-def unpacked(data: Data, given: Arguments, _: str = "") -> str:
-    """What came out of an archive."""
+def unpacked(data: Data, arguments: Arguments, _: str = "") -> str:
+    """Files unpacked from an archive."""
     paths = ", ".join(map(str, (data.get("paths") or [])[:20]))
     files = counted_noun(int(data.get("files", 0)), "file")
-    return f"{files} unpacked into {given['folder']}: {cut(paths, 600)}"
+    return f"{files} unpacked into {arguments['folder']}: {cut(paths, 600)}"

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from hermes.embedded.file_guard import Changed, Named
+    from hermes.embedded.file_guard import FileChange, NamedFiles
     from hermes.embedded.tools import SmallTool
 
 
-# That something was done: `was saved`, `I have moved`, `Created a.txt`; not `the changed file`.
+# Claims of a change: `was saved`, `I have moved`, `Created a.txt`; not `the changed file`.
 _CLAIM = re.compile(
     r"(?:\b(?:i|we|it|is|are|was|were|has|have|had|been|and)(?:['’][a-z]+)?(?:\s+(?:have|been|now"
     r"|just|also|\w+ly))*\s+|(?:^|[.!?:;\n])\W*)"
@@ -27,14 +27,14 @@ _CLAIM = re.compile(
     re.IGNORECASE,
 )
 _DENIAL = re.compile(r"\b(?:no|not|nothing|never|cannot|none)\b|n['’]t\b", re.IGNORECASE)
-_SHOWN = 12
-# As much of what a command printed as is repeated.
-_LINES, _WIDE = 12, 200
+# Paths, lines of a command's output and characters of a line in the report.
+_PATHS = 12
+_LINES, _LINE_LENGTH = 12, 200
 
 
 def report(
     answer: str,
-    changed: Sequence[Changed],
+    changed: Sequence[FileChange],
     *,
     failed: Sequence[str] = (),
     ran: Sequence[tuple[str, str, int]] = (),
@@ -45,33 +45,33 @@ def report(
     """The text for the person.
 
     Args:
-        answer: What the model said.
-        changed: What became of which file.
-        failed: Calls that did not work and that nothing made up for, in one line each.
-        ran: Commands, what each printed and the code it ended with.
-        missing: Paths that were named and are not there, though no call was about them.
-        facts: What tools said that the answer does not say, or not as it is.
-        seen: What tools that only look said.
+        answer: The model's reply.
+        changed: The changed files.
+        failed: Failed calls that no later call made up for, one line each.
+        ran: Commands with output and exit code.
+        missing: Named paths that do not exist and that no call mentioned.
+        facts: Facts from the results that the answer lacks.
+        seen: The results of tools that only read.
     """
     lines = []
     for what in ("made", "changed", "moved", "deleted"):
-        paths = [one.told for one in changed if one.what == what]
+        paths = [change.label for change in changed if change.what == what]
         if paths:
-            more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
-            lines.append(f"{what.capitalize()}: {', '.join(paths[:_SHOWN])}{more}")
+            more = f" and {len(paths) - _PATHS} more" if len(paths) > _PATHS else ""
+            lines.append(f"{what.capitalize()}: {', '.join(paths[:_PATHS])}{more}")
     if missing:
         lines.append(f"There is no {' and no '.join(missing[:3])}.")
     if not changed and claims(answer, seen):
         lines.append("No file was changed.")
-    quoted = [_quoted(answer, *one) for one in ran[-2:]]
-    # What did not work comes first: the answer may speak as if it had.
-    trouble = "\n".join(f"Not done: {line.removeprefix('Not done: ')}" for line in failed)
-    parts = [trouble, answer.strip(), *quoted, *facts, "\n".join(lines)]
+    quoted = [_quoted(answer, *command) for command in ran[-2:]]
+    # Failures come first: the answer may claim success.
+    failures = "\n".join(f"Not done: {line.removeprefix('Not done: ')}" for line in failed)
+    parts = [failures, answer.strip(), *quoted, *facts, "\n".join(lines)]
     return "\n\n".join(part for part in parts if part)
 
 
 def claims(reply: str, seen: str = "") -> bool:
-    """Whether a reply says that something was changed; words that were read are no claim."""
+    """Whether a reply claims a change; words that were read in a file are no claim."""
     read = seen.casefold()
     return any(
         match[1].casefold() not in read and not _DENIAL.search(_before(reply, match.start(1)))
@@ -80,52 +80,44 @@ def claims(reply: str, seen: str = "") -> bool:
 
 
 def _before(text: str, end: int) -> str:
-    """What a sentence says up to there."""
+    """The sentence up to `end`."""
     return re.split(r"[.!?;\n]\s", text[:end])[-1]
 
 
 def _quoted(answer: str, command: str, printed: str, code: int) -> str:
-    """What a command printed and how it ended, as far as the answer does not say it."""
-    said = " ".join(answer.split())
-    ended = f"`{command}` ended with code {code}." if code and str(code) not in said else ""
+    """A command's output and exit code, where the answer lacks them."""
+    reply = " ".join(answer.split())
+    ended = f"`{command}` ended with code {code}." if code and str(code) not in reply else ""
     lines = [line.strip() for line in printed.splitlines() if line.strip()]
-    if not lines or all(" ".join(line.split()) in said for line in lines):
+    if not lines or all(" ".join(line.split()) in reply for line in lines):
         return ended
     more = f"\n[… {len(lines) - _LINES} more lines]" if len(lines) > _LINES else ""
-    shown = "\n".join(cut(line, _WIDE) for line in lines[:_LINES])
+    shown = "\n".join(cut(line, _LINE_LENGTH) for line in lines[:_LINES])
     return f"`{command}` printed:\n{shown}{more}" + (f"\n{ended}" if ended else "")
 
 
-# A line of a file that a search found.
+# A line of a search result.
 _MATCH = re.compile(r"(?m)^(.+?):\d+: ")
-# A shorter text may be the same by chance.
+# Length up to which equal texts may be a coincidence.
 _SHORT = 20
-# As often a call may come to nothing before the model may say so.
+# Failed calls before the model may reply.
 _TRIES = 2
 
 
 class Task:
-    """What a turn knows of its request; `before` is what was said in earlier turns.
+    """State of one task; `before` is the text of earlier turns.
 
-    `results` are what the calls gave, by call. `failures` are what did not work and nothing made
-    up for, `outputs` what commands printed. `again` says that the last call came to nothing and
-    another has to be tried, `barred` which tool not, `only` which one, `only_reply` that nothing
-    more may be.
-    `notices` are what the model was told instead of a result, `unsaid` the replies that were not
-    taken, `unproved` the numbers that were written to a file and are in no result.
+    `results` are the results by call. `failures` are failed calls that no later call made up for,
+    `outputs` the output of commands. `again`: the last call failed, and another one must be tried;
+    `barred` and `only` are the tool that is not, or alone, allowed then; `only_reply`: no more
+    calls. `notices` are texts that the model got instead of a result, `rejected` the replies that
+    were not accepted, `unproved` the numbers written to a file that are in no result.
     """
-
-    __slots__ = (
-        "_acted", "_failing", "_given", "_reminded", "_tries", "again", "barred", "before",
-        "copied", "corrected", "cut_off", "doubted", "failures", "files", "measured", "named",
-        "notices", "only", "only_looking", "only_reply", "outputs", "refusals", "repeated",
-        "results", "text", "tools", "unproved", "unsaid",
-    )  # fmt: skip
 
     def __init__(
         self,
         text: str,
-        named: Named,
+        named: NamedFiles,
         files: list[str],
         tools: dict[str, SmallTool],
         *,
@@ -149,56 +141,56 @@ class Task:
         self.measured = ""
         self.notices: list[str] = []
         self.unproved: dict[str, list[str]] = {}
-        self.unsaid: list[str] = []
+        self.rejected: list[str] = []
         self.again = False
         self.only = ""
         self.only_looking = False
         self.only_reply = False
         self._acted: list[str] = []
         self._failing = ""
-        self._given = ""
+        self._touched_text = ""
         self._reminded: list[str] = []
         self._tries = 0
 
     @property
-    def told(self) -> str:
-        """All that the model was told, in this turn and before it."""
+    def prompt(self) -> str:
+        """All text that the model has read, in this turn and before it."""
         return "\n".join([self.before, self.text, *self.results.values()])
 
     @property
     def known(self) -> str:
-        """All that a reply may say: what the model was told, what it did, and what there is."""
-        return "\n".join([self.told, *self._acted, *self.files])
+        """All text that a reply may quote: the prompt, the calls, and the files."""
+        return "\n".join([self.prompt, *self._acted, *self.files])
 
     @property
     def seen(self) -> str:
-        """What it was told by tools that only look."""
+        """The results of tools that only read."""
         return "\n".join(
             shown
             for key, shown in self.results.items()
             if (name := json.loads(key)["tool"]) != "terminal" and not self.tools[name].writes
         )
 
-    def parrots(self, text: str) -> bool:
-        """Whether a text is what the model was told instead of a result."""
+    def repeats_notice(self, text: str) -> bool:
+        """Whether a text repeats a notice or a reminder to the model."""
         words = " ".join(text.split()).strip("\"' ")
-        told = [" ".join(one.split()) for one in (*self.notices, *self._reminded)]
-        return len(words) > _SHORT and any(words in one for one in told)
+        notices = [" ".join(notice.split()) for notice in (*self.notices, *self._reminded)]
+        return len(words) > _SHORT and any(words in notice for notice in notices)
 
-    # -- what was done --------------------------------------------------------------------------
+    # -- progress ---------------------------------------------------------------------------------
 
-    def did(self, tool: SmallTool, given: dict[str, Any], shown: str) -> None:
-        """A call worked: what it makes up for is forgotten."""
+    def note_success(self, tool: SmallTool, arguments: dict[str, Any], shown: str) -> None:
+        """Record a successful call; drop the failures that it makes up for."""
         self.again = self.only_looking = False
         self._failing = ""
-        self._acted.append(json.dumps(given, ensure_ascii=False))
-        self._given += f"\n{self._acted[-1]}"
+        self._acted.append(json.dumps(arguments, ensure_ascii=False))
+        self._touched_text += f"\n{self._acted[-1]}"
         if tool.name == "search_files":
-            self._given += f"\n{shown}"
-            found = {path for path in _MATCH.findall(shown) if path in self.files}
-            if len(found) == 1 and shown.endswith("in 1 file.)"):
-                self.named.describe(found.pop(), str(given["text"]))
-        kind, path = _key(tool, given)
+            self._touched_text += f"\n{shown}"
+            paths = {path for path in _MATCH.findall(shown) if path in self.files}
+            if len(paths) == 1 and shown.endswith("in 1 file.)"):
+                self.named.describe(paths.pop(), str(arguments["text"]))
+        kind, path = _key(tool, arguments)
         if kind == "write":
             self.refusals.clear()
             self.failures.pop((kind, path), None)
@@ -206,40 +198,40 @@ class Task:
             self.failures = {
                 key: why
                 for key, why in self.failures.items()
-                if key[0] != kind or not self._made_up(key[1], path)
+                if key[0] != kind or not self._replaces(key[1], path)
             }
 
-    def _made_up(self, lost: str, path: str) -> bool:
-        """Whether another file than the one that could not be read will do."""
-        # What the person named is not what the model found instead, unless in another folder.
+    def _replaces(self, lost: str, path: str) -> bool:
+        """Whether `path` makes up for a file that could not be read."""
+        # A file that the person named is only replaced by one of the same name elsewhere.
         return not self.named.target(lost) or os.path.basename(lost) == os.path.basename(path)
 
-    def failed(self, tool: SmallTool, given: dict[str, Any], why: str) -> None:
-        """A call did not work."""
-        kind, path = _key(tool, given)
-        self._given += f"\n{json.dumps(given, ensure_ascii=False)}"
+    def failed(self, tool: SmallTool, arguments: dict[str, Any], why: str) -> None:
+        """Record a failed call."""
+        kind, path = _key(tool, arguments)
+        self._touched_text += f"\n{json.dumps(arguments, ensure_ascii=False)}"
         first = why.strip().partition("\n")[0]
         self.failures[kind, path] = f"{tool.name} {path}".strip() + f": {first}"
-        # The same tool would be used in the same way.
+        # The model would repeat the same call.
         self.barred = tool.name if tool.name in (self._failing, "calculate") else ""
         self._failing = tool.name
-        # Looking for something in vain is no reason to make it.
+        # A file that was not found must not be created instead.
         self.only_looking = kind == "read"
-        self.in_vain()
+        self.note_failed_try()
 
     def refused(self, why: str) -> None:
-        """A call was not made, since it would have changed what nobody named."""
+        """Record a call that was refused."""
         if why not in self.refusals:
             self.refusals.append(why)
-        self.in_vain()
+        self.note_failed_try()
 
-    def in_vain(self) -> None:
-        """The last call came to nothing: something else is tried before anything is said."""
+    def note_failed_try(self) -> None:
+        """Count a failed call: another one is tried before a reply."""
         self._tries += 1
         self.again = self._tries <= _TRIES
 
     def has_read(self, path: str) -> bool:
-        """Whether the model has seen or made the text of this file."""
+        """Whether the model has read or written this file."""
         return any(
             action["tool"] in ("read_file", "write_file", "patch")
             and action["args"].get("path") == path
@@ -247,61 +239,61 @@ class Task:
         )
 
     def instead(self) -> list[str]:
-        """The files that were read or found in the place of one that could not be read."""
+        """Files that were read or found instead of one that could not be read."""
         lost = [path for kind, path in self.failures if kind == "read"]
-        found: list[str] = []
+        paths: list[str] = []
         for key, shown in self.results.items() if lost else ():
             action = json.loads(key)
             if action["tool"] == "read_file":
-                found.append(str(action["args"]["path"]))
+                paths.append(str(action["args"]["path"]))
             elif action["tool"] == "search_files":
-                found += _MATCH.findall(shown)
-        return [path for path in dict.fromkeys(found) if path in self.files and path not in lost]
+                paths += _MATCH.findall(shown)
+        return [path for path in dict.fromkeys(paths) if path in self.files and path not in lost]
 
-    # -- what is still to be done -----------------------------------------------------------------
+    # -- work left ------------------------------------------------------------------------------
 
-    def lacking(self, reply: str, *, changed: bool, there: Callable[[str], bool]) -> str:
-        """What the request names and nothing was done about.
+    def lacking(self, reply: str, *, changed: bool, exists: Callable[[str], bool]) -> str:
+        """Reminder of a part of the request that is not done; else "".
 
         Args:
-            reply: What the model wants to say.
+            reply: The model's reply.
             changed: Whether any file was changed.
-            there: Tells whether a path exists.
+            exists: Whether a path exists.
         """
         untouched = self.unread()
-        absent = self.missing(there)
-        told = []
+        absent = self.missing(exists)
+        reminders = []
         if untouched:
-            told.append(f"Nothing was done with {', '.join(untouched[:5])} yet.")
+            reminders.append(f"Nothing was done with {', '.join(untouched[:5])} yet.")
         if absent:
-            told.append(f"There is no {' and no '.join(absent[:3])} yet.")
-        if not changed and not told and claims(reply, self.seen):
-            told.append("No file was changed or made yet.")
-        reminder = " ".join(told)
+            reminders.append(f"There is no {' and no '.join(absent[:3])} yet.")
+        if not changed and not reminders and claims(reply, self.seen):
+            reminders.append("No file was changed or made yet.")
+        reminder = " ".join(reminders)
         times = self._reminded.count(reminder)
-        # A model that did or tried something else instead is not let off at the first reminder.
+        # A model that did something else instead is reminded twice.
         astray = bool(absent) and (changed or bool(self.doubted) or bool(self.refusals))
         if not reminder or times > (1 if astray else 0):
             return ""
-        # A file that is there can be looked at; where things are changed, it may be one of them.
+        # An existing file can be read; after a change it may be the changed one.
         self.only_looking = bool(untouched) and not changed
         self.again = bool(untouched) or times > 0
         self._reminded.append(reminder)
         return reminder
 
     def unread(self) -> list[str]:
-        """The files that the request names and no call was about."""
+        """Named files that no call mentioned."""
         return [path for path in self.named.spelled if not self._touched(path)]
 
-    def missing(self, there: Callable[[str], bool]) -> list[str]:
-        """What the request names, is not there, and no call was about."""
-        return [path for path in self.named.paths if not self._touched(path) and not there(path)]
+    def missing(self, exists: Callable[[str], bool]) -> list[str]:
+        """Named paths that do not exist and that no call mentioned."""
+        return [path for path in self.named.paths if not self._touched(path) and not exists(path)]
 
     def _touched(self, path: str) -> bool:
-        return os.path.basename(path.rstrip("/")).casefold() in self._given.casefold()
+        return os.path.basename(path.rstrip("/")).casefold() in self._touched_text.casefold()
 
     def advice(self, text: str) -> str:
-        """What to try when a search found nothing."""
+        """Advice after a search without a match."""
         words = text.casefold()
         named = [path for path in self.files if words in os.path.basename(path).casefold()]
         if named or self.named.files:
@@ -309,10 +301,10 @@ class Task:
         return "Search for another word, a single one, or read a file."
 
 
-def _key(tool: SmallTool, given: dict[str, Any]) -> tuple[str, str]:
-    """What a failure is about: one that is made up for is forgotten."""
+def _key(tool: SmallTool, arguments: dict[str, Any]) -> tuple[str, str]:
+    """Key of a failure: a later success with the same key removes it."""
     if tool.writes:
-        return "write", str(given[next(iter(tool.writes))])
+        return "write", str(arguments[next(iter(tool.writes))])
     if tool.name in ("read_file", "count_lines"):
-        return "read", ", ".join(map(str, given.get("paths") or [given.get("path", "")]))
+        return "read", ", ".join(map(str, arguments.get("paths") or [arguments.get("path", "")]))
     return tool.real, ""

