@@ -3,7 +3,8 @@
     limits       ArchiveLimits, ArchiveError, results; the meter that enforces the limits
     member_tree  safe member names; the files, folders and links of an archive
     compression  bounded decompression streams; Zstandard
-    tar, zip     one format each, both ways; seven_zip likewise
+    tar, zip     one format each, both ways
+    seven_zip    7z by py7zr, both ways; seven_zip_worker  the subprocess that reads
     pack_source  files, folders and links to pack, and their bytes
     creation     create_archive
     extraction   extract_archive, list_archive, check_archive
