@@ -254,6 +254,14 @@ def test_where_no_terminal_can_be_had_one_line_says_so(service: Folders, tmp_pat
         "wc",
         "tr",
         "base64",
+        "mktemp",
+        "sleep",
+        "tail",
+        "sed",
+        "dd",
+        "timeout",
+        "mv",
+        "readlink",
     ):
         found = shutil.which(name)
         assert found is not None

@@ -2,11 +2,10 @@
 
     provider.py            `Provider`: the operations of a service
     lifecycle.py           creation, snapshots and expiry of a task's sandbox
-    shell_request.py       commands and output as one text each way
-    cloud_background.py    background commands
-    cloud_environment.py   `CloudEnvironment`, the same for all services
+    relay.py               programs there with pipes here, as the remote shell needs them
+    cloud_environment.py   `CloudEnvironment`: the transport, the same for all services
 
-New here? Read provider.py, then cloud_environment.py.
+New here? Read provider.py, then relay.py.
 """
 
 from __future__ import annotations

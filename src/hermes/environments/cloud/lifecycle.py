@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from hermes.environments.cloud.provider import Provider
 
 
-# From this share of its life on it is said, and what is there is saved.
+# Share of the lifetime after which a warning is given and a snapshot is taken.
 WARN_SHARE = 0.8
 
 
 class Deadline:
-    """A life that began now and lasts so many seconds."""
+    """Expiry of a sandbox that starts now."""
 
     def __init__(self, seconds: float, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -33,41 +33,41 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """The seconds that are left; 0 when it is over."""
+        """The seconds until expiry; 0 afterwards."""
         return max(0.0, self._began + self.seconds - self._clock())
 
     @property
     def over(self) -> bool:
-        """Whether the service has ended it."""
+        """Whether the service has ended the sandbox."""
         return self.left == 0.0
 
     @property
     def near(self) -> bool:
-        """Whether it is time to warn and to save."""
+        """Whether it is time for the warning and the snapshot."""
         return self.left <= self.seconds * (1 - WARN_SHARE)
 
     @property
     def until_near(self) -> float:
-        """The seconds until it is."""
+        """The seconds until then."""
         return max(0.0, self.left - self.seconds * (1 - WARN_SHARE))
 
 
 class SnapshotRecord(NamedTuple):
-    """A snapshot, and the image that its sandbox had been started from."""
+    """A snapshot, and the image of its sandbox."""
 
     image: str
     snapshot: str
 
 
 class SnapshotFile:
-    """Of one task at one service."""
+    """The last snapshot of a task, kept on disk between runs."""
 
     def __init__(self, provider: str, task: str) -> None:
         key = sha256(task.encode("utf-8", "surrogateescape")).hexdigest()[:24]
         self._path = home_path("sandboxes", f"{provider}-{key}.json")
 
     def last(self) -> SnapshotRecord | None:
-        """The newest one; None when there is none, or nothing legible."""
+        """The last snapshot; None without a readable record."""
         try:
             with open(self._path, encoding="utf-8") as file:
                 found = json.load(file)
@@ -76,12 +76,12 @@ class SnapshotFile:
             return None
 
     def keep(self, saved: SnapshotRecord) -> None:
-        """Remember a snapshot in place of the one before."""
+        """Replace the record."""
         write_private(self._path, json.dumps(saved._asdict()).encode())
 
 
 class Lifecycle:
-    """One sandbox after the other. `begun` is called with each new one, before anybody uses it."""
+    """The sandboxes of a task, one after the other. `on_end` is called before the end of each."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Lifecycle:
         seconds: float,
         persistent: bool,
         clock: Callable[[], float] = time.monotonic,
-        begun: Callable[[], None],
+        on_end: Callable[[], None],
     ) -> None:
         self._provider = provider
         self._task = task
@@ -100,7 +100,7 @@ class Lifecycle:
         self._seconds = seconds
         self._persistent = persistent
         self._clock = clock
-        self._begun = begun
+        self._on_end = on_end
         self._saved = SnapshotFile(provider.name, task)
         self._deadline: Deadline | None = None
         self._timer: threading.Timer | None = None
@@ -114,7 +114,7 @@ class Lifecycle:
         return 0.0 if self._deadline is None else self._deadline.left
 
     def open(self) -> list[str]:
-        """See to it that there is a sandbox; what there is to say of that."""
+        """Make a sandbox if there is none; notes for the model."""
         with self._lock:
             if self._deadline is not None and not self._deadline.over:
                 return []
@@ -133,6 +133,7 @@ class Lifecycle:
                     "the sandbox came to its end; a new one was made from "
                     + (f"the snapshot {snapshot}" if snapshot else "the image: nothing was saved")
                 )
+            self._on_end()
             with suppress(ProviderError):
                 self._provider.destroy()
             self._prune()
@@ -143,34 +144,34 @@ class Lifecycle:
                 labels=labels(self._task),
             )
             self._deadline = Deadline(self._seconds, clock=self._clock)
-            self._begun()
             if self._timer is not None:
                 self._timer.cancel()
-            # A command may last past the moment; then nobody else would look.
+            # For a command that runs past that moment.
             self._timer = threading.Timer(self._deadline.until_near, self._save)
             self._timer.daemon = True
             self._timer.start()
             return notes
 
     def watch(self) -> list[str]:
-        """The warning near the end, with what became of the snapshot."""
+        """A warning near the end, after a snapshot was taken."""
         deadline = self._deadline
         if deadline is None or not deadline.near:
             return []
         self._save()
         left = f"the sandbox ends in {deadline.left:.0f} s"
         if self._unsaved:
-            loss = "what was written since the last one will be lost; that one is kept"
+            loss = "files written since the last one will be lost; that one is kept"
             return [f"NOT SAVED: {left} and its snapshot failed ({self._unsaved}): {loss}"]
         return [f"{left}; a snapshot was taken, and the next one goes on from it"]
 
     def end(self) -> None:
-        """Save what is there, and end the sandbox with all that runs in it."""
+        """Take a snapshot, and end the sandbox."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
             if self._deadline is None:
                 return
+            self._on_end()
             if self._persistent and not self._deadline.over:
                 self._save()
             self._deadline = None
@@ -178,14 +179,14 @@ class Lifecycle:
                 self._provider.destroy()
 
     def _prune(self) -> None:
-        """End what a Hermes that is gone has left; once, and where the service can tell."""
+        """End orphaned sandboxes; once."""
         if not self._pruned:
             self._pruned = True
             with suppress(ProviderError):
                 prune(self._provider)
 
     def _save(self) -> None:
-        """Take a snapshot; a failure leaves the one before as it was, and is said."""
+        """Take a snapshot; after a failure the last one stays recorded."""
         with self._lock:
             try:
                 name = self._provider.snapshot()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ProviderError(BackendError):
-    """The service would not do it; the message has its own words."""
+    """The service refused or failed; the message has its own text."""
 
 
 class Provider(Protocol):
@@ -26,39 +26,39 @@ class Provider(Protocol):
     def create(
         self, *, image: str, snapshot: str, seconds: float, labels: Mapping[str, str]
     ) -> None:
-        """Start a sandbox that lives for so long: from a snapshot where one is given."""
+        """Start a sandbox with a lifetime, from a snapshot if one is given."""
         ...
 
     def run(self, command: str, *, seconds: float) -> str:
-        """What `sh -c COMMAND` prints there; it is plain ASCII."""
+        """The output of `sh -c COMMAND` there, which is plain ASCII."""
         ...
 
     def snapshot(self) -> str:
-        """Save what is on its disk; the name under which it can be started again."""
+        """Take a snapshot of its disk; the name to start from."""
         ...
 
     def destroy(self) -> None:
-        """End the sandbox; nothing happens when there is none."""
+        """End the sandbox, if there is one."""
         ...
 
     def sandboxes(self) -> list[ListedSandbox]:
-        """Those that there are at the service, with their labels."""
+        """All sandboxes at the service, with their labels."""
         ...
 
     def remove(self, id_: str) -> None:
-        """End one of those."""
+        """End a listed sandbox."""
         ...
 
 
 class ListedSandbox(NamedTuple):
-    """A sandbox at a service, whoever made it."""
+    """A sandbox at a service."""
 
     id: str
     labels: Mapping[str, str]
 
 
 def prune(provider: Provider) -> list[str]:
-    """End the sandboxes whose Hermes is gone; those that were. Raises `ProviderError`."""
+    """End orphaned sandboxes; their ids. Raises `ProviderError`."""
     stale = [one.id for one in provider.sandboxes() if is_stale(one.labels)]
     for id_ in stale:
         provider.remove(id_)
@@ -66,7 +66,7 @@ def prune(provider: Provider) -> list[str]:
 
 
 def provider_of(name: str, setting: Callable[[str, Any], Any]) -> Provider:
-    """The service of a name, by its settings below `terminal.NAME`."""
+    """The provider of a name, with its settings below `terminal.NAME`."""
     if name == "modal":
         from hermes.environments.modal import ModalProvider
 
@@ -82,7 +82,7 @@ def provider_of(name: str, setting: Callable[[str, Any], Any]) -> Provider:
 
 @contextmanager
 def provider_errors(doing: str, *theirs: type[Exception]) -> Iterator[None]:
-    """Tell an error of a library, or of the way to its service, as `ProviderError`."""
+    """Raise the errors of a library or of the network as `ProviderError`."""
     expected: tuple[type[Exception], ...] = (*theirs, OSError, ValueError)
     try:
         yield

@@ -18,10 +18,10 @@ from hermes.environments.host.launch import Launcher
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hermes.environments.background import Background
     from hermes.environments.command import CommandRequest, CommandResult
     from hermes.environments.confinement.policy import Settings
     from hermes.environments.environment import SharedSettings
-    from hermes.environments.host.background_process import HostBackground
     from hermes.environments.host.host_environment import Host
 
 NOT_CONFINED = "not confined: commands have all rights of the user"
@@ -136,7 +136,7 @@ class ConfinedEnvironment(LocalEnvironment):
         result.notes.extend(self._after(result))
         return result
 
-    def _begin(self, request: CommandRequest) -> HostBackground:
+    def _begin(self, request: CommandRequest) -> Background:
         self._watch_git()
         return super()._begin(request)
 

@@ -3,7 +3,6 @@
     host_environment.py     LocalEnvironment, and the base class that the sandbox shares
     launch.py               shell, arguments, variables and stdin of a command
     process.py              one command under the guardian: pipes, status, polling
-    background_process.py   background commands, and the thread that reads their output
     guardian_client.py      requests to the guardian
     guardian.py             the process that starts commands, and ends them when Hermes ends
     guardian_processes.py   the guardian's process trees

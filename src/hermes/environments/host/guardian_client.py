@@ -111,6 +111,9 @@ class GuardianClient:
         """The same in the pid namespace of the commands."""
         return self.pids(task)
 
+    def expect_output(self, id_: int, seconds: float) -> None:
+        """A hint for relays that poll: the output of a command is read during these seconds."""
+
     def open(self) -> None:
         """Start the guardian, if it does not run."""
         with self._lock:

@@ -7,12 +7,11 @@ import sys
 import time
 from typing import TYPE_CHECKING, Protocol
 
-from hermes.environments.background import MAX_LEFT_RUNNING, stop_excess
+from hermes.environments.background import MAX_LEFT_RUNNING, Background, stop_excess
 from hermes.environments.command import CommandResult, Isolation, inherited_variables
 from hermes.environments.command_wait import follow
 from hermes.environments.disk import LocalDisk
 from hermes.environments.environment import Environment
-from hermes.environments.host.background_process import HostBackground
 from hermes.environments.host.guardian_client import guardian
 from hermes.environments.host.launch import Launcher, plain_argv, shell, start_error
 from hermes.environments.host.process import Poller, Process, run_to_end
@@ -20,7 +19,6 @@ from hermes.environments.host.process import Poller, Process, run_to_end
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hermes.environments.background import Background
     from hermes.environments.command import CommandRequest
     from hermes.environments.command_output import Collector
     from hermes.environments.command_wait import WaitOutcome
@@ -193,7 +191,7 @@ class HostedEnvironment(Environment):
             process.close()
         return process, outcome
 
-    def _begin(self, request: CommandRequest) -> HostBackground:
+    def _begin(self, request: CommandRequest) -> Background:
         folder = self._launcher.folder(request, self.cwd)
         process = Process(lambda *_: None, self._host.guardian)
         variables = self._launcher.variables(request, self.env, folder)
@@ -226,10 +224,10 @@ class HostedEnvironment(Environment):
         *,
         left_behind: bool = False,
         stdin: int = -1,
-    ) -> HostBackground:
+    ) -> Background:
         """Register a background command, or the processes that a command left running."""
         background = self._backgrounds.add(
-            lambda name: HostBackground(
+            lambda name: Background(
                 process,
                 name=name,
                 command=request.command,

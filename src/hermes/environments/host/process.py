@@ -202,6 +202,7 @@ class Process:
 
     def read_once(self, poller: Poller, seconds: float) -> bool:
         """Wait for data and read it; whether there was any."""
+        self.guardian.expect_output(self.id, seconds)
         ready = poller.wait(self.descriptors(), seconds)
         for file in ready:
             self.read(file)
@@ -288,9 +289,9 @@ class Process:
 
     def _bytes_in_order(self, file: int) -> int:
         """The bytes of a pipe that are older than all data of the other streams."""
-        mine = _buffered(file)
+        mine = buffered(file)
         # In this order: data that arrives there after this check is newer than ours.
-        if mine and not any(_buffered(other) for other in self.streams if other != file):
+        if mine and not any(buffered(other) for other in self.streams if other != file):
             return mine
         self.ordered = not mine
         return _LARGE_BYTES
@@ -358,7 +359,7 @@ def _terminal() -> tuple[int, int]:
     return master, slave
 
 
-def _buffered(file: int) -> int:
+def buffered(file: int) -> int:
     """The number of unread bytes in a pipe."""
     import fcntl
     import termios

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.errors import ToolError
-from hermes.environments.host.background_process import HostBackground
+from hermes.environments.background import Background
 from hermes.environments.host.process import ERR, OUT, Process
 from hermes.environments.host.process_listing import take_killer
 from hermes.environments.remote_shell.framing import BrokenChannelError, FrameSplitter, start
@@ -88,7 +88,7 @@ def begin(
     return Started(process, stdin, int(pid.strip() or 0), mark)
 
 
-class RemoteBackground(HostBackground):
+class RemoteBackground(Background):
     """A remote background command: its pids are remote, log and state come from a local process."""
 
     def __init__(
