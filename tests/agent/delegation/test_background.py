@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.agent.delegation.script import do, ended, goal_of, hand, report, tool_results, until
+from tests.tools.conftest import processes
 
 from hermes.core import ToolContext, ToolRegistry, tool
 from hermes.core.errors import ToolError
@@ -232,19 +233,19 @@ def test_no_more_wait_for_room_than_may(work: Path, ask: Any) -> None:
 
 
 def test_with_the_agent_its_children_end_and_their_commands(work: Path, ask: Any) -> None:
-    command = Call("terminal", {"command": "echo $$ > pid; exec sleep 600"})
+    command = Call("terminal", {"command": "echo $$ > pid; exec sleep 600.125"})
     agent, _ = ask(
         hand("work", background=True), "ok", children={"work": [Turn("On it.", calls=[command])]}
     )
     agent.run("go")
-    pid = int(until(lambda: (work / "pid").exists() and (work / "pid").read_text().strip()))
+    until(lambda: processes("sleep 600.125"))
 
     agent.close()
 
     (child,) = agent.children()
     assert child.state == "cancelled"
     assert "has ended" in agent.report("root/1")["reason"]
-    until(lambda: not Path(f"/proc/{pid}").exists(), 5)
+    until(lambda: not processes("sleep 600.125"), 5)
 
 
 def test_one_that_ignores_being_stopped_is_left_behind(work: Path, ask: Any) -> None:

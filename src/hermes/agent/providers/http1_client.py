@@ -177,7 +177,8 @@ class Http1Client:
                     self._host,
                     self._port,
                     ssl=_ssl_context() if self._tls else None,
-                    happy_eyeballs_delay=0.25,
+                    # A race between addresses drops the winner's socket when it is cancelled.
+                    happy_eyeballs_delay=None if _is_address(self._host) else 0.25,
                 )
         except TimeoutError:
             raise ConnectError(f"no connection within {CONNECT_SECONDS:g} s") from None
@@ -204,6 +205,11 @@ class Http1Client:
             socket.close()
         # The transports close in the next iteration of the loop.
         await asyncio.sleep(0)
+
+
+def _is_address(host: str) -> bool:
+    """Whether a host is an IP address, so that there is nothing to choose from."""
+    return ":" in host or host.replace(".", "").isdecimal()
 
 
 _context: ssl.SSLContext | None = None
