@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from hermes.safety.shell import detect_dangerous_command
@@ -43,6 +45,28 @@ HOSTILE = {
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_hostile_text_ends_with_a_question(kind: str) -> None:
     assert detect_dangerous_command(HOSTILE[kind]).action == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "awk '" + "a" * 7_900 + " |'",
+        "awk '" + '"a"' * 2_600 + " |'",
+        "awk '" + "print a > x;" * 6_000 + "'",
+        "node -e '" + "while(1) " * 10_000 + "fork'",
+        "node -e '" + "curl " * 15_000 + "'",
+        "perl -e '"
+        + "".join(f"$a{n}=$a{n + 1}" + f".$a{n + 1}" * 150 + ";" for n in range(6))
+        + "'",
+        "emacs --eval '" + '(delete-file "x")' * 5_000 + "'",
+    ],
+)
+def test_hostile_inline_code_takes_no_longer_than_a_blink(command: str) -> None:
+    begun = time.process_time()
+
+    detect_dangerous_command(command)
+
+    assert time.process_time() - begun < 3
 
 
 def test_functions_that_call_each_other_end() -> None:

@@ -148,6 +148,7 @@ _ENDS = names("if unless for foreach while or and do")
 _LONGEST_CALL = 200
 _STEPS_OF_A_SOURCE = 4
 _MOST_CALLS = 400
+_MOST_TOKENS = 40_000
 
 
 def judge_script(text: str, command: Command, judge: Judge, language: str = "") -> None:
@@ -173,6 +174,8 @@ class _Script:
             if (kind := match.lastgroup or "other") != "comment"
         ]
         self.constants: dict[str, list[Token] | None] = {}
+        # Tokens that may still be evaluated; hostile constants would multiply without end.
+        self.budget = _MOST_TOKENS
 
     def read(self) -> None:
         calls: list[tuple[int, str, str]] = []
@@ -203,6 +206,8 @@ class _Script:
             self._blame("text.too-complex")
         for index, owner, last in calls[:_MOST_CALLS]:
             self._call(index, owner, last)
+        if self.budget < 0:
+            self._blame("text.too-complex")
 
     def _call(self, index: int, owner: str, last: str) -> None:
         parts = self._arguments(index + 1)
@@ -224,7 +229,7 @@ class _Script:
         runs = {name for name in called if _ACTIONS.get(name) == "run"} - {"run", "shell", "cmd"}
         if connects and (runs or "Command::new" in text or "/sh" in text or "bash" in text):
             blame("network.reverse-shell")
-        if _FORKS.search(text):
+        if ("fork" in text or "spawn" in text) and _FORKS.search(text):
             blame("process.fork-bomb")
         unread = bool(_FETCHES.search(text) or _DECODES.search(text))
         evaluates = called & (_EVALUATES if self.language == "lua" else _EVALUATES - _INCLUDES)
@@ -290,6 +295,9 @@ class _Script:
     def _value(self, tokens: list[Token], depth: int = 0) -> str:
         """The text of an expression, with stand-ins for its unknown parts."""
         out: list[str] = []
+        self.budget -= len(tokens)
+        if self.budget < 0:
+            return HOLE
         joins = any(kind == "name" and _PART.split(token)[-1] in _JOINS for kind, token in tokens)
         for kind, token in tokens:
             last = _PART.split(token)[-1] if kind == "name" else ""
@@ -457,7 +465,7 @@ _FETCHES = re.compile(
     r"open-uri|Net::HTTP|Faraday|HTTParty|RestClient|\bLWP\b|HTTP::Tiny|\bfetch\(|axios|\bgot\(|"
     r"https?[\"']?\)?\.(?:get|request)\(|socket\.http|\bhttpc\b|HTTPoison|\bReq\.get|\bdownload\(|"
     r"new URL\(|openStream|HttpClient|readLines\(\s*[\"']https?:|url\(\s*[\"']https?:|"
-    r"\b(?:curl|wget)\b[^\n]*https?://|\bopen\(\s*[\"']https?:|\bget\(?\s*[\"']https?:"
+    r"\b(?:curl|wget)\b[^\n]{0,200}https?://|\bopen\(\s*[\"']https?:|\bget\(?\s*[\"']https?:"
 )
 _DECODES = re.compile(
     r"base64_?decode|decode_?base64|decode64|b64decode|urlsafe_decode64|\batob\(|"
@@ -484,9 +492,9 @@ _SENDS = re.compile(
     r"post_form|reqwest|httr|POST|WebSocket|dgram|curl|wget)\b"
 )
 _FORKS = re.compile(
-    r"\bfork\s+while\s+fork|while\s*\(?\s*(?:1|true)\s*\)?\s*(?:\{|do)?[^}]*\bfork\b|"
+    r"\bfork\s+while\s+fork|while\s*\(?\s*(?:1|true)\s*\)?\s*(?:\{|do)?[^}]{0,120}\bfork\b|"
     r"fork\s+while\s+1|\bloop\s*(?:\{|do)\s*fork|"
-    r"(?:while\s*\(\s*(?:1|true)\s*\)|for\s*\(\s*;\s*;\s*\))[^}]*\b(?:fork|spawn)\w*\("
+    r"(?:while\s*\(\s*(?:1|true)\s*\)|for\s*\(\s*;\s*;\s*\))[^}]{0,120}\b(?:fork|spawn)\w*\("
 )
 _LOOPBACK = re.compile(r"[\"'](?:127\.\d+\.\d+\.\d+|localhost|\[?::1\]?)(?::\d+)?[\"']")
 _ALL_ADDRESSES = re.compile(r"[\"'](?:0\.0\.0\.0|\[?::\]?|\*)(?::\d+)?[\"']")

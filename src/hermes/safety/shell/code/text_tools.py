@@ -37,11 +37,15 @@ _TEXT = r"\"(?:[^\"\\]|\\.)*\""
 _AWK_STEPS = re.compile(
     rf"\bsystem\s*\((?P<run>(?:{_TEXT}|[^)\"])*)\)|"
     rf"\bprintf?\b(?P<text>(?:{_TEXT}|[^;}}\n\"|>])*)(?P<sign>>>?|\|&?)(?P<target>(?:{_TEXT}|[^;}}\n\"])*)|"
-    rf"(?P<fed>\(?(?:{_TEXT}|[\w$]+)(?:[ ]*(?:{_TEXT}|[\w$]+))*\)?)\s*\|&?\s*getline|"
+    rf"(?<![\w$])(?P<fed>\(?(?:{_TEXT}|[\w$]+)(?:[ ]*{_TEXT}|[ ]+[\w$]+){{0,20}}\)?)"
+    r"\s*\|&?\s*getline|"
     rf"\bgetline\s*\w*\s*<\s*(?P<read>(?:{_TEXT}|[^;}}\n\")])*)"
 )
-_AWK_TERM = rf"(?:{_TEXT}|ENVIRON\[{_TEXT}\]|[\w.]+)"
-_AWK_SET = re.compile(rf"([A-Za-z_]\w*)\s*=\s*({_AWK_TERM}(?:[ ]*{_AWK_TERM})*)\s*[;}}\n,)]")
+_AWK_SET = re.compile(
+    rf"(?<!\w)([A-Za-z_]\w*)\s*=\s*((?:{_TEXT}|ENVIRON\[{_TEXT}\]|[\w.]+)"
+    rf"(?:[ ]*{_TEXT}|[ ]+[\w.]+){{0,20}})\s*[;}}\n,)]"
+)
+_LONGEST_AWK = 8_000
 _AWK_PART = re.compile(rf"({_TEXT})|ENVIRON\[\"(\w+)\"\]|([A-Za-z_]\w*)|(\d+)|(\S)")
 _AWK_GIVEN = re.compile(r"([A-Za-z_]\w*)=(.*)", re.S)
 
@@ -57,6 +61,9 @@ def _awk(command: Command, judge: Judge) -> Stream | None:
             constants[match[1]] = unescape(match[2])
     for script in scripts:
         text = script.text
+        if len(text) > _LONGEST_AWK and re.search(r"[>|]|\bsystem\b", text):
+            judge.blame("text.too-complex", command)
+            continue
         for name, value in _AWK_SET.findall(text):
             known = constants.setdefault(name, _awk_value(value, constants, command))
             if known != _awk_value(value, constants, command):
@@ -173,7 +180,7 @@ _LISP = re.compile(
 )
 _LISP_FETCHES = re.compile(
     r"\(url-(?:retrieve|insert|copy-file)|\(base64-decode|\(request\b|\(plz\b|"
-    r"\((?:load|load-file|find-file|insert-file-contents)\s+\"https?://|\b(?:curl|wget)\b[^)]*https?:"
+    r"\((?:load|load-file|find-file|insert-file-contents)\s+\"https?://|\b(?:curl|wget)\b[^)]{0,200}https?:"
 )
 _LISP_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
@@ -237,6 +244,8 @@ def _emacs(command: Command, judge: Judge) -> Stream | None:
         if _LISP_FETCHES.search(text) and re.search(r"\((?:eval|load|byte-compile)", text):
             judge.blame("remote-code.pipe", command)
         for found in _LISP.finditer(text):
+            if not judge.step(20):
+                return None
             rest = text[found.end() : found.end() + 400].partition("\n")[0]
             strings = [part.replace('\\"', '"') for part in _LISP_STRING.findall(rest)]
             first, name = (strings[0] if strings else HOLE), found[1]
