@@ -172,7 +172,9 @@ def test_the_sdk_s_client_works_with_it(mode: str, home: Path, tmp_path: Path, m
             assert c.protocol_version == ERAS[mode]
             assert "terminal" in [tool.name for tool in (await c.list_tools()).tools]
 
-            told = await c.call_tool("terminal", {"command": "pwd; cd /; rm -rf nothing"})
+            told = await c.call_tool(
+                "terminal", {"command": "pwd; git push --force origin main; cd /"}
+            )
             assert told.structured_content["stdout"] == f"{tmp_path}\n"
             assert len(person.asked) == 1
             moved = await c.call_tool("terminal", {"command": "pwd"})
