@@ -70,6 +70,15 @@ def test_ripgrep_knows_more(tmp_path: Path, pattern: str, text: str) -> None:
     assert search(tmp_path, pattern, engine="ripgrep").counts == {"a": 1}
 
 
+def test_a_file_that_exceeds_the_match_limit_is_skipped_and_counted(tmp_path: Path) -> None:
+    make(tmp_path, {"slow": "a" * 40 + "!\n", "b": "aa\n"})
+
+    found = search(tmp_path, "(?=a)(a+)+$", engine="ripgrep")
+
+    assert found.counts == {"b": 1}
+    assert found.skipped.unreadable == 1
+
+
 def test_no_pattern_matches_across_lines(tmp_path: Path, engine: str) -> None:
     make(tmp_path, {"a": "one\ntwo\n"})
 

@@ -36,7 +36,8 @@ _SEARCHED = re.compile(rb"\n(\d+) files searched\n")
 _SPOT = re.compile(rb"\./([^\0]*)\0(\d+):(?:(\d+):)?(\d+):[^\n]*\n")
 _SKIPPED = re.compile(rb": (?:Ignore\(IgnoreMatch\((Hidden|Gitignore)|(found binary data))")
 _NAMED = re.compile(rb"ignoring (?:\./)?(.*): found binary data")
-_FAILED = re.compile(rb"^rg: (?:\./)?(.*): [^:]*\(os error \d+\)$")
+# PCRE2 gives up on a file where a pattern backtracks too much.
+_FAILED = re.compile(rb"^rg: (?:\./)?(.*): (?:[^:]*\(os error \d+\)|PCRE2: error matching: [^:]*)$")
 # A line that is UTF-8 and has no zeros.
 _PLAIN = r"^[^\x00]*$"
 _DEBUG = b"rg: DEBUG|"
