@@ -21,11 +21,9 @@ _NAMES = ("name", "tool", "tool_name", "function_name", "function", "action", "r
 _ARGUMENTS = ("arguments", "parameters", "args", "params", "input", "tool_input", "action_input")
 _BESIDE = frozenset({"id", "type", "index", "call_id", "tool_call_id"})
 
-# What a text may begin with while it is still unclear whether a call follows.
-
 
 def bare_calls(text: str, names: Collection[str]) -> list[Pair]:
-    """The calls of a text that is nothing but calls to known tools, without any marks."""
+    """The calls of a text that consists of unmarked calls to known tools only."""
     stripped = text.strip()
     if not names or stripped[:1] not in ("{", "["):
         return []
@@ -48,7 +46,7 @@ def bare_calls(text: str, names: Collection[str]) -> list[Pair]:
 
 
 def as_call(value: Any, names: Collection[str]) -> Pair | None:
-    """Name and arguments of an object that is a call."""
+    """Name and arguments of a JSON object, if it is a call."""
     if not isinstance(value, dict):
         return None
     inner = value.get("function")
@@ -75,7 +73,7 @@ def _only_a_call(value: dict[str, Any]) -> bool:
 
 
 def _pythonic(text: str, names: Collection[str]) -> list[Pair]:
-    """Calls as Python writes them, in a list: `[read_file(path="a")]`."""
+    """Calls in Python syntax, in a list: `[read_file(path="a")]`."""
     if not re.match(r"\[\s*[\w.]+\(", text):
         return []
     import ast
@@ -97,7 +95,7 @@ def _pythonic(text: str, names: Collection[str]) -> list[Pair]:
 
 
 def clean_name(name: str, names: Collection[str]) -> str:
-    """A tool's name without what some formats put around it."""
+    """A tool name without the decoration of some formats."""
     name = name.strip()
     if name in names:
         return name
@@ -107,7 +105,7 @@ def clean_name(name: str, names: Collection[str]) -> str:
 
 
 def value_size(text: str) -> int:
-    """How many characters the first JSON value of a text has; 0 when there is none."""
+    """The length of the first JSON value of a text; 0 if there is none."""
     try:
         for _, piece in parse_each(text):
             return len(piece)
@@ -116,19 +114,15 @@ def value_size(text: str) -> int:
     return 0
 
 
-# -- JSON ---------------------------------------------------------------------------------------
-
-
-# The bars and low lines of special tokens come in two widths.
+# Bars and underscores of special tokens come in two widths.
 _BAR, _LOW = r"[|｜]", r"[_▁ ]"
-# What opens one call or several.
+# Opening marks of calls.
 OPENING = re.compile(
     rf"<{_BAR}?tool{_LOW}?calls?{_BAR}?>|<minimax:tool_call>|<{_BAR}DSML{_BAR}\s?(?:function|tool)_calls>"
     rf"|<(?:antml:)?function_calls?>|<{_BAR}tool{_LOW}calls?{_LOW}(?:section{_LOW})?begin{_BAR}>"
     rf"|\[TOOL_CALLS\]|<{_BAR}python_tag{_BAR}>|<function[= ]|<(?:{_BAR}DSML{_BAR})?invoke "
     rf"|<{_BAR}channel{_BAR}>commentary to=|functools(?=\[)"
 )
-# Anything that may stand between two calls or after the last one.
 # Anything that may stand between two calls or after the last one.
 _FILLER = re.compile(
     rf"(?:\s|,|</?{_BAR}?tool{_LOW}?calls?{_BAR}?>|<{_BAR}/tool_calls?{_BAR}>|</?minimax:tool_call>"
@@ -160,7 +154,7 @@ _FENCE = re.compile(r"```\w*\s*")
 
 
 def calls_from(text: str, start: int, names: Collection[str]) -> tuple[list[Pair], int, int]:
-    """The calls in a row from a mark on, where they end, and how far was looked."""
+    """Consecutive calls from a mark on, their end, and the end of the searched text."""
     calls: list[Pair] = []
     at = end = start
     while at < len(text):
@@ -201,7 +195,7 @@ def _one(text: str, at: int, names: Collection[str]) -> tuple[list[Pair], int] |
 
 
 def _named(text: str, at: int, names: Collection[str]) -> tuple[list[Pair], int] | None:
-    """A name, then arguments: GLM's pairs of tags, or an object."""
+    """A name followed by arguments: GLM's pairs of tags, or an object."""
     found = _PLAIN_NAME.match(text, at)
     if found is None:
         return None
@@ -228,7 +222,7 @@ def _parameters(text: str, at: int) -> tuple[str, int]:
             return to_json(values), at
         close = _PARAMETER_END.search(text, opening.end())
         if close is None:
-            # Cut off: said as text that no reader takes for complete.
+            # Cut off: kept as text that is not valid JSON.
             cut = to_json({**values, opening.group(1): text[opening.end() :]})
             return cut.removesuffix('"}'), len(text)
         value = text[opening.end() : close.start()]
@@ -238,7 +232,7 @@ def _parameters(text: str, at: int) -> tuple[str, int]:
 
 
 def _raw(text: str, at: int, ending: re.Pattern[str] | None) -> tuple[str, int]:
-    """Arguments as they were written, and where what follows them begins."""
+    """The raw arguments, and the index after them."""
     fence = _FENCE.match(text, at)
     begin = _after_space(text, fence.end() if fence else at)
     size = value_size(text[begin:])
@@ -284,7 +278,7 @@ def _json_calls(text: str, at: int, names: Collection[str]) -> tuple[list[Pair],
 
 
 _CODE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*|(`+)|^[ \t]*>[^\n]*", re.MULTILINE)
-# What a text may begin with while it is still unclear whether a call follows.
+# Openings of calls, to recognise an incomplete one at the end of a stream.
 OPENERS = (
     "<tool_call>", "<tool_calls>", "<|tool_call|>", "<|tool_calls|>", "<minimax:tool_call>",
     "<｜DSML｜function_calls>", "<｜DSML｜tool_calls>", "<｜DSML｜invoke ", "<function_call>",
@@ -295,7 +289,7 @@ OPENERS = (
 
 
 class Spelled:
-    """The calls of a text, as name and arguments, and what else the text says."""
+    """The calls in a text, as name and arguments, and the text without them."""
 
     __slots__ = ("calls", "rest")
 
@@ -305,10 +299,10 @@ class Spelled:
 
 
 def find_calls(text: str, names: Collection[str]) -> Spelled:
-    """The calls that a text spells, and the text without them.
+    """The calls in a text, and the text without them.
 
-    A call with marks counts whatever it is called, so that a wrong name is answered; one without
-    marks only when it is the whole text and a tool in `names` is meant.
+    A marked call counts with any name, so that a wrong name gets an error; an unmarked one only if
+    it is the whole text and calls a tool in `names`.
     """
     bare = bare_calls(text, names)
     if bare:
@@ -329,7 +323,7 @@ def find_calls(text: str, names: Collection[str]) -> Spelled:
 
 
 def first_mark(text: str) -> int:
-    """Where a call may begin in a text that is still coming; its length when nowhere."""
+    """The index where a call may begin in a streamed text; its length if nowhere."""
     found = OPENING.search(text)
     if found:
         return found.start()
@@ -340,10 +334,10 @@ def first_mark(text: str) -> int:
 
 
 def looks_like_call(text: str, names: Collection[str]) -> bool:
-    """Whether an answer is nothing but a tool call, or ends with one, in some spelling.
+    """Whether an answer is a tool call written as text, or ends with one.
 
-    Also where `find_calls` is not sure enough to take it for one: after other text, or in the only
-    code fence. The model may be asked to send it properly.
+    Also where `find_calls` does not accept it: after other text, or in the only code fence. The
+    model can be asked to call the tool itself.
     """
     if find_calls(text, names).calls:
         return True
@@ -358,7 +352,7 @@ def looks_like_call(text: str, names: Collection[str]) -> bool:
 
 
 def _marks(text: str) -> Iterator[int]:
-    """Where calls are opened, code left aside."""
+    """The indices of opening marks outside of code."""
     at = 0
     code = _CODE.search(text)
     while mark := OPENING.search(text, at):
@@ -378,10 +372,7 @@ def _code_end(text: str, code: re.Match[str]) -> int:
         found = close.search(text, code.end())
         return found.end() if found else len(text)
     if ticks:
-        # A backtick that nothing closes in its paragraph is just a character.
+        # A backtick without a closing one in its paragraph is a plain character.
         found = re.compile(rf"(?<!`){ticks}(?!`)|\n\n").search(text, code.end())
         return found.end() if found and found.group() == ticks else code.end()
     return code.end()
-
-
-# -- one section of calls -----------------------------------------------------------------------
