@@ -1,7 +1,7 @@
 """Tool schemas from Python signatures, and converters from JSON arguments to the annotated types.
 
     function    function_schema: parameters, hints, docstring of a callable
-    docstring   docstring parser: description of the tool, and of each parameter
+    docstrings  docstring parser: description of the tool, and of each parameter
     field       `Field` constraints, converter types, default values
     types       type hints to JSON Schema and converter
     atoms       dates, paths, enums, bytes and other single values
@@ -9,7 +9,7 @@
     records     dataclasses, typed dicts, named tuples, msgspec, attrs and pydantic classes
     scope       name lookup for annotations written as strings
 
-A function annotated with plain builtins needs only `function`, `docstring` and `field`, and no
+A function annotated with plain builtins needs only `function`, `docstrings` and `field`, and no
 `typing`: start-up depends on it.
 """
 

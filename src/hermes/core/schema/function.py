@@ -6,7 +6,7 @@ import sys
 from types import FunctionType, MethodType
 
 from hermes.core.errors import ArgumentError, RegistrationError
-from hermes.core.schema.docstring import parse
+from hermes.core.schema.docstrings import parse
 from hermes.core.schema.field import BadValueError, HintError
 
 TYPE_CHECKING = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from hermes.core.schema.composites import nullable
-from hermes.core.schema.docstring import parse
+from hermes.core.schema.docstrings import parse
 from hermes.core.schema.field import BadValueError, HintError, as_json, shown
 from hermes.core.schema.function import MISSING, annotations_of
 from hermes.core.schema.scope import Scope

@@ -8,7 +8,7 @@ import pytest
 
 from hermes.core.errors import RegistrationError
 from hermes.core.schema import function_schema
-from hermes.core.schema.docstring import parse
+from hermes.core.schema.docstrings import parse
 
 
 def test_a_google_docstring_is_split_into_text_and_descriptions() -> None:
