@@ -2,8 +2,8 @@
 
 In place of the SDK's stdio client: a line that is no message goes to the server log and breaks
 nothing, a message has a size limit, and the process belongs to the guardian as every child process
-of Hermes does. `StdioDispatcher` correlates requests and responses itself, which costs a quarter of
-the SDK's way (`docs/decisions/mcp-stdio-dispatcher.md`); the rest of the protocol is the SDK's.
+of Hermes does. `StdioDispatcher` correlates requests and responses itself, which costs
+less CPU time (`docs/decisions/mcp-stdio-dispatcher.md`); the rest of the protocol is the SDK's.
 """
 
 from __future__ import annotations
