@@ -7,8 +7,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from hermes.embedded import result_text
-from hermes.embedded import workspace as workspace
+from hermes.embedded import result_text, workspace
 from hermes.embedded.arithmetic import program
 from hermes.embedded.result_text import listed
 

@@ -17,7 +17,7 @@ from hermes.environments.command import BackendError, Isolation, inherited_varia
 from hermes.environments.host.guardian_client import guardian
 from hermes.environments.host.process import Poller, Process
 from hermes.environments.remote_shell import RemoteShellEnvironment, Transport
-from hermes.environments.remote_shell.framing import start
+from hermes.environments.remote_shell.frames import start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

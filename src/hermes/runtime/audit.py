@@ -20,13 +20,7 @@ import msgspec
 
 from hermes.core.home import flock, home_path, make_private
 from hermes.core.json_text import to_json
-from hermes.runtime.json_lines import (
-    FULL,
-    LineBuffer,
-    append_lines,
-    read_at,
-    read_json_lines,
-)
+from hermes.runtime.json_lines import FULL, LineBuffer, append_lines, read_at, read_json_lines
 from hermes.safety.redaction import redact
 
 if TYPE_CHECKING:

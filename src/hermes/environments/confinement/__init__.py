@@ -4,7 +4,7 @@ tables                data: writable caches, open sockets, allowances by name
 policy                the plan for one workspace: writable, protected and hidden paths
 machine               chooses the mechanism, starts and ends it: `ConfinedMachine`
 confined_guardian     a guardian for each mechanism
-bwrap, landlock       a plan as arguments of bubblewrap; Landlock by system calls
+mounts, landlock      a plan as arguments of bubblewrap; Landlock by system calls
 git_guard             git hooks and settings that run programs, put back after each command
 proof                 each limit, tried from inside
 confined_environment  `ConfinedEnvironment`, which the backend `local` is

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import hermes.environments.confinement.landlock as landlock
 from hermes.core.errors import UnavailableError
-from hermes.environments.confinement.bwrap import arguments
+from hermes.environments.confinement.mounts import arguments
 from hermes.environments.confinement.tables import DEVICES
 from hermes.environments.host.guardian_client import FOLDER, GuardianClient
 from hermes.environments.sandbox.sandbox_guardian import INFO_FILE, NamespaceGuardian

@@ -1,7 +1,7 @@
 """Commands through a remote shell: another host, a container.
 
     connection.py           `Transport`, the way to a remote; all open shells to it
-    framing.py              one open shell; messages marked off from output
+    frames.py               one open shell; messages marked off from output
     scripts.py              the shell scripts that run there
     run.py                  one command in a worker shell, until its end
     remote_background.py    a background command

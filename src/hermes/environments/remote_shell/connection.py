@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import hermes.environments.remote_shell.scripts as scripts
 from hermes.environments.command import BackendError
 from hermes.environments.host.guardian_client import guardian
-from hermes.environments.remote_shell.framing import BrokenChannelError, Channel
+from hermes.environments.remote_shell.frames import BrokenChannelError, Channel
 from hermes.environments.shell_state import read_exports
 
 if TYPE_CHECKING:

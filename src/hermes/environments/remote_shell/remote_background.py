@@ -12,7 +12,7 @@ from hermes.core.errors import ToolError
 from hermes.environments.background import Background
 from hermes.environments.host.process import ERR, OUT, Process
 from hermes.environments.host.process_listing import take_killer
-from hermes.environments.remote_shell.framing import BrokenChannelError, FrameSplitter, start
+from hermes.environments.remote_shell.frames import BrokenChannelError, FrameSplitter, start
 from hermes.environments.remote_shell.run import send_stdin
 from hermes.environments.remote_shell.scripts import (
     CAN_MAKE_TERMINAL,

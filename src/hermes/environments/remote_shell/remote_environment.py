@@ -19,7 +19,7 @@ from hermes.environments.command_wait import wait_on_terminal
 from hermes.environments.disk.shell_disk import ShellDisk
 from hermes.environments.environment import Environment
 from hermes.environments.remote_shell.connection import Connection
-from hermes.environments.remote_shell.framing import BrokenChannelError
+from hermes.environments.remote_shell.frames import BrokenChannelError
 from hermes.environments.remote_shell.remote_background import RemoteBackground, begin
 from hermes.environments.remote_shell.run import WorkerScript, run, run_script
 

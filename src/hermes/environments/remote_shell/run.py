@@ -18,7 +18,7 @@ from hermes.environments.command_wait import (
 )
 from hermes.environments.host.process import ERR, OUT, Process
 from hermes.environments.input_wait import last_line, looks_like_prompt
-from hermes.environments.remote_shell.framing import BrokenChannelError, run_with_input
+from hermes.environments.remote_shell.frames import BrokenChannelError, run_with_input
 from hermes.environments.remote_shell.scripts import exports, make_terminal, quote, set_limit_mark
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hermes.environments.command import CommandRequest, EndReason
     from hermes.environments.command_output import Collector
     from hermes.environments.remote_shell.connection import Connection
-    from hermes.environments.remote_shell.framing import Channel
+    from hermes.environments.remote_shell.frames import Channel
 
 # Larger stdin is sent apart from the script.
 MAX_INLINE = 64 * 1024

@@ -5,7 +5,7 @@ its stdin it stops all processes with the task's mark (an environment variable t
 a command inherit), and the process groups of all commands. A worker is a shell that runs one
 command after the other, each in a session of its own.
 
-Both send messages in frames (`framing`). The guard's folder has these files for each worker `N`:
+Both send messages in frames (`frames`). The guard's folder has these files for each worker `N`:
 `pN` the pid and the number of its command, `sN` its shell state, `iN` its stdin, `tN` a long
 command, `bN` the script of a background command; `dK` says that command `K` is detached.
 """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.shell.builtins import judge_assignment
 from hermes.safety.shell.command import literal, run_line, run_word, run_words
-from hermes.safety.shell.remote import REMOTE
+from hermes.safety.shell.remote_commands import REMOTE
 from hermes.safety.shell.scope import (
     ANYTHING,
     ENVIRONMENT,

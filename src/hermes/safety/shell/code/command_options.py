@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.command import run_line, run_word, run_words
-from hermes.safety.shell.remote import judge_connection
+from hermes.safety.shell.remote_commands import judge_connection
 from hermes.safety.shell.scope import ANYTHING, NETWORK, Stream
 
 if TYPE_CHECKING:

@@ -21,9 +21,7 @@ from hermes.safety.shell.path_classes import (
     is_temporary,
     targets,
 )
-from hermes.safety.shell.rules.any_program import (
-    takes_name,
-)
+from hermes.safety.shell.rules.any_program import takes_name
 from hermes.safety.shell.scope import ARCHIVE, ENVIRONMENT, PRIVATE, SECRET, names
 
 if TYPE_CHECKING:
