@@ -232,10 +232,13 @@ def decode_console(data: bytes, *, cut: bool = False) -> str:
     if data.isascii() and b"\0" not in data:
         return data.decode("ascii")
     encoding, bom = unicode_of(data, whole=not cut)
+    wide = encoding in _WIDTHS
+    if wide and not cut and len(data) % width_of(encoding):
+        encoding = ""
     # Text of two or four bytes a character has a zero byte somewhere; other data hardly.
-    if encoding and (encoding not in _WIDTHS or b"\0" in data):
+    if encoding and (not wide or b"\0" in data):
         body = data[len(bom) :]
-        if encoding in _WIDTHS:
+        if wide:
             body = body[: len(body) - len(body) % width_of(encoding)]
         elif cut:
             body = _trimmed(body)
