@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hermes.core.errors import HermesError
 from hermes.core.home import home_path
 from hermes.interfaces.cli.commands import DONE, FAILED
+from hermes.interfaces.cli.screen_text import time_text
 from hermes.runtime.audit import lines, verify
 
 if TYPE_CHECKING:
@@ -72,9 +73,7 @@ def _lines() -> list[dict[str, Any]]:
 
 
 def _row(line: dict[str, Any]) -> tuple[str, ...]:
-    import time
-
-    at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(line.get("at", 0)))
+    at = time_text(line.get("at", 0), seconds=True)
     shown = json.dumps(line.get("arguments", {}), ensure_ascii=False)
     status, verdict = str(line.get("status", "?")), str(line.get("verdict", ""))
     how = status if verdict in ("allowed", "") else f"{status} ({verdict})"

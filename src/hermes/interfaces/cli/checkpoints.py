@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
 from hermes.interfaces.cli.commands import DONE, FAILED
+from hermes.interfaces.cli.screen_text import size_text, time_text
 from hermes.stores.checkpoints import Author, Checkpoints
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def _list(app: CliApp, options: Namespace) -> int:
     app.table([_turn_row(turn) for turn in turns])
     if not turns:
         app.note("nothing was changed yet")
-    app.note(f"{usage.turns} turns, {_size(usage.bytes)} of {_size(usage.max_bytes)}")
+    app.note(f"{usage.turns} turns, {size_text(usage.bytes)} of {size_text(usage.max_bytes)}")
     return DONE
 
 
@@ -81,7 +82,7 @@ def _show(app: CliApp, options: Namespace) -> int:
         return DONE
     app.table(
         [
-            (str(c.id), _when(c.at), c.author.tool, _became(c), c.place)
+            (str(c.id), time_text(c.at, seconds=True), c.author.tool, _became(c), c.place)
             for c in changes
         ]
     )  # fmt: skip
@@ -133,7 +134,7 @@ def _prune(app: CliApp, options: Namespace) -> int:
     for note in report.notes:
         app.note(note)
     would = "would drop" if options.dry_run else "dropped"
-    app.note(f"{would} {len(report.turns)} turns; {_size(report.kept)} kept")
+    app.note(f"{would} {len(report.turns)} turns; {size_text(report.kept)} kept")
     return DONE
 
 
@@ -169,7 +170,7 @@ def _plain_change(change: Change) -> dict[str, Any]:
 def _turn_row(turn: Turn) -> tuple[str, ...]:
     what = f"undoes {turn.undoes}" if turn.undoes else ", ".join(turn.tools)
     more = f" and {turn.places - 1} more" if turn.places > 1 else ""
-    return turn.name, _when(turn.at), what, f"{turn.example}{more}"
+    return turn.name, time_text(turn.at, seconds=True), what, f"{turn.example}{more}"
 
 
 def _became(change: Change) -> str:
@@ -180,18 +181,3 @@ def _became(change: Change) -> str:
     before, after = change.before, change.after
     same = (before.kind, before.digest, before.target) == (after.kind, after.digest, after.target)
     return "mode" if same else "changed"
-
-
-def _when(at: float) -> str:
-    import time
-
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
-
-
-def _size(count: int) -> str:
-    size, unit = float(count), "B"
-    for unit in ("B", "KB", "MB", "GB"):
-        if size < 1000 or unit == "GB":
-            break
-        size /= 1000
-    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"

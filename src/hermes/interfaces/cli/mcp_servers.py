@@ -67,7 +67,7 @@ def add(app: CliApp, options: Namespace) -> int:
         return FAILED
     assert known.listing is not None
     _show_texts(app, known)
-    if not (options.yes or _agreed(app, f"Approve the tools of {options.name} as they are?")):
+    if not (options.yes or _approved(app, f"Approve the tools of {options.name} as they are?")):
         servers.pins.approve(server, [])
         app.note(f"nothing of it can be called before `hermes mcp approve {options.name}`")
     return DONE
@@ -154,7 +154,7 @@ def approve(app: CliApp, options: Namespace) -> int:
     unknown = set(options.tools) - {_key(tool) for tool in known.listing.tools}
     if unknown:
         raise HermesError(f"{options.name} has no tool {', '.join(sorted(unknown))[:80]}")
-    if not (options.yes or _agreed(app, f"Approve {options.name} as it is now?")):
+    if not (options.yes or _approved(app, f"Approve {options.name} as it is now?")):
         raise HermesError("nothing was approved", hint="`--yes` approves without asking")
     names = servers.pins.approve(known.server, known.listing.tools, only=options.tools or None)
     app.out(f"Approved {len(names)} tools of {options.name}")
@@ -205,16 +205,10 @@ def _show_texts(app: CliApp, known: ServerState) -> None:
         app.note(note)
 
 
-def _agreed(app: CliApp, question: str) -> bool:
-    from hermes.interfaces.cli.approval_prompt import can_ask
+def _approved(app: CliApp, question: str) -> bool:
+    from hermes.interfaces.cli.approval_prompt import can_ask, confirm
 
-    if not can_ask():
-        return False
-    app.note(f"{question} [y/N]")
-    try:
-        return input().strip().lower() in ("y", "yes")
-    except EOFError:
-        return False
+    return can_ask() and confirm(app, question)
 
 
 def login(app: CliApp, options: Namespace) -> int:

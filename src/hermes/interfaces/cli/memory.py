@@ -10,6 +10,7 @@ from hermes.core.errors import HermesError
 from hermes.core.json_text import to_json
 from hermes.interfaces.cli.approval_prompt import can_ask
 from hermes.interfaces.cli.commands import DONE, FAILED
+from hermes.interfaces.cli.screen_text import time_text
 from hermes.runtime.reviews import Reviews
 
 if TYPE_CHECKING:
@@ -62,13 +63,6 @@ def approve(app: CliApp, reviews: Reviews, review: Review) -> ToolOutcome:
     if not outcome.ok:
         reviews.reopen(review)
     return outcome
-
-
-def when(at: float) -> str:
-    """A time as people read it."""
-    import time
-
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 
 def _yes(_: object) -> str:
@@ -180,7 +174,7 @@ def _show(app: CliApp, review: Review) -> None:
     who = " ".join(filter(None, (review.front_door, review.session, review.agent)))
     app.table(
         [
-            ("when", when(review.at)),
+            ("when", time_text(review.at, seconds=True)),
             ("who", who),
             ("after reading", ", ".join(map(_visible, review.sources))),
             *([("changed since", ", ".join(found))] if (found := review.outdated()) else []),
@@ -254,16 +248,15 @@ def _history(app: CliApp, options: Namespace) -> int:
         app.emit({"changes": msgspec.to_builtins(versions), "reviews": decided})
         return DONE
     for version in versions:
-        app.out(
-            f"{version.number:>5}  {when(version.at)}  {version.action:<8} {version.by}".rstrip()
-        )
-        for mark, style, said in (("-", "red", version.removed), ("+", "green", version.added)):
-            for text in said:
+        at = time_text(version.at, seconds=True)
+        app.out(f"{version.number:>5}  {at}  {version.action:<8} {version.by}".rstrip())
+        for mark, style, texts in (("-", "red", version.removed), ("+", "green", version.added)):
+            for text in texts:
                 app.out(app.styled(f"       {mark} {_visible(text)}", style))
-    for one in settled:
-        app.out(
-            f"{one.id}  {when(one.settled_at)}  {one.state} by {one.by}: {one.tool}, {one.kind}"
-        )
+    for review in settled:
+        at = time_text(review.settled_at, seconds=True)
+        decision = f"{review.state} by {review.by}: {review.tool}, {review.kind}"
+        app.out(f"{review.id}  {at}  {decision}")
     if not versions and not settled:
         app.note("nothing was changed yet")
     return DONE

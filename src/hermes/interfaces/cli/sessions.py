@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
 from hermes.core.messages import Message
 from hermes.interfaces.cli.commands import DONE, FAILED
+from hermes.interfaces.cli.screen_text import size_text, time_text
 from hermes.stores.sessions import Base, Intent, Note, Outcome, Sessions
 
 if TYPE_CHECKING:
@@ -27,18 +27,6 @@ def plain(value: Any) -> Any:
     import msgspec
 
     return msgspec.to_builtins(value)
-
-
-def when(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
-
-
-def size(number: float) -> str:
-    for unit in ("B", "kB", "MB"):
-        if number < 1000:
-            return f"{number:.3g} {unit}"
-        number /= 1000
-    return f"{number:.3g} GB"
 
 
 def cut(text: str) -> str:
@@ -72,7 +60,9 @@ def listed(app: CliApp, options: Namespace) -> int:
     if options.json:
         app.emit([plain(info) for info in found])
         return DONE
-    app.table([(info.id, when(info.touched), str(info.messages), _title(info)) for info in found])
+    app.table(
+        [(info.id, time_text(info.touched), str(info.messages), _title(info)) for info in found]
+    )
     if not found:
         app.note("no sessions yet" if not options.skip else "no more sessions")
     return DONE
@@ -100,7 +90,7 @@ def searched(app: CliApp, options: Namespace) -> int:
         app.emit({"hits": [plain(hit) for hit in found.hits], "complete": found.complete})
         return DONE
     for hit in found.hits:
-        app.out(f"{hit.session} {hit.seq} {when(hit.at)} {hit.role}: {_marked(app, hit)}")
+        app.out(f"{hit.session} {hit.seq} {time_text(hit.at)} {hit.role}: {_marked(app, hit)}")
     if not found.hits:
         app.note(f"nothing found in {total} messages")
     elif not found.complete:
@@ -130,7 +120,9 @@ def shown(app: CliApp, options: Namespace) -> int:
         app.emit({"session": plain(info), "journal": [plain(entry) for entry in journal]})
         return DONE
     app.out(f"{info.id}  {info.title}")
-    app.out(flat(f"{info.model}, {info.workspace}, {when(info.began)}, {info.messages} messages"))
+    app.out(
+        flat(f"{info.model}, {info.workspace}, {time_text(info.began)}, {info.messages} messages")
+    )
     for entry in journal:
         for line in _lines(entry, full=options.full, unknown=entry.seq in unknown):
             app.out(line)
@@ -253,7 +245,7 @@ def examined(app: CliApp, options: Namespace) -> int:
         app.emit({**plain(health), "ok": health.ok, "read_only": why})
         return DONE if health.ok else FAILED
     app.out(f"{health.path}: {health.sessions} sessions, {health.messages} messages")
-    app.out(", ".join(f"{name} {size(number)}" for name, number in health.sizes.items()))
+    app.out(", ".join(f"{name} {size_text(number)}" for name, number in health.sizes.items()))
     app.out(f"search index: {health.index}")
     for line in health.repaired:
         app.out(f"mended: {line}")
@@ -289,10 +281,10 @@ def pruned(app: CliApp, options: Namespace) -> int:
     for info in report.deleted:
         app.out(f"deleted {info.id}  {info.title}")
     for info in report.due:
-        app.out(f"due {info.id}  {when(info.touched)}  {info.title}")
+        app.out(f"due {info.id}  {time_text(info.touched)}  {info.title}")
     if report.due:
         app.note("sessions are deleted with --delete only")
-    app.note(f"{size(report.after)} (before: {size(report.before)})")
+    app.note(f"{size_text(report.after)} (before: {size_text(report.before)})")
     return DONE
 
 

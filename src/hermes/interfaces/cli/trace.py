@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
 from hermes.interfaces.cli.commands import DONE
+from hermes.interfaces.cli.screen_text import time_text
 from hermes.runtime.span_files import INPUT, OUTPUT, SpanFiles, meant, traces
 
 if TYPE_CHECKING:
@@ -66,8 +67,7 @@ def _show(app: CliApp, options: Namespace) -> int:
         app.emit([{**trace.summary(), "tree": trace.spans} for trace in chosen])
         return DONE
     for trace in chosen:
-        at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(trace.started))
-        app.out(f"{trace.id[:8]}  {at}")
+        app.out(f"{trace.id[:8]}  {time_text(trace.started, seconds=True)}")
         for drawn, span in trace.tree():
             _draw(app, drawn, span)
     return DONE
