@@ -7,6 +7,8 @@ PYTHON := .venv/bin/python
 # make test TESTS=tests/core runs a part of them.
 TESTS ?= tests
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# Tests start hundreds of interpreters; without byte code each compiles everything again.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: test check lint bench bench-embedded clean
 
