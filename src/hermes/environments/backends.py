@@ -74,7 +74,6 @@ def _local(
         network=setting("terminal.confine.network", "open"),
         allow=tuple(setting("terminal.confine.allow", ())),
         write=tuple(setting("terminal.confine.write", ())),
-        hosts=tuple(setting("terminal.confine.hosts", ())),
         outside=tuple(setting("terminal.confine.outside", ())),
     )
     return ConfinedEnvironment(workspace, settings, shared=shared)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -93,6 +94,23 @@ def test_outside_lifts_the_limits_for_one_thread_alone(
     assert (tmp_path / "out").exists()
 
     assert confined.execute("touch /etc/hermes-mark", timeout=20).exit_code
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_the_network_is_open_unless_it_is_closed(mechanism: str, tmp_path: Path) -> None:
+    if obstacle(mechanism):
+        pytest.skip(f"{mechanism}: {obstacle(mechanism)}")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        connect = f"import socket; socket.create_connection(('127.0.0.1', {port}), 5)"
+        for network, reached in (("open", True), ("off", False)):
+            settings = Settings(network=network)
+            machine = ConfinedMachine(str(tmp_path), settings, task="n", mechanisms=[mechanism])
+            environment = ConfinedEnvironment(str(tmp_path), settings, machine=machine)
+            result = environment.execute(f'python3 -c "{connect}"', timeout=30)
+            environment.cleanup()
+
+            assert (result.exit_code == 0) is reached, result.stderr
 
 
 @pytest.mark.parametrize(

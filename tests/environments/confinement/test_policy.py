@@ -53,6 +53,17 @@ def test_workspace_is_writable_and_hooks_are_not(home: Path, tmp_path: Path) -> 
     assert not [path for path in found.write if path in (str(home), "/", "/etc")]
 
 
+def test_of_a_home_that_is_the_workspace_settings_stay_closed(home: Path, tmp_path: Path) -> None:
+    (home / "notes").mkdir()
+    (home / ".bashrc").write_text("x")
+
+    found = plan(str(home), str(tmp_path / "t"), Settings())
+
+    assert str(home / "notes") in found.write
+    assert str(home) not in found.write
+    assert not [path for path in found.write if path.endswith(".bashrc")]
+
+
 def test_a_linked_worktree_may_write_to_its_repository(home: Path) -> None:
     main = repository(home / "main")
     git(main, "worktree", "add", "-q", str(home / "linked"))

@@ -125,7 +125,7 @@ class ConfinedEnvironment(LocalEnvironment):
             "local",
             files=f"{self.mechanism}: the workspace, a temporary folder and package caches are "
             "writable, secrets are hidden",
-            network="open" if self.machine.plan and self.machine.plan.network == "open" else "off",
+            network="" if self.machine.settings.network == "open" else "none",
             processes="other processes can't be signalled or traced; all end with the task",
             not_enforced=tuple(missing),
         )

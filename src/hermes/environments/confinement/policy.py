@@ -25,12 +25,8 @@ from hermes.environments.confinement.tables import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Literal
-
-    Network = Literal["open", "hosts", "off"]
-
 _MODES = ("auto", "on", "off")
-_NETWORKS = ("open", "hosts", "off")
+_NETWORKS = ("open", "off")
 # Larger settings files are hidden instead of copied.
 _LARGEST_COPY = 256_000
 
@@ -42,7 +38,6 @@ class Settings(msgspec.Struct, frozen=True):
     network: str = "open"
     allow: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
 
     def checked(self) -> Settings:
@@ -103,7 +98,8 @@ def plan(workspace: str, temporary: str, settings: Settings) -> Plan:
                 sockets.append(path)
                 visible.append(path)
     extra = [os.path.realpath(os.path.expanduser(path)) for path in settings.write]
-    write = _outermost([workspace, *repositories, *_caches(home), *filter(os.path.exists, extra)])
+    work = _entries(home) if _is_above(workspace, home) else [workspace]
+    write = _outermost([*work, *repositories, *_caches(home), *filter(os.path.exists, extra)])
     closed_sockets = [path for path in _open_sockets() if not _is_below(path, [*write, *sockets])]
     hidden = [path for path in [*_secrets(home), *closed_sockets] if path not in visible]
     hidden = [path for path in hidden if not _is_above(path, workspace)]
@@ -229,6 +225,19 @@ def _open_sockets() -> list[str]:
         return []
     paths = {row[7].strip() for row in rows if len(row) == 8 and row[7].startswith("/")}
     return [os.path.realpath(path) for path in sorted(paths) if os.path.exists(path)]
+
+
+def _entries(home: str) -> list[str]:
+    """Files and folders of a home that are no settings, for a workspace that holds the home.
+
+    The home folder itself stays read-only, so that no start-up file can be made in it.
+    """
+    try:
+        names = os.listdir(home)
+    except OSError:
+        return []
+    paths = [os.path.join(home, name) for name in names if not name.startswith(".")]
+    return [path for path in paths if not os.path.islink(path)]
 
 
 def _folders(root: str) -> list[os.DirEntry[str]]:
