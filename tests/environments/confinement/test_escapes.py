@@ -26,7 +26,7 @@ SYSTEM = ("/", "/etc", "/usr/local/bin", "/var/lib", "/opt", "/root")
 
 
 # Landlock has no rules for these; `hermes environments test local` and the docs say so.
-NOT_BY_LANDLOCK = ("metadata", "sockets by name")
+NOT_BY_LANDLOCK = ("attributes of files and processes", "sockets by name")
 
 
 def commands(*, without: Sequence[str] = ()) -> list[str]:

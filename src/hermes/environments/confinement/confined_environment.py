@@ -117,7 +117,8 @@ class ConfinedEnvironment(LocalEnvironment):
         missing = ["memory"]
         if self.mechanism == "landlock":
             missing += [
-                "modes, owners and times of files outside can be changed by their owner",
+                "modes, owners and times of your files outside can be changed",
+                "limits and priorities of your processes outside can be changed",
                 "local sockets can be reached by name",
                 "/tmp is not writable; programs that ignore TMPDIR fail",
             ]
