@@ -77,6 +77,11 @@ def _member(name: str, member: object) -> str:
 
 
 def _signature(value: object) -> str:
+    if isinstance(value, type) and getattr(value, "_is_protocol", None) is not None:
+        # A protocol replaces `__init__` when a class of it is first made.
+        own = next((base for base in value.__mro__ if "__init__" in base.__dict__), object)
+        if own is object or getattr(own, "_is_protocol", False):
+            return "()"
     try:
         signature = inspect.signature(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):

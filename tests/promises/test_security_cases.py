@@ -309,9 +309,9 @@ def test_s08_a_changed_script_asks_again(tmp_path: Path) -> None:
 
 
 def test_s08_a_long_command_is_shown_with_both_ends() -> None:
-    from hermes.interfaces.cli.approval_prompt import shown
+    from hermes.interfaces.cli.approval_prompt import _visible
 
-    text = shown("echo " + "a" * 20_000 + "; touch canary")
+    text = _visible("echo " + "a" * 20_000 + "; touch canary")
 
     assert text.startswith('"echo aaa')
     assert 'touch canary"' in text

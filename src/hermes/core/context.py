@@ -89,6 +89,7 @@ class Task:
             self._closed = True
             closers, self._closers = self._closers, []
             self._resources.clear()
+            self.todos = ()
         failures: list[BaseException] = []
         for closer in reversed(closers):
             try:

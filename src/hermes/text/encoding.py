@@ -288,7 +288,9 @@ def _console_encoding(data: bytes) -> str:
     except (LookupError, UnicodeDecodeError):
         pass  # unknown, or not that one
     best = guess(data)
-    return best.encoding if best.certain else ""
+    # 255 is the last letter of the western page, in hardly any word, and common in other data.
+    western = best.encoding in ("latin-1", "cp1252")
+    return best.encoding if best.certain and not (western and b"\xff" in data) else ""
 
 
 def _trimmed(data: bytes) -> bytes:
