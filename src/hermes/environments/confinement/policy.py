@@ -90,6 +90,7 @@ def plan(workspace: str, temporary: str, settings: Settings) -> Plan:
     allowed = [ALLOWANCES[name] for name in settings.allow]
     visible = [path for row in allowed for path in _below(home, row.paths)]
     visible += [path for row in allowed for path in _below(home, row.sockets)]
+    visible += _own_program()
     sockets = [*OPEN_SOCKETS, *(path for row in allowed for path in _below(home, row.sockets))]
     for row in allowed:
         for name in row.variables:
@@ -225,6 +226,15 @@ def _open_sockets() -> list[str]:
         return []
     paths = {row[7].strip() for row in rows if len(row) == 8 and row[7].startswith("/")}
     return [os.path.realpath(path) for path in sorted(paths) if os.path.exists(path)]
+
+
+def _own_program() -> list[str]:
+    """Folders of this program and its Python that lie in a temporary folder, which is replaced."""
+    import sys
+
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    paths = {os.path.realpath(path) for path in (package, sys.prefix, sys.base_prefix)}
+    return [path for path in sorted(paths) if path.startswith(("/tmp/", "/var/tmp/", "/run/"))]
 
 
 def _entries(home: str) -> list[str]:
