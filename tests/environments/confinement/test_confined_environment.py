@@ -182,6 +182,32 @@ def test_models_are_not_sent_the_way_out() -> None:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_program_that_is_installed_below_tmp_works(mechanism: str, tmp_path: Path) -> None:
+    import shutil
+
+    import hermes
+
+    if obstacle(mechanism):
+        pytest.skip(f"{mechanism}: {obstacle(mechanism)}")
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(hermes.__file__).parent, tmp_path / "lib" / "hermes", ignore=ignored)
+    (tmp_path / "work").mkdir()
+    script = f"""
+from hermes.environments.confinement import ConfinedEnvironment, ConfinedMachine, Settings
+machine = ConfinedMachine("work", Settings(), task="i", mechanisms=[{mechanism!r}])
+environment = ConfinedEnvironment("work", Settings(), machine=machine)
+print(environment.execute("echo it works", timeout=30).stdout)
+environment.cleanup()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "lib")},
+    )  # fmt: skip
+
+    assert "it works" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_kill_9_leaves_no_process_and_no_mount(mechanism: str, tmp_path: Path) -> None:
     if obstacle(mechanism):
         pytest.skip(f"{mechanism}: {obstacle(mechanism)}")
