@@ -103,7 +103,7 @@ class ConfinedMachine(LocalHost):
         if self._temporary:
             if guardian is not None:
                 guardian.close()
-            _remove(self._temporary)
+            _remove(self._temporary, os.getpid())
             self._temporary = ""
 
     def _start(self) -> GuardianClient:
@@ -118,7 +118,7 @@ class ConfinedMachine(LocalHost):
                 )
             return super().guardian
         self._temporary = temporary_folder()
-        weakref.finalize(self, _remove, self._temporary)
+        weakref.finalize(self, _remove, self._temporary, os.getpid())
         self.plan = policy.plan(self.workspace, self._temporary, self.settings)
         guardian = confined_guardian.guardian_for(mechanism, self.plan, task=self._task)
         guardian.open()
@@ -153,9 +153,11 @@ def _no_bubblewrap() -> str:
     return "" if tried.returncode == 0 else tried.stderr.decode("utf-8", "replace").strip()[-200:]
 
 
-def _remove(folder: str) -> None:
+def _remove(folder: str, owner: int) -> None:
     import shutil
 
+    if os.getpid() != owner:
+        return  # a fork of the program that uses it
     for suffix in ("", ".masked"):
         shutil.rmtree(folder + suffix, ignore_errors=True)
 
