@@ -74,6 +74,8 @@ class _Watched:
         self._count = 0
         self._in_a_row = 0
         self._state = "on failure"
+        # A policy that was ended keeps the reason, whatever its thread finds out meanwhile.
+        self._lock = threading.Lock()
         self._stop = Cancellation()
         self._thread = threading.Thread(
             target=self._watch, name=f"hermes-restart-{first.name}", daemon=True
@@ -86,8 +88,14 @@ class _Watched:
         self._thread.join(JOIN_SECONDS)
 
     def stop(self, why: str) -> None:
-        self._state = why
-        self._stop.cancel(why)
+        with self._lock:
+            self._state = why
+            self._stop.cancel(why)
+
+    def _set(self, state: str) -> None:
+        with self._lock:
+            if not self._stop.cancelled:
+                self._state = state
 
     def shown(self) -> dict[str, Any]:
         return {"restart": self._state, "restarts": self._count}
@@ -97,26 +105,26 @@ class _Watched:
             if not self._one.wait(3600.0, cancellation=self._stop):
                 continue
             if not failed(self._one):
-                self._state = "not needed: it did not fail"
+                self._set("not needed: it did not fail")
                 return
             ended = self._one.ended_at or time.time()
             if ended - self._one.started_at >= WELL_SECONDS:
                 self._in_a_row = 0
             if self._in_a_row >= self._most:
-                self._state = f"given up after {self._in_a_row} in a row"
+                self._set(f"given up after {self._in_a_row} in a row")
                 return
             pause = min(LONGEST_SECONDS, self._seconds * 2**self._in_a_row)
-            self._state = f"in {pause:g} s"
+            self._set(f"in {pause:g} s")
             if self._stop.wait(pause):
                 return
             try:
                 self._one = self._again()
             except HermesError as error:
-                self._state = f"failed: {error}"
+                self._set(f"failed: {error}")
                 return
             self._count += 1
             self._in_a_row += 1
-            self._state = "on failure"
+            self._set("on failure")
 
 
 def failed(one: Background) -> bool:
