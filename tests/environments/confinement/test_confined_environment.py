@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.environments.confinement.conftest import require
 from tests.tools.conftest import processes
 
 from hermes.core import ToolCall
 from hermes.core.errors import UnavailableError
 from hermes.environments.confinement import ConfinedEnvironment, ConfinedMachine, Settings
-from hermes.environments.confinement.machine import obstacle
 from hermes.environments.confinement.proof import broken_limits
 from hermes.runtime.app import App
 
@@ -27,8 +27,7 @@ def confined(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[ConfinedEnvironment]:
     mechanism = request.param
-    if obstacle(mechanism):
-        pytest.skip(f"{mechanism}: {obstacle(mechanism)}")
+    require(mechanism)
     monkeypatch.setenv("HERMES_HOME", str(tmp_path / "hermes"))
     (tmp_path / "hermes").mkdir()
     work = tmp_path / "work"
@@ -98,8 +97,7 @@ def test_outside_lifts_the_limits_for_one_thread_alone(
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_the_network_is_open_unless_it_is_closed(mechanism: str, tmp_path: Path) -> None:
-    if obstacle(mechanism):
-        pytest.skip(f"{mechanism}: {obstacle(mechanism)}")
+    require(mechanism)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         connect = f"import socket; socket.create_connection(('127.0.0.1', {port}), 5)"
@@ -187,8 +185,7 @@ def test_a_program_that_is_installed_below_tmp_works(mechanism: str, tmp_path: P
 
     import hermes
 
-    if obstacle(mechanism):
-        pytest.skip(f"{mechanism}: {obstacle(mechanism)}")
+    require(mechanism)
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(Path(hermes.__file__).parent, tmp_path / "lib" / "hermes", ignore=ignored)
     (tmp_path / "work").mkdir()
@@ -209,8 +206,7 @@ environment.cleanup()
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_kill_9_leaves_no_process_and_no_mount(mechanism: str, tmp_path: Path) -> None:
-    if obstacle(mechanism):
-        pytest.skip(f"{mechanism}: {obstacle(mechanism)}")
+    require(mechanism)
     script = f"""
 import os, signal
 from hermes.environments.confinement import ConfinedEnvironment, ConfinedMachine, Settings

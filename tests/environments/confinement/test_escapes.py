@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from tests.environments.confinement.conftest import require
 
 from hermes.environments.confinement import ConfinedEnvironment, ConfinedMachine, Settings
-from hermes.environments.confinement.machine import obstacle
 
 DATA = Path(__file__).parents[2] / "data" / "escapes.txt"
 SECRET = "SECRET-7f3a9c51"
@@ -168,8 +168,7 @@ def difference(before: dict[str, object], after: dict[str, object]) -> list[str]
 
 @pytest.mark.parametrize("mechanism", ["bubblewrap", "landlock"])
 def test_no_command_leaves_a_mark_outside(mechanism: str, outside: Outside) -> None:
-    if obstacle(mechanism):
-        pytest.skip(f"{mechanism}: {obstacle(mechanism)}")
+    require(mechanism)
     prepare(outside.workspace)
     machine = ConfinedMachine(
         str(outside.workspace), Settings(), task="escapes", mechanisms=[mechanism]

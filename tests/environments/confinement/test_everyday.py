@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.environments.confinement.conftest import require
 
 from hermes.environments.confinement import ConfinedEnvironment, ConfinedMachine, Settings
-from hermes.environments.confinement.machine import obstacle
 from hermes.environments.host import LocalEnvironment
 
 DATA = Path(__file__).parents[2] / "data" / "everyday.txt"
@@ -87,8 +87,7 @@ def run_all(environment: LocalEnvironment) -> list[tuple[int | None, str]]:
 
 @pytest.mark.parametrize("mechanism", ["bubblewrap", "landlock"])
 def test_everyday_commands_end_as_outside(mechanism: str, folder: Path) -> None:
-    if obstacle(mechanism):
-        pytest.skip(f"{mechanism}: {obstacle(mechanism)}")
+    require(mechanism)
     assert len(commands()) >= 150
     outside = LocalEnvironment(str(make_project(folder / "outside")))
     # The remote lies beside the project, and is written by `git push`.
