@@ -15,6 +15,7 @@ import msgspec
 
 from hermes.core.errors import ConfigError
 from hermes.core.home import hermes_home
+from hermes.core.paths import is_below
 from hermes.environments.confinement.tables import (
     ALLOWANCES,
     CACHES,
@@ -99,11 +100,13 @@ def plan(workspace: str, temporary: str, settings: Settings) -> Plan:
                 sockets.append(path)
                 visible.append(path)
     extra = [os.path.realpath(os.path.expanduser(path)) for path in settings.write]
-    work = _entries(home) if _is_above(workspace, home) else [workspace]
+    work = _entries(home) if is_below(home, workspace) else [workspace]
     write = _outermost([*work, *repositories, *_caches(home), *filter(os.path.exists, extra)])
-    closed_sockets = [path for path in _open_sockets() if not _is_below(path, [*write, *sockets])]
+    closed_sockets = [
+        path for path in _open_sockets() if not _is_below_any(path, [*write, *sockets])
+    ]
     hidden = [path for path in [*_secrets(home), *closed_sockets] if path not in visible]
-    hidden = [path for path in hidden if not _is_above(path, workspace)]
+    hidden = [path for path in hidden if not is_below(workspace, path)]
     masked = _masked(home, temporary, visible)
     copies = {path for path, _ in masked}
     return Plan(
@@ -145,7 +148,7 @@ def git_folders(workspace: str) -> list[str]:
         is_worktree = os.path.dirname(own) == os.path.join(shared, "worktrees")
         return [shared] if is_worktree and back == os.path.realpath(pointer) else []
     modules = [os.path.join(folder, ".git", "modules") for folder in _parents(above)]
-    return [own] if any(_is_above(folder, own) for folder in modules) else []
+    return [own] if any(is_below(own, folder) for folder in modules) else []
 
 
 def protected_paths(roots: Iterable[str]) -> list[str]:
@@ -191,7 +194,7 @@ def _caches(home: str) -> list[str]:
         moved = os.environ.get(row.variable, "") if row.variable else ""
         path = os.path.join(moved, row.below) if moved else os.path.join(home, row.path)
         path = os.path.realpath(path)
-        if not _is_above(home, path) and not moved:
+        if not is_below(path, home) and not moved:
             continue  # a link out of the home folder
         if not os.path.exists(path) and any(map(shutil.which, row.programs)):
             with suppress(OSError):
@@ -291,18 +294,14 @@ def _below(home: str, names: Sequence[str]) -> list[str]:
     return found
 
 
-def _is_above(folder: str, path: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
-def _is_below(path: str, folders: Iterable[str]) -> bool:
-    return any(_is_above(folder, path) for folder in folders)
+def _is_below_any(path: str, folders: Iterable[str]) -> bool:
+    return any(is_below(path, folder) for folder in folders)
 
 
 def _outermost(paths: Iterable[str]) -> list[str]:
     """Paths without those that lie below another one of them."""
     kept: list[str] = []
     for path in sorted(dict.fromkeys(paths)):
-        if not kept or not _is_above(kept[-1], path):
+        if not kept or not is_below(path, kept[-1]):
             kept.append(path)
     return kept
