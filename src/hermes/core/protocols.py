@@ -5,6 +5,7 @@
     ToolOffer, ArtifactStore        tools of the conversation, large results on disk
     SessionJournal                  the session's record
     Policy                          rulings on calls and paths
+    UndoCoverage                    what undo would not restore of paths to be destroyed
     CallRuntime, Application        the runtime and the program around a call
 
 `ToolContext.services` holds one of each, or None.
@@ -13,7 +14,7 @@
 # ruff: noqa: ARG002 - the defaults of `Policy` ignore their arguments
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -169,6 +170,37 @@ class CallEffects(Protocol):
     def cwd(self, act: Any) -> str: ...
 
     def verdict(self, act: Any) -> Any: ...
+
+
+class Uncovered(NamedTuple):
+    """A file or folder that undo would not restore, and the reason."""
+
+    path: str
+    size: int
+    reason: str
+
+
+class Coverage(NamedTuple):
+    """What undo does for paths that a command is about to destroy.
+
+    Attributes:
+        uncovered: What it would not restore, the largest first, at most 20.
+        more: How many further ones there are.
+        disposable: The given paths of which git ignores every file, or this session made it; with
+            the reason, for people.
+    """
+
+    uncovered: tuple[Uncovered, ...]
+    more: int
+    disposable: Mapping[str, str]
+
+
+class UndoCoverage(Protocol):
+    """Tells what undo would restore if a command destroyed some paths, and everything in them."""
+
+    def __call__(
+        self, paths: Sequence[str], context: ToolContext, *, cwd: str = ""
+    ) -> Coverage: ...
 
 
 class Policy(Protocol):

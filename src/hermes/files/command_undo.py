@@ -1,18 +1,22 @@
-"""Undo for shell commands: a snapshot of the workspace before the command, its changes after it."""
+"""Undo for shell commands: a snapshot of the workspace before the command, its changes after it;
+what that would not cover of paths that a command is about to destroy."""
 
 from __future__ import annotations
 
 import os
+import stat
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from hermes.core.errors import ToolError
 from hermes.core.paths import is_below
+from hermes.core.protocols import Coverage, Uncovered
 from hermes.files.edit_transaction import author_of
 from hermes.stores.checkpoints.checkpoint_store import checkpoints
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from hermes.core.context import ToolContext
 
@@ -75,3 +79,98 @@ def _root(workspace: str, cwd: str) -> str:
 
 def _holds_home(folder: str) -> bool:
     return is_below(os.path.realpath(os.path.expanduser("~")), folder)
+
+
+# How many uncovered files are named.
+_NAMED = 20
+
+
+def coverage(paths: Sequence[str], context: ToolContext, *, cwd: str = "") -> Coverage:
+    """What undo would not restore of some paths and everything in them; see `UndoCoverage`."""
+    folder = os.path.realpath(cwd or context.cwd)
+    root = _root(context.workspace, folder)
+    store = checkpoints(context)
+    room = store.room()
+    uncovered: list[Uncovered] = []
+    # The files that are neither ignored nor ours, by the given path.
+    files: dict[str, set[str]] = {}
+    places = []
+    for path in paths:
+        absolute = os.path.join(folder, os.path.expanduser(path))
+        # A link itself is destroyed, not its target.
+        lead, name = os.path.split(absolute.rstrip("/") or "/")
+        real = os.path.join(os.path.realpath(lead), name)
+        if not os.path.lexists(real):
+            files[path] = set()
+            continue
+        if not is_below(real, root) or _holds_home(root):
+            why = f"outside of {root}" if not is_below(real, root) else "a whole home folder"
+            uncovered.append(Uncovered(real, os.lstat(real).st_size, why))
+            files[path] = {real}
+            continue
+        files[path] = set()
+        places.append(real)
+        for found, status in _below(real):
+            files[path].add(found)
+            why = _unrestorable(found, status) or store.refusal(status.st_size, room=room)
+            if why:
+                uncovered.append(Uncovered(found, status.st_size, why))
+    uncovered.sort(key=lambda one: (-one.size, one.path))
+    kept = _not_ignored(root, places, {one for found in files.values() for one in found})
+    made = store.made_below(root, context.session_id) if kept else set()
+    disposable = {}
+    for path, inside in files.items():
+        visible = inside & kept
+        if not visible - made:
+            by_session = "made in this session"
+            disposable[path] = by_session if visible else "ignored by git" if inside else "empty"
+    return Coverage(tuple(uncovered[:_NAMED]), max(0, len(uncovered) - _NAMED), disposable)
+
+
+def _below(path: str) -> Iterator[tuple[str, os.stat_result]]:
+    """A file, or every file below a folder; unreadable folders, too."""
+    status = os.lstat(path)
+    if not stat.S_ISDIR(status.st_mode):
+        yield path, status
+        return
+    queue = [path]
+    for folder in queue:
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        queue.append(entry.path)
+                    else:
+                        yield entry.path, entry.stat(follow_symlinks=False)
+        except OSError:
+            yield folder, os.lstat(folder)
+
+
+def _unrestorable(path: str, status: os.stat_result) -> str:
+    """Why the state of a path can't be kept at all; empty where it can."""
+    if stat.S_ISLNK(status.st_mode):
+        return ""
+    if stat.S_ISDIR(status.st_mode) or not os.access(path, os.R_OK):
+        return "not readable"
+    return "" if stat.S_ISREG(status.st_mode) else "a pipe, socket or device"
+
+
+def _not_ignored(root: str, places: Sequence[str], files: set[str]) -> set[str]:
+    """Those of the files at some places that git does not ignore; all where it knows nothing."""
+    from hermes.files.compare.git_head import run_git
+
+    words = ("--literal-pathspecs", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    try:
+        listed = run_git(root, (*words, "--", *places))
+    except (ToolError, OSError):
+        return files
+    if listed.returncode:
+        return files
+    names = {os.path.join(root, os.fsdecode(name)) for name in listed.stdout.split(b"\0") if name}
+    # A repository in the repository is one name with a slash; git's own folder has none.
+    inner = tuple(name for name in names if name.endswith("/"))
+    return {
+        path
+        for path in files
+        if path in names or path.startswith(inner) or f"{os.sep}.git{os.sep}" in f"{path}{os.sep}"
+    }

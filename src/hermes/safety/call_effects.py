@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from hermes.core.context import ToolContext
     from hermes.core.entry import ToolEntry
+    from hermes.core.protocols import UndoCoverage
     from hermes.safety.shell import Verdict
 
     Kind = Literal["read", "write", "delete", "execute", "fetch"]
@@ -27,6 +28,7 @@ class CallEffect(NamedTuple):
     cwd: str = ""  # where a command runs, when that is not where the task is
     confined: str = ""  # by which mechanism a command is confined; empty where it is not
     outside: str | None = None  # why a command is to leave confinement; None where it is not
+    undo: UndoCoverage | None = None  # what undo would restore; None where it restores nothing
 
 
 class Effects:

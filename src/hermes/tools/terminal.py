@@ -9,10 +9,11 @@ from hermes.core import ToolContext, ToolError, ToolResult, tool
 from hermes.core.schema import Field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from typing import Any
 
+    from hermes.core.protocols import Coverage, UndoCoverage
     from hermes.environments.confinement import ConfinedEnvironment
 
 _DAY = 86_400
@@ -35,7 +36,7 @@ def _judged(arguments: Mapping[str, Any], ctx: ToolContext) -> Iterator[tuple[An
     if error:
         raise ToolError(f"the shell can't read this, and nothing ran: {error}", hint="Correct it.")
     text = gate_text(ctx, command, env=arguments.get("env"), stdin=arguments.get("stdin"))
-    yield "execute", text, _folder(arguments, ctx), *_confinement(arguments, ctx)
+    yield "execute", text, _folder(arguments, ctx), *_confinement(arguments, ctx), _undo(ctx)
 
 
 def _judged_process(arguments: Mapping[str, Any], ctx: ToolContext) -> Iterator[tuple[Any, ...]]:
@@ -328,6 +329,19 @@ def process(
             **restarts_of(ctx).shown(command_process.name),
         }
     )
+
+
+def _undo(ctx: ToolContext) -> UndoCoverage | None:
+    """What undo would restore after a command; None where the files are on another machine."""
+    from hermes.environments.for_task import backend_name
+
+    return _coverage if backend_name(ctx) in ("local", "sandbox") else None
+
+
+def _coverage(paths: Sequence[str], context: ToolContext, *, cwd: str = "") -> Coverage:
+    from hermes.files.command_undo import coverage
+
+    return coverage(paths, context, cwd=cwd)
 
 
 def _protect(ctx: ToolContext, folder: str) -> AbstractContextManager[list[str]]:

@@ -53,7 +53,7 @@ def committed(
     folder, name = os.path.split(real_path)
 
     def git(*words: str) -> Said:
-        return _git(folder, words, check) if far is None else _far_git(real_path, words, far)
+        return run_git(folder, words, check) if far is None else _far_git(real_path, words, far)
 
     if far is None and not os.path.isdir(folder):
         raise ToolError(f"{folder} is no folder")
@@ -89,7 +89,10 @@ def _far_git(real_path: str, words: tuple[str, ...], far: Far) -> Said:
     return subprocess.CompletedProcess(command, code, out, err)
 
 
-def _git(folder: str, words: tuple[str, ...], check: Callable[[], object]) -> Said:
+def run_git(
+    folder: str, words: tuple[str, ...], check: Callable[[], object] = lambda: None
+) -> Said:
+    """Run git in a folder without hooks, filters and the person's settings."""
     command = ["git", "-C", folder, *_OPTIONS, *words]
     try:
         process = subprocess.Popen(

@@ -160,13 +160,11 @@ class Checkpoints:
     ) -> Snapshot:
         """Snapshot a folder before a command; `notes` list its unprotected parts."""
         self._recover()
-        room = self._max_bytes - self._pruning.size()
-        if room <= 0:
+        room = self.room()
+        if not room:
             self._prune_aloud()
-            room = self._max_bytes - self._pruning.size()
-        taken = self._snapshots.take(
-            root, author, room=max(0, room), progress=progress, check=check
-        )
+            room = self.room()
+        taken = self._snapshots.take(root, author, room=room, progress=progress, check=check)
         self._look()
         return taken
 
@@ -177,6 +175,19 @@ class Checkpoints:
         forced.
         """
         return self._snapshots.finish(snapshot, certain=certain)
+
+    def room(self) -> int:
+        """How many bytes more the store may take."""
+        return max(0, self._max_bytes - self._pruning.size())
+
+    def refusal(self, size: int, *, room: int) -> str:
+        """Why a snapshot would not keep a file of that size; empty where it would."""
+        return self._snapshots.refusal(size, room=room)
+
+    def made_below(self, folder: str, session: str) -> set[str]:
+        """The paths below a folder that a session created, whether they are still there or not."""
+        with self._database.reading() as connection:
+            return journal.made_below(connection, folder, session) if session else set()
 
     # -- undoing ----------------------------------------------------------------------------
 

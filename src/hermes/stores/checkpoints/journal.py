@@ -96,6 +96,18 @@ def newest_at(connection: Connection, place: str, disk: str) -> Change | None:
     return None if found is None else _change(found)
 
 
+def made_below(connection: Connection, folder: str, session: str) -> set[str]:
+    """The local paths below a folder that did not exist before a session first changed them."""
+    where, values = _below(folder)
+    rows = connection.execute(
+        "SELECT place, old_kind, min(changes.id) FROM changes JOIN turns"
+        f" ON turns.id = changes.turn WHERE {where} AND session = ? AND disk = 'local'"
+        " GROUP BY place",
+        (*values, clean(session)),
+    )
+    return {os.fsdecode(place) for place, kind, _ in rows if kind == "absent"}
+
+
 def watermark(connection: Connection) -> int:
     """The id of the newest change."""
     found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchone()

@@ -33,6 +33,9 @@ _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0
 _READ |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
+_NO_ROOM = "past the room that there is for checkpoints"
+
+
 class Limits(NamedTuple):
     """Limits of a snapshot; files beyond them are reported as unprotected."""
 
@@ -53,6 +56,12 @@ class Snapshots:
         self._limits = limits
         self._manifests: dict[bytes, Manifest] = {}
         self._running = os.path.join(database.folder, "running")
+
+    def refusal(self, size: int, *, room: int) -> str:
+        """Why a file of that size would not be kept; empty where it would be."""
+        if size > self._limits.file_bytes:
+            return f"larger than {self._limits.file_bytes} bytes"
+        return _NO_ROOM if size > room else ""
 
     def take(
         self,
@@ -257,7 +266,7 @@ class _Keeper:
         """Notes on unprotected files."""
         said = (
             (self._large, f"larger than {self._limits.file_bytes} bytes"),
-            (self._past, "past the room that there is for checkpoints"),
+            (self._past, _NO_ROOM),
             (self._unread, "not readable"),
         )
         return [f"not protected: {_counted(paths)}, {why}" for paths, why in said if paths]
