@@ -13,7 +13,7 @@ from tests.environments.servers import IMAGE, MissingError, docker_engine, ssh_s
 
 from benchmarks.measure import Row
 from hermes.environments.docker import DockerEnvironment, DockerSettings
-from hermes.environments.sandbox import SandboxEnvironment
+from hermes.environments.sandbox.sandbox_environment import SandboxEnvironment
 from hermes.environments.ssh import SshEnvironment
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hermes.runtime.tool_search import Document, SearchIndex
+from hermes.runtime.tool_search.index import Document, SearchIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -49,97 +49,46 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Each public name with its module: importing this package imports nothing else.
-_MODULES = {
-    "Agent": "agent.agent",
-    "App": "runtime.app",
-    "ApprovalRequest": "core.approval",
-    "ArgumentError": "core.errors",
-    "BaseTool": "core.tool_definition",
-    "Cancellation": "core.cancellation",
-    "CancelledError": "core.cancellation",
-    "ConfigError": "core.errors",
-    "EffectPolicy": "safety.policy",
-    "HermesError": "core.errors",
-    "Hooks": "runtime.hooks",
-    "Policy": "safety.policy",
-    "RegistrationError": "core.errors",
-    "Rewrite": "runtime.hooks",
-    "Ruling": "safety.policy",
-    "Runtime": "runtime.pipeline",
-    "Task": "core.context",
-    "ToolCall": "core.entry",
-    "ToolContext": "core.context",
-    "ToolEntry": "core.entry",
-    "ToolError": "core.errors",
-    "ToolOutcome": "core.entry",
-    "ToolRegistry": "core.registry",
-    "ToolResult": "core.result",
-    "Toolset": "core.toolsets",
-    "UnavailableError": "core.errors",
-    "Veto": "runtime.hooks",
-    "coerce_tool_args": "core.arguments",
-    "create_custom_toolset": "core.toolsets",
-    "discover_builtin_tools": "runtime.app",
-    "get_tool_definitions": "runtime.definitions",
-    "handle_function_call": "runtime.app",
-    "needs": "core.availability",
-    "registry": "core.registry",
-    "resolve_toolset": "core.toolsets",
-    "tool": "core.tool_definition",
-    "tool_error": "core.result",
-    "tool_result": "core.result",
-}
 __all__ = [
-    "Agent",
-    "App",
-    "ApprovalRequest",
-    "ArgumentError",
-    "BaseTool",
-    "Cancellation",
-    "CancelledError",
-    "ConfigError",
-    "EffectPolicy",
-    "HermesError",
-    "Hooks",
-    "Policy",
-    "RegistrationError",
-    "Rewrite",
-    "Ruling",
-    "Runtime",
-    "Task",
-    "ToolCall",
-    "ToolContext",
-    "ToolEntry",
-    "ToolError",
-    "ToolOutcome",
-    "ToolRegistry",
-    "ToolResult",
-    "Toolset",
-    "UnavailableError",
-    "Veto",
-    "__version__",
-    "coerce_tool_args",
-    "create_custom_toolset",
-    "discover_builtin_tools",
-    "get_tool_definitions",
-    "handle_function_call",
-    "needs",
-    "registry",
-    "resolve_toolset",
-    "tool",
-    "tool_error",
-    "tool_result",
-]
+    "Agent", "App", "ApprovalRequest", "ArgumentError", "BaseTool", "Cancellation",
+    "CancelledError", "ConfigError", "EffectPolicy", "HermesError", "Hooks", "Policy",
+    "RegistrationError", "Rewrite", "Ruling", "Runtime", "Task", "ToolCall", "ToolContext",
+    "ToolEntry", "ToolError", "ToolOutcome", "ToolRegistry", "ToolResult", "Toolset",
+    "UnavailableError", "Veto", "__version__", "coerce_tool_args", "create_custom_toolset",
+    "discover_builtin_tools", "get_tool_definitions", "handle_function_call", "needs",
+    "registry", "resolve_toolset", "tool", "tool_error", "tool_result",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:
-    if name not in _MODULES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+    # Importing this package imports nothing else. `hermes.tools` gives registries a default
+    # runtime; authors of tools may use it at once.
+    import hermes.tools  # noqa: F401
+    from hermes.core.lazy import names_from
 
-    # `hermes.tools` gives registries a default runtime; authors of tools may use it at once.
-    import_module("hermes.tools")
-    value: object = getattr(import_module(f"hermes.{_MODULES[name]}"), name)
-    globals()[name] = value
-    return value
+    load = names_from(
+        __name__,
+        {
+            "agent.agent": "Agent",
+            "core.approval": "ApprovalRequest",
+            "core.arguments": "coerce_tool_args",
+            "core.availability": "needs",
+            "core.cancellation": "Cancellation CancelledError",
+            "core.context": "Task ToolContext",
+            "core.entry": "ToolCall ToolEntry ToolOutcome",
+            "core.errors": "ArgumentError ConfigError HermesError RegistrationError ToolError "
+            "UnavailableError",
+            "core.registry": "ToolRegistry registry",
+            "core.result": "ToolResult tool_error tool_result",
+            "core.tool_definition": "BaseTool tool",
+            "core.toolsets": "Toolset create_custom_toolset resolve_toolset",
+            "runtime.app": "App discover_builtin_tools handle_function_call",
+            "runtime.definitions": "get_tool_definitions",
+            "runtime.hooks": "Hooks Rewrite Veto",
+            "runtime.pipeline": "Runtime",
+            "safety.policy": "EffectPolicy Policy Ruling",
+        },
+    )
+    return load(name)

@@ -19,8 +19,8 @@ from hermes.core.errors import ToolError
 from hermes.environments.command import CommandResult
 from hermes.environments.docker import DockerEnvironment, DockerSettings
 from hermes.environments.environment import Environment
-from hermes.environments.host import LocalEnvironment
-from hermes.environments.sandbox import SandboxEnvironment
+from hermes.environments.host.host_environment import LocalEnvironment
+from hermes.environments.sandbox.sandbox_environment import SandboxEnvironment
 from hermes.environments.singularity import SingularityEnvironment, SingularitySettings
 from hermes.environments.ssh import SshEnvironment
 
@@ -513,8 +513,8 @@ def test_info_says_what_is_enforced(place: Environment) -> None:
 PROGRAM = """
 import sys, time
 from hermes.environments.docker import DockerEnvironment, DockerSettings
-from hermes.environments.host import LocalEnvironment
-from hermes.environments.sandbox import SandboxEnvironment
+from hermes.environments.host.host_environment import LocalEnvironment
+from hermes.environments.sandbox.sandbox_environment import SandboxEnvironment
 
 backend, folder, image, host, word = sys.argv[1:]
 place = {

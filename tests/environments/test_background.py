@@ -8,7 +8,7 @@ import pytest
 
 from hermes.core.errors import ToolError
 from hermes.environments.background import MAX_BACKGROUND
-from hermes.environments.host import LocalEnvironment
+from hermes.environments.host.host_environment import LocalEnvironment
 
 
 def test_of_those_that_ended_the_newest_are_kept(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hermes.environments.command import command_environment, inherited_variables
-from hermes.environments.host import LocalEnvironment
+from hermes.environments.host.host_environment import LocalEnvironment
 
 CANARIES = [
     "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID",

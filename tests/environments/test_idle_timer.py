@@ -15,7 +15,7 @@ from tests.environments.servers import SshHost
 
 from hermes.environments.docker import DockerEnvironment, DockerSettings
 from hermes.environments.environment import IdleTimer, SharedSettings
-from hermes.environments.sandbox import SandboxEnvironment
+from hermes.environments.sandbox.sandbox_environment import SandboxEnvironment
 from hermes.environments.ssh import SshEnvironment
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.environments.host import LocalEnvironment
+from hermes.environments.host.host_environment import LocalEnvironment
 from hermes.environments.restart_policy import Restarts
 
 

@@ -14,8 +14,9 @@ import pytest
 
 from hermes.core.errors import ConfigError
 from hermes.environments.command import BackendError, CommandResult
-from hermes.environments.sandbox import SandboxEnvironment, cgroups
+from hermes.environments.sandbox import cgroups
 from hermes.environments.sandbox.bwrap import check_workspace, parse_binds
+from hermes.environments.sandbox.sandbox_environment import SandboxEnvironment
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="no bubblewrap here")
 

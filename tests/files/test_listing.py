@@ -11,9 +11,9 @@ import pytest
 from tests.files.search.conftest import make
 
 from hermes.core.errors import ToolError
-from hermes.environments.disk import LocalDisk
+from hermes.environments.disk.local_disk import LocalDisk
 from hermes.files.listing import MOST_BELOW, list_folder, listing_report, size_text
-from hermes.files.search import Choice, Watch
+from hermes.files.search.query import Choice, Watch
 
 if TYPE_CHECKING:
     from typing import Any

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.core import replace_text
-from hermes.environments.disk import LocalDisk
+from hermes.environments.disk.local_disk import LocalDisk
 from hermes.text.line_pages import PIECE, LineReader, numbered, page, page_of
 
 WORDS = {"latin-1": "größe für straße", "gbk": "你好世界，文件", "big5": "這是一個測試檔案"}

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from hermes.core.errors import EditError
 from hermes.text.diff import short_diff
-from hermes.text.patches import apply_hunks, parse_patch
+from hermes.text.patches.apply import apply_hunks
+from hermes.text.patches.parse import parse_patch
 
 
 def test_one_changed_word_is_one_changed_line() -> None:

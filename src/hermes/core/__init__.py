@@ -46,46 +46,22 @@ TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from hermes.core.arguments import coerce_tool_args
     from hermes.core.toolsets import create_custom_toolset, resolve_toolset
-    from hermes.text.replace import replace_text
+    from hermes.text.replace.engine import replace_text
 
 __all__ = [
-    "ApprovalRequest",
-    "ArgumentError",
-    "BaseTool",
-    "Cancellation",
-    "CancelledError",
-    "ConfigError",
-    "EditError",
-    "HermesError",
-    "RegistrationError",
-    "Task",
-    "ToolCall",
-    "ToolContext",
-    "ToolEntry",
-    "ToolError",
-    "ToolOutcome",
-    "ToolRegistry",
-    "ToolResult",
-    "UnavailableError",
-    "coerce_tool_args",
-    "create_custom_toolset",
-    "needs",
-    "registry",
-    "replace_text",
-    "require",
-    "resolve_toolset",
-    "tool",
-    "tool_error",
-    "tool_result",
-]
+    "ApprovalRequest", "ArgumentError", "BaseTool", "Cancellation", "CancelledError",
+    "ConfigError", "EditError", "HermesError", "RegistrationError", "Task", "ToolCall",
+    "ToolContext", "ToolEntry", "ToolError", "ToolOutcome", "ToolRegistry", "ToolResult",
+    "UnavailableError", "coerce_tool_args", "create_custom_toolset", "needs", "registry",
+    "replace_text", "require", "resolve_toolset", "tool", "tool_error", "tool_result",
+]  # fmt: skip
 
 
 __getattr__ = names_from(
     __name__,
     {
-        "coerce_tool_args": "arguments",
-        "create_custom_toolset": "toolsets",
-        "replace_text": "hermes.text.replace",
-        "resolve_toolset": "toolsets",
+        "arguments": "coerce_tool_args",
+        "hermes.text.replace.engine": "replace_text",
+        "toolsets": "create_custom_toolset resolve_toolset",
     },
 )

@@ -7,21 +7,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def names_from(package: str, homes: dict[str, str]) -> Callable[[str], object]:
-    """A `__getattr__` for a package; `homes` says which module of it has which name."""
+def names_from(package: str, modules: dict[str, str]) -> Callable[[str], object]:
+    """A `__getattr__` for a package.
 
-    def bring(name: str) -> object:
+    `modules` maps a module of the package, or a full module name, to the names it exports.
+    """
+    homes = {name: module for module, names in modules.items() for name in names.split()}
+
+    def load(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         import sys
         from importlib import import_module
 
-        found: object = getattr(import_module(_module(package, homes[name])), name)
-        setattr(sys.modules[package], name, found)
-        return found
+        module = homes[name]
+        full = module if module.startswith("hermes.") else f"{package}.{module}"
+        value: object = getattr(import_module(full), name)
+        setattr(sys.modules[package], name, value)
+        return value
 
-    return bring
-
-
-def _module(package: str, home: str) -> str:
-    return home if home.startswith("hermes.") else f"{package}.{home}"
+    return load

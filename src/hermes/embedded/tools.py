@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from hermes.environments.disk import Disk
+    from hermes.environments.disk.protocol import Disk
 
 
 if TYPE_CHECKING:

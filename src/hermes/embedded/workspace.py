@@ -7,7 +7,7 @@ import shlex
 from collections import deque
 from typing import TYPE_CHECKING
 
-from hermes.environments.disk import DiskError
+from hermes.environments.disk.protocol import DiskError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from hermes.core.context import ToolContext
     from hermes.embedded.tools import SmallTool
-    from hermes.environments.disk import Disk
+    from hermes.environments.disk.protocol import Disk
 
 
 # Files that are scanned, and files that are named in a prompt.
@@ -154,21 +154,21 @@ def newest(disk: Disk, root: str, arguments: Arguments, data: Data) -> Data:
 
 def files_of(context: ToolContext) -> list[str]:
     """The files of the workspace."""
-    from hermes.environments import disk_of
+    from hermes.environments.for_task import disk_of
 
     return files_below(disk_of(context), os.path.realpath(context.workspace))
 
 
 def path_exists(context: ToolContext, path: str) -> bool:
     """Whether a path exists."""
-    from hermes.environments import disk_of
+    from hermes.environments.for_task import disk_of
 
     return exists(disk_of(context), os.path.realpath(context.workspace), path)
 
 
 def adjusted(context: ToolContext, tool: SmallTool, arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments, adjusted to the files: interpreter before a script, line end before a text."""
-    from hermes.environments import disk_of
+    from hermes.environments.for_task import disk_of
 
     disk, root = disk_of(context), os.path.realpath(context.workspace)
     if tool.name == "terminal":
@@ -183,7 +183,7 @@ def with_disk_facts(
     context: ToolContext, tool: SmallTool, arguments: dict[str, Any], data: dict[str, Any]
 ) -> dict[str, Any]:
     """A result with facts from the disk, such as the newest file."""
-    from hermes.environments import disk_of
+    from hermes.environments.for_task import disk_of
 
     if tool.look is None or data.get("exit_code"):
         return data

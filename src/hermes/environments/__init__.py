@@ -33,21 +33,3 @@ A command takes one way: `execute` makes a `CommandRequest`, the backend's `_run
 
 New here? Read environment.py, then host/host_environment.py.
 """
-
-from __future__ import annotations
-
-from hermes.core.lazy import names_from
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from hermes.environments.for_task import disk_of, environment_of
-
-__all__ = ["disk_of", "environment_of"]
-
-__getattr__ = names_from(
-    __name__,
-    {
-        "disk_of": "for_task",
-        "environment_of": "for_task",
-    },
-)

@@ -84,7 +84,8 @@ def _sandbox(
     setting: Setting,
     shared: SharedSettings,
 ) -> Environment:
-    from hermes.environments.sandbox import SandboxEnvironment, sandbox_environment
+    from hermes.environments.sandbox import sandbox_environment
+    from hermes.environments.sandbox.sandbox_environment import SandboxEnvironment
 
     return SandboxEnvironment(
         workspace,
@@ -137,7 +138,8 @@ def _cloud(name: str) -> Make:
         setting: Setting,
         shared: SharedSettings,
     ) -> Environment:
-        from hermes.environments.cloud import CloudEnvironment, provider_of
+        from hermes.environments.cloud.cloud_environment import CloudEnvironment
+        from hermes.environments.cloud.provider import provider_of
 
         # Our folders mean nothing there.
         return CloudEnvironment(

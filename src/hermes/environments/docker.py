@@ -21,8 +21,9 @@ from hermes.environments.disk.shared_folder import SharedFolderDisk
 from hermes.environments.docker_engine import ContainerGoneError, containers, explain_error, prune
 from hermes.environments.environment import SharedSettings
 from hermes.environments.owner_labels import labels
-from hermes.environments.remote_shell import RemoteShellEnvironment, Transport
+from hermes.environments.remote_shell.connection import Transport
 from hermes.environments.remote_shell.frames import BrokenChannelError
+from hermes.environments.remote_shell.remote_environment import RemoteShellEnvironment
 from hermes.environments.remote_shell.scripts import quote
 from hermes.environments.sandbox.bwrap import check_workspace, hermes_home_below
 from hermes.environments.workspace_acl import CONTAINER_USER, grant_access, revoke_access

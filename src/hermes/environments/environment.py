@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from hermes.core.context import Cancellation
     from hermes.environments.command_output import Output
-    from hermes.environments.disk import Disk
+    from hermes.environments.disk.protocol import Disk
     from hermes.environments.sync import Synced
 
 TIMEOUT = 180.0

@@ -7,14 +7,14 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from hermes.environments.disk import LocalDisk
+from hermes.environments.disk.local_disk import LocalDisk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hermes.core.context import ToolContext
     from hermes.environments.backends import Setting
-    from hermes.environments.disk import Disk
+    from hermes.environments.disk.protocol import Disk
     from hermes.environments.environment import Environment
     from hermes.environments.restart_policy import Restarts
 

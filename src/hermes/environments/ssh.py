@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from hermes.core.errors import ConfigError, UnavailableError
 from hermes.environments.command import BackendError, Isolation
-from hermes.environments.remote_shell import RemoteShellEnvironment, Transport
+from hermes.environments.remote_shell.connection import Transport
+from hermes.environments.remote_shell.remote_environment import RemoteShellEnvironment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,14 +8,16 @@ import stat
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import EditError, ToolError
-from hermes.environments import disk_of
+from hermes.environments.for_task import disk_of
 from hermes.files.edit_transaction import Content, rewrite
 from hermes.files.repeated_patch import is_resent, removed_content
 from hermes.files.write import check_names_file
 from hermes.text.diff import short_diff
 from hermes.text.encoding import decode, encode
-from hermes.text.patches import apply_hunks, parse_patch
-from hermes.text.replace import AlreadyAppliedError, replace_text
+from hermes.text.patches.apply import apply_hunks
+from hermes.text.patches.parse import parse_patch
+from hermes.text.replace.engine import replace_text
+from hermes.text.replace.errors import AlreadyAppliedError
 from hermes.text.syntax_check import check_syntax_change
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     from hermes.core.context import ToolContext
     from hermes.text.encoding import Text
-    from hermes.text.patches import Applied, FilePatch
+    from hermes.text.patches.model import Applied, FilePatch
 
 
 # How much of a diff a result shows.

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.errors import ToolError
-from hermes.environments import disk_of
+from hermes.environments.for_task import disk_of
 from hermes.files.seen_files import hide_keys, versions_of
 from hermes.stores.checkpoints import ABSENT, Author, Planned, file_state
 from hermes.stores.checkpoints.checkpoint_store import checkpoints
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from hermes.core.context import ToolContext
-    from hermes.environments.disk import Disk
+    from hermes.environments.disk.protocol import Disk
     from hermes.stores.checkpoints import Checkpoints
 
     # From the old content of files to the new one; None stands for a missing file.

@@ -11,7 +11,7 @@ from heapq import nsmallest
 from itertools import islice
 
 from hermes.core.errors import ToolError
-from hermes.environments.disk import DiskError
+from hermes.environments.disk.protocol import DiskError
 from hermes.files.search.query import Choice, Skipped, Watch
 from hermes.files.search.report import quoted, skipped_text
 from hermes.files.search.walk import rules_above, sift, with_own_rules
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from hermes.environments.disk import Disk
-    from hermes.environments.disk.protocol import Kind
+    from hermes.environments.disk.protocol import Disk, Kind
 
 # How many files of a folder below the first one are shown: it can be listed by itself.
 MOST_BELOW = 50

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hermes.core.errors import ToolError
 from hermes.core.result import ToolResult
 from hermes.core.suggest import close_matches
-from hermes.environments import disk_of
+from hermes.environments.for_task import disk_of
 from hermes.files.edit_transaction import LARGEST, disk_error
 from hermes.files.file_type import kind_of_content
 from hermes.files.notebooks import read_notebook
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
     from hermes.core.context import ToolContext
-    from hermes.environments.disk import Disk
+    from hermes.environments.disk.protocol import Disk
     from hermes.text.line_pages import Page
 
 # A shorter page is shown again, even when it is unchanged.

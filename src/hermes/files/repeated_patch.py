@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import EditError
-from hermes.environments import disk_of
+from hermes.environments.for_task import disk_of
 from hermes.files.seen_files import digest_of, versions_of
 from hermes.stores.checkpoints import CheckpointError
 from hermes.stores.checkpoints.checkpoint_store import checkpoints
 from hermes.text.encoding import codec_of, decode, encode
-from hermes.text.patches import apply_hunks
+from hermes.text.patches.apply import apply_hunks
 
 if TYPE_CHECKING:
     from hermes.core.context import ToolContext
     from hermes.stores.checkpoints import Change
     from hermes.text.encoding import Text
-    from hermes.text.patches import FilePatch
+    from hermes.text.patches.model import FilePatch
 
 # A line end at the end of a file more or less, of four bytes at most.
 _SLACK = 8

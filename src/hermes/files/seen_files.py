@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from hermes.core.context import ToolContext
-    from hermes.environments.disk import Disk
+    from hermes.environments.disk.protocol import Disk
 
 
 # How much text is kept to show what changed; beyond it only digests are.

@@ -25,32 +25,25 @@ from hermes.core.lazy import names_from
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
-    from hermes.files.archives import ArchiveError, extract_archive
+    from hermes.files.archives.extraction import extract_archive
+    from hermes.files.archives.limits import ArchiveError
     from hermes.runtime.app import App
     from hermes.runtime.definitions import get_tool_definitions
     from hermes.runtime.hooks import Hooks, Rewrite, Veto
     from hermes.runtime.pipeline import Runtime
 
-_HOMES = {
-    "App": "app",
-    "ArchiveError": "hermes.files.archives",
-    "extract_archive": "hermes.files.archives",
-    "Hooks": "hooks",
-    "Rewrite": "hooks",
-    "Runtime": "pipeline",
-    "Veto": "hooks",
-    "get_tool_definitions": "definitions",
+_MODULES = {
+    "app": "App",
+    "definitions": "get_tool_definitions",
+    "hermes.files.archives.extraction": "extract_archive",
+    "hermes.files.archives.limits": "ArchiveError",
+    "hooks": "Hooks Rewrite Veto",
+    "pipeline": "Runtime",
 }
 __all__ = [
-    "App",
-    "ArchiveError",
-    "Hooks",
-    "Rewrite",
-    "Runtime",
-    "Veto",
-    "extract_archive",
+    "App", "ArchiveError", "Hooks", "Rewrite", "Runtime", "Veto", "extract_archive",
     "get_tool_definitions",
-]
+]  # fmt: skip
 
 # Listing tools needs none of the pipeline; each name brings only its own module.
-__getattr__ = names_from(__name__, _HOMES)
+__getattr__ = names_from(__name__, _MODULES)

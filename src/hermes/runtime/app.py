@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from hermes.runtime.plugins import Plugins
     from hermes.runtime.tool_offer import Offer, ToolIndex
     from hermes.runtime.tracing import Tracer
-    from hermes.runtime.yaml_tools import YamlTools
+    from hermes.runtime.yaml_tools.store import YamlTools
 
 
 # How often a running program looks whether somebody registered the first YAML tool.
@@ -156,7 +156,7 @@ class App:
     @cached_property
     def yaml_tools(self) -> YamlTools:
         """YAML tools."""
-        from hermes.runtime.yaml_tools import YamlTools
+        from hermes.runtime.yaml_tools.store import YamlTools
 
         return YamlTools(self._registry, home=self.home, on_change=self._yaml_changed)
 

@@ -11,7 +11,8 @@ import threading
 from typing import TYPE_CHECKING
 
 from hermes.runtime.definitions import patched
-from hermes.runtime.tool_search import Document, SearchIndex, hint
+from hermes.runtime.tool_search.hints import hint
+from hermes.runtime.tool_search.index import Document, SearchIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -31,27 +31,18 @@ if TYPE_CHECKING:
     from hermes.safety.urls import check_url
 
 _HOMES = {
-    "EffectPolicy": "policy",
-    "Redactor": "redaction",
-    "Ruling": "policy",
-    "check_path": "paths",
-    "check_url": "urls",
-    "detect_dangerous_command": "shell",
-    "redact": "redaction",
-    "scan_skill": "skills",
+    "paths": "check_path",
+    "policy": "EffectPolicy Ruling",
+    "redaction": "Redactor redact",
+    "shell": "detect_dangerous_command",
+    "skills": "scan_skill",
+    "urls": "check_url",
 }
 
 __all__ = [
-    "EffectPolicy",
-    "Policy",
-    "Redactor",
-    "Ruling",
-    "check_path",
-    "check_url",
-    "detect_dangerous_command",
-    "redact",
-    "scan_skill",
-]
+    "EffectPolicy", "Policy", "Redactor", "Ruling", "check_path", "check_url",
+    "detect_dangerous_command", "redact", "scan_skill",
+]  # fmt: skip
 
 # Each name brings only its own module: the shell grammar alone costs more than start-up.
 __getattr__ = names_from(__name__, _HOMES)

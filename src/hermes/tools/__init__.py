@@ -29,33 +29,19 @@ if TYPE_CHECKING:
     from hermes.runtime.definitions import get_tool_definitions
 
 __all__ = [
-    "BaseTool",
-    "ToolContext",
-    "ToolError",
-    "ToolRegistry",
-    "ToolResult",
-    "coerce_tool_args",
-    "create_custom_toolset",
-    "discover_builtin_tools",
-    "get_tool_definitions",
-    "handle_function_call",
-    "needs",
-    "registry",
-    "resolve_toolset",
-    "tool",
-    "tool_error",
+    "BaseTool", "ToolContext", "ToolError", "ToolRegistry", "ToolResult", "coerce_tool_args",
+    "create_custom_toolset", "discover_builtin_tools", "get_tool_definitions",
+    "handle_function_call", "needs", "registry", "resolve_toolset", "tool", "tool_error",
     "tool_result",
-]
+]  # fmt: skip
 
 __getattr__ = names_from(
     __name__,
     {
-        "coerce_tool_args": "hermes.core.arguments",
-        "create_custom_toolset": "hermes.core.toolsets",
-        "discover_builtin_tools": "hermes.runtime.app",
-        "get_tool_definitions": "hermes.runtime.definitions",
-        "handle_function_call": "hermes.runtime.app",
-        "resolve_toolset": "hermes.core.toolsets",
+        "hermes.core.arguments": "coerce_tool_args",
+        "hermes.core.toolsets": "create_custom_toolset resolve_toolset",
+        "hermes.runtime.app": "discover_builtin_tools handle_function_call",
+        "hermes.runtime.definitions": "get_tool_definitions",
     },
 )
 

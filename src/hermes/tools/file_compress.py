@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from hermes.environments.disk import Disk
-    from hermes.files.archives import Made, Member, Placed
+    from hermes.environments.disk.protocol import Disk
+    from hermes.files.archives.creation import Made
+    from hermes.files.archives.limits import Member, Placed
     from hermes.files.archives.pack_source import Source
     from hermes.stores.checkpoints import Planned
 
@@ -96,7 +97,7 @@ def file_compress(
 
 def record(ctx: ToolContext, planned: Sequence[Planned]) -> list[int]:
     """Record the present state of paths for undo, before they change."""
-    from hermes.environments import disk_of
+    from hermes.environments.for_task import disk_of
     from hermes.files.edit_transaction import author_of
     from hermes.stores.checkpoints.checkpoint_store import checkpoints
 
@@ -120,9 +121,9 @@ def _create(
     level: int,
     existing: str,
 ) -> ToolResult:
-    from hermes.environments import disk_of
-    from hermes.files.archives import create_archive, format_of, gather
-    from hermes.files.archives.pack_source import leads_out
+    from hermes.environments.for_task import disk_of
+    from hermes.files.archives.creation import create_archive, format_of
+    from hermes.files.archives.pack_source import gather, leads_out
     from hermes.stores.checkpoints import Planned, State
 
     if not sources:
@@ -195,7 +196,7 @@ def _list(
     limit: int,
     offset: int,
 ) -> ToolResult:
-    from hermes.files.archives import list_archive
+    from hermes.files.archives.extraction import list_archive
 
     choose = _chooser(members, exclude)
     held = list_archive(real_path, watch=_reached(ctx, real_path))
@@ -213,7 +214,8 @@ def _list(
 
 
 def _test(ctx: ToolContext, real_path: str) -> ToolResult:
-    from hermes.files.archives import ArchiveError, check_archive
+    from hermes.files.archives.extraction import check_archive
+    from hermes.files.archives.limits import ArchiveError
 
     try:
         held = check_archive(real_path, watch=_reached(ctx, real_path))
@@ -231,7 +233,7 @@ def _extract(
     exclude: list[str] | None,
     existing: Any,
 ) -> ToolResult:
-    from hermes.environments import disk_of
+    from hermes.environments.for_task import disk_of
     from hermes.files.archives.remote_disk import extract_to
 
     fits = _chooser(members, exclude)
@@ -285,7 +287,7 @@ def _extract(
 
 def _planned(placed: Placed) -> Planned:
     """The planned state of a path, for the checkpoint store."""
-    from hermes.environments.disk import LocalDisk
+    from hermes.environments.disk.local_disk import LocalDisk
     from hermes.stores.checkpoints import Planned, State
     from hermes.stores.checkpoints.path_state import present_state
 
@@ -297,7 +299,7 @@ def _planned(placed: Placed) -> Planned:
 @contextmanager
 def _readable(ctx: ToolContext, archive: str) -> Iterator[str]:
     """A local path of an archive."""
-    from hermes.environments import disk_of
+    from hermes.environments.for_task import disk_of
     from hermes.files.archives.remote_disk import at_hand
 
     disk = disk_of(ctx)

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from hermes.environments.disk import Disk
-    from hermes.files.compare import Side
+    from hermes.environments.disk.protocol import Disk
+    from hermes.files.compare.content_diff import Side
 
 _EVERY = 4 * 1024 * 1024
 
@@ -51,8 +51,9 @@ def file_diff(
         context: Unchanged lines around a change.
         exclude: Patterns to leave out of folders.
     """
-    from hermes.environments import disk_of
-    from hermes.files.compare import Side, compare_contents, compare_folders
+    from hermes.environments.for_task import disk_of
+    from hermes.files.compare.content_diff import Side, compare_contents
+    from hermes.files.compare.folder_diff import compare_folders
     from hermes.files.seen_files import hide_keys_at
 
     sides_given = [name for name in (other, text, against) if name is not None]
@@ -124,7 +125,8 @@ def _versions(
     ctx: ToolContext, disk: Disk, path: str, real_path: str, against: str
 ) -> tuple[Side, Side]:
     """A file before and now; an empty input where it does not exist."""
-    from hermes.files.compare import Side, committed
+    from hermes.files.compare.content_diff import Side
+    from hermes.files.compare.git_head import committed
 
     if against == "checkpoint":
         before = previous(ctx, real_path)

@@ -11,7 +11,9 @@ from hermes.core.schema import Field
 if TYPE_CHECKING:
     from typing import Any
 
-    from hermes.files.watch import AnyWatcher, Change, Watches
+    from hermes.files.watch.background import Watches
+    from hermes.files.watch.snapshot import Change
+    from hermes.files.watch.watcher import AnyWatcher
 
 _HOUR = 3600
 _SLICE = 1.0
@@ -119,9 +121,8 @@ def _wait(
 def _watcher(
     ctx: ToolContext, path: str | None, globs: list[str] | None, everything: bool
 ) -> AnyWatcher:
-    from hermes.environments import disk_of
-    from hermes.files.watch import FarWatcher, Watcher
-    from hermes.files.watch.watcher import IGNORED
+    from hermes.environments.for_task import disk_of
+    from hermes.files.watch.watcher import IGNORED, FarWatcher, Watcher
 
     disk = disk_of(ctx)
     real_path = ctx.resolve_path(_required(path), "read")
@@ -132,7 +133,7 @@ def _watcher(
 
 
 def _watches(ctx: ToolContext) -> Watches:
-    from hermes.files.watch import Watches
+    from hermes.files.watch.background import Watches
 
     kept: Watches = ctx.task.keep("file_watches", Watches, Watches.close)
     return kept

@@ -111,7 +111,7 @@ def write_file(
 
 
 def _patch_acts(arguments: Mapping[str, Any], _: ToolContext) -> list[tuple[str, str]]:
-    from hermes.text.patches import paths_of
+    from hermes.text.patches.parse import paths_of
 
     acts: list[tuple[str, str]] = []
     if arguments.get("path"):

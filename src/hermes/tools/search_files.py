@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from hermes.environments.disk import Disk, Status
-    from hermes.files.search import Found
+    from hermes.environments.disk.protocol import Disk, Status
+    from hermes.files.search.content import Found
 
 
 @tool(
@@ -64,22 +64,26 @@ def search_files(
         binary: Binary files, too.
         timeout: Seconds until a partial answer.
     """
-    from hermes.environments import disk_of
-    from hermes.files import search
+    from hermes.environments.for_task import disk_of
     from hermes.files.search import report
+    from hermes.files.search.content import search_content
+    from hermes.files.search.file_names import search_names
+    from hermes.files.search.pattern import read_pattern
+    from hermes.files.search.query import Choice, Watch
     from hermes.files.seen_files import hide_keys_at
+    from hermes.text.globs import chooser
 
     disk = disk_of(ctx)
     root = ctx.resolve_path(path, "read")
     hide_keys_at(ctx, disk, root)
-    watch = search.Watch(timeout, cancellation=ctx.cancellation, progress=ctx.progress)
-    choice = search.Choice(hidden=hidden, ignored=ignored, binary=binary)
-    chosen = search.chooser(glob) if glob else None
+    watch = Watch(timeout, cancellation=ctx.cancellation, progress=ctx.progress)
+    choice = Choice(hidden=hidden, ignored=ignored, binary=binary)
+    chosen = chooser(glob) if glob else None
     readable = _readable(ctx, disk)
     status = _existing(disk, root, path)
     lead = _lead(path, folder=status.kind == "folder")
     if target == "files":
-        names = search.search_names(
+        names = search_names(
             disk,
             root,
             pattern,
@@ -91,10 +95,10 @@ def search_files(
             watch=watch,
         )
         return report.names_report(names, lead, offset=offset, limit=limit, watch=watch)
-    result = search.search_content(
+    result = search_content(
         disk,
         root,
-        search.read_pattern(pattern, literal=literal, ignore_case=ignore_case),
+        read_pattern(pattern, literal=literal, ignore_case=ignore_case),
         choice=choice,
         chosen=chosen,
         readable=readable,
@@ -148,9 +152,9 @@ def directory_list(
         sizes: Show the sizes of files.
         timeout: Seconds after which a partial answer comes.
     """
-    from hermes.environments import disk_of
+    from hermes.environments.for_task import disk_of
     from hermes.files.listing import list_folder, listing_report
-    from hermes.files.search import Choice, Watch
+    from hermes.files.search.query import Choice, Watch
 
     disk = disk_of(ctx)
     root = ctx.resolve_path(path, "read")

@@ -13,7 +13,7 @@ import pytest
 
 from hermes.core.context import Cancellation
 from hermes.core.errors import ToolError
-from hermes.environments.cloud import CloudEnvironment
+from hermes.environments.cloud.cloud_environment import CloudEnvironment
 from hermes.environments.cloud.provider import ListedSandbox, ProviderError, prune
 from hermes.environments.environment import SharedSettings
 from hermes.environments.owner_labels import MACHINE, PID, labels

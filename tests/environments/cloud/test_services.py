@@ -10,14 +10,14 @@ import pytest
 from tests.environments.cloud import stubs
 
 from hermes.core.errors import UnavailableError
-from hermes.environments.cloud import CloudEnvironment
+from hermes.environments.cloud.cloud_environment import CloudEnvironment
 from hermes.environments.cloud.provider import ProviderError
 from hermes.environments.daytona import DaytonaProvider
 from hermes.environments.modal import ModalProvider
 from hermes.environments.vercel import VercelProvider
 
 if TYPE_CHECKING:
-    from hermes.environments.cloud import Provider
+    from hermes.environments.cloud.provider import Provider
 
 # The libraries leave their connections to be collected.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")

@@ -14,7 +14,7 @@ import pytest
 from tests.environments.confinement.conftest import require
 
 from hermes.environments.confinement import ConfinedEnvironment, ConfinedMachine, Settings
-from hermes.environments.host import LocalEnvironment
+from hermes.environments.host.host_environment import LocalEnvironment
 
 DATA = Path(__file__).parents[2] / "data" / "everyday.txt"
 FILES = {

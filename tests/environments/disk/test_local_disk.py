@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.environments.disk import DiskError, Entry, LocalDisk
+from hermes.environments.disk.local_disk import LocalDisk
+from hermes.environments.disk.protocol import DiskError, Entry
 
 
 @pytest.fixture

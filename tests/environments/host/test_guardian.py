@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from hermes.environments.environment import SharedSettings
-from hermes.environments.host import LocalEnvironment, process_table
+from hermes.environments.host import process_table
 from hermes.environments.host.guardian_client import MARK, GuardianClient, guardian
+from hermes.environments.host.host_environment import LocalEnvironment
 from hermes.runtime.child_process import marked
 
 PROGRAM = """
 import sys
-from hermes.environments.host import LocalEnvironment
+from hermes.environments.host.host_environment import LocalEnvironment
 from hermes.environments.environment import SharedSettings
 local = LocalEnvironment("/tmp", shared=SharedSettings(task=sys.argv[1]))
 local.execute("for i in $(seq 20); do sleep 9999 & done", timeout=20)
@@ -212,7 +213,7 @@ def test_what_hides_from_both_that_are_killed_is_found_at_the_next_start() -> No
     seconds = str(2 * 10**7 + os.getpid())
     program = (
         "import os, signal\n"
-        "from hermes.environments.host import LocalEnvironment\n"
+        "from hermes.environments.host.host_environment import LocalEnvironment\n"
         "from hermes.environments.host.guardian_client import guardian\n"
         "local = LocalEnvironment('/tmp')\n"
         f"local.execute({HIDDEN.format(seconds=seconds)!r}, timeout=10)\n"

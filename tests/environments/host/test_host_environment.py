@@ -16,8 +16,8 @@ from hermes.core.context import Cancellation
 from hermes.core.errors import ToolError
 from hermes.environments.command import CommandResult
 from hermes.environments.environment import SharedSettings
-from hermes.environments.host import LocalEnvironment
 from hermes.environments.host.guardian_client import guardian
+from hermes.environments.host.host_environment import LocalEnvironment
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.environments.host import LocalEnvironment
+from hermes.environments.host.host_environment import LocalEnvironment
 from hermes.environments.host.launch import plain_argv
 
 PATH = {"PATH": "/usr/bin:/bin"}

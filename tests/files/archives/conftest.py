@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from hermes.files.archives import ArchiveError, extract_archive
+from hermes.files.archives.extraction import extract_archive
+from hermes.files.archives.limits import ArchiveError
 
 
 def listing(folder: Path) -> dict[str, tuple[int, bytes]]:

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from tests.files.archives.conftest import Place, entry, file
 
-from hermes.files.archives import ArchiveError, ArchiveLimits, extract_archive, list_archive
+from hermes.files.archives.extraction import extract_archive, list_archive
+from hermes.files.archives.limits import ArchiveError, ArchiveLimits
 
 GIB = 2**30
 

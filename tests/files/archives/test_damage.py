@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from tests.files.archives.conftest import Place, listing
 
-from hermes.files.archives import ArchiveError, extract_archive, list_archive
+from hermes.files.archives.extraction import extract_archive, list_archive
+from hermes.files.archives.limits import ArchiveError
 
 MODES = ["w", "w:gz", "w:bz2", "w:xz"]
 

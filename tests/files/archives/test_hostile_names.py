@@ -10,7 +10,7 @@ import zipfile
 import pytest
 from tests.files.archives.conftest import Place, entry
 
-from hermes.files.archives import extract_archive
+from hermes.files.archives.extraction import extract_archive
 
 BAD_NAMES = [
     "../x", "a/../../x", "a/../b", "a/./b", "a//b", "..", ".", "/x", "//host/share/x", "\\x",

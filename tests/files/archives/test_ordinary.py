@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.files.archives.conftest import Place, entry, file, listing
 
-from hermes.files.archives import extract_archive, list_archive
+from hermes.files.archives.extraction import extract_archive, list_archive
 
 NAMES = st.text(
     st.characters(codec="utf-8", categories=["L", "N"]) | st.sampled_from("-_ .+@,"),

@@ -9,7 +9,7 @@ import tarfile
 import pytest
 from tests.files.archives.conftest import Place, entry
 
-from hermes.files.archives import extract_archive
+from hermes.files.archives.extraction import extract_archive
 
 
 def test_files_go_beside_those_that_are_there(place: Place) -> None:

@@ -12,8 +12,8 @@ import pytest
 from tests.files.remote_disk import far_disk
 
 from hermes.core.errors import ToolError
-from hermes.files.archives import Placed, list_archive
-from hermes.files.archives.limits import Extracted
+from hermes.files.archives.extraction import list_archive
+from hermes.files.archives.limits import Extracted, Placed
 from hermes.files.archives.remote_disk import at_hand, extract_to
 
 Existing = Literal["refuse", "skip", "replace"]

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from tests.files.archives.conftest import Place, entry, listing
 
-from hermes.files.archives import ArchiveError, Placed, check_archive, extract_archive
 from hermes.files.archives import placement as placing_module
+from hermes.files.archives.extraction import check_archive, extract_archive
+from hermes.files.archives.limits import ArchiveError, Placed
 
 SYMLINK, HARDLINK, FIFO = b"2", b"1", b"6"
 

@@ -14,13 +14,8 @@ from typing import Any
 import pytest
 from tests.files.archives.conftest import Place, listing
 
-from hermes.files.archives import (
-    ArchiveError,
-    ArchiveLimits,
-    check_archive,
-    extract_archive,
-    list_archive,
-)
+from hermes.files.archives.extraction import check_archive, extract_archive, list_archive
+from hermes.files.archives.limits import ArchiveError, ArchiveLimits
 
 py7zr = pytest.importorskip("py7zr")
 

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from tests.files.archives.conftest import Place, file
 
-from hermes.files.archives import ArchiveError, extract_archive
 from hermes.files.archives.compression import zstd_compressor
+from hermes.files.archives.extraction import extract_archive
+from hermes.files.archives.limits import ArchiveError
 
 
 def library() -> Any:

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.files.compare import Side, compare_contents
 from hermes.files.compare import content_diff as contents_module
-from hermes.files.compare.content_diff import differing
+from hermes.files.compare.content_diff import Side, compare_contents, differing
 
 lines = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n", "d\r\n"]), max_size=25)
 ends = st.sampled_from(["", "x", "e"])

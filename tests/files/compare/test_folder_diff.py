@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from hermes.core import ToolError
-from hermes.environments.disk import LocalDisk
-from hermes.files.compare import compare_folders
+from hermes.environments.disk.local_disk import LocalDisk
 from hermes.files.compare import folder_diff as folders_module
+from hermes.files.compare.folder_diff import compare_folders
 
 
 @pytest.fixture

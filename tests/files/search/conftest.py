@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hermes.environments.disk import LocalDisk
-from hermes.files.search import search_content
+from hermes.environments.disk.local_disk import LocalDisk
+from hermes.files.search.content import search_content
 from hermes.files.search.pattern import read_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from hermes.files.search import Found
+    from hermes.files.search.content import Found
 
 ENGINES = ("ripgrep", "python")
 

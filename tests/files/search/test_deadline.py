@@ -13,7 +13,7 @@ import pytest
 from tests.files.search.conftest import make, search
 
 from hermes.core.context import Cancellation, CancelledError
-from hermes.files.search import Watch
+from hermes.files.search.query import Watch
 
 # Takes Python longer than anybody lives.
 EVIL = r"(a+)+\1$"

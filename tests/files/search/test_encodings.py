@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.files.search.conftest import ENGINES, make, search, seen
 
-from hermes.files.search import Choice
+from hermes.files.search.query import Choice
 
 GERMAN = "Die Größe der Tür wird gemessen.\nDanach fährt er über die Brücke.\nEnde\n" * 3
 CHINESE = "这是一个用来测试的文件。\n第二行有中文内容，还有标点。\n最后一行没有。\n" * 3

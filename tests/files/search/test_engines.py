@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from tests.files.search.conftest import ENGINES, make, search, seen
 
 from hermes.core.errors import ToolError
-from hermes.files.search import Choice, chooser
+from hermes.files.search.query import Choice
 from hermes.files.search.ripgrep import find_ripgrep
+from hermes.text.globs import chooser
 
 TREE = {
     "a.txt": "needle one\nnothing\nneedle two\n",

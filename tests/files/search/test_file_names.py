@@ -8,8 +8,10 @@ import pytest
 from tests.files.search.conftest import make
 
 from hermes.core.errors import ToolError
-from hermes.environments.disk import LocalDisk
-from hermes.files.search import Choice, Named, chooser, search_names
+from hermes.environments.disk.local_disk import LocalDisk
+from hermes.files.search.file_names import Named, search_names
+from hermes.files.search.query import Choice
+from hermes.text.globs import chooser
 
 TREE = {
     "src/app/UserController.php": "",

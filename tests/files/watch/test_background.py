@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from hermes.core import ToolError
-from hermes.files.watch import Watcher, Watches
 from hermes.files.watch import background as background_module
+from hermes.files.watch.background import Watches
+from hermes.files.watch.watcher import Watcher
 
 
 @pytest.fixture

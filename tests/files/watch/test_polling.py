@@ -8,8 +8,7 @@ import pytest
 from tests.files.remote_disk import far_disk
 
 from hermes.core.errors import ToolError
-from hermes.files.watch import FarWatcher
-from hermes.files.watch.watcher import Stop
+from hermes.files.watch.watcher import FarWatcher, Stop
 
 
 def changes(watcher: FarWatcher) -> set[tuple[str, str]]:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from hermes.core import ToolError
-from hermes.files.watch import Change, Watcher
 from hermes.files.watch import snapshot as known_module
-from hermes.files.watch.watcher import Stop, merged
+from hermes.files.watch.snapshot import Change
+from hermes.files.watch.watcher import Stop, Watcher, merged
 
 LONG = 20.0
 NEVER = Stop(lambda: False)

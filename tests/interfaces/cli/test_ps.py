@@ -14,7 +14,7 @@ import pytest
 
 from hermes.core.errors import HermesError
 from hermes.environments.environment import SharedSettings
-from hermes.environments.host import LocalEnvironment
+from hermes.environments.host.host_environment import LocalEnvironment
 from hermes.interfaces.cli import ps
 from hermes.interfaces.cli.main import CliApp
 

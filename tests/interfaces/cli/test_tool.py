@@ -10,7 +10,7 @@ import pytest
 from hermes.core.errors import HermesError
 from hermes.core.registry import ToolRegistry
 from hermes.interfaces.cli import tool
-from hermes.runtime.yaml_tools import YamlTools
+from hermes.runtime.yaml_tools.store import YamlTools
 
 if TYPE_CHECKING:
     from pathlib import Path

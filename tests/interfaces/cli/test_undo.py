@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hermes.environments.disk import LocalDisk
+from hermes.environments.disk.local_disk import LocalDisk
 from hermes.stores.checkpoints import Author, Checkpoints, Planned, file_state
 
 

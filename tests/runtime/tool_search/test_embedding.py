@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from hermes.core.registry import ToolRegistry
 from hermes.runtime.tool_offer import ToolIndex
-from hermes.runtime.tool_search import Document, SearchIndex
 from hermes.runtime.tool_search.embedding import embedder
-from hermes.runtime.tool_search.index import closest, fuse, unit_vectors
+from hermes.runtime.tool_search.index import Document, SearchIndex, closest, fuse, unit_vectors
 
 ARCHIVES = Document("file_compress", "file", "Create, list or extract archives.", ("zip",))
 MAIL = Document("email_send", "communication", "Send an e-mail.", ("mail",))

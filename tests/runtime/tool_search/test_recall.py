@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from hermes.runtime.tool_search import Document, SearchIndex
+from hermes.runtime.tool_search.index import Document, SearchIndex
 
 DATA = Path(__file__).parents[3] / "benchmarks" / "search"
 FLOOR = 0.95

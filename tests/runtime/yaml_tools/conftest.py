@@ -13,7 +13,7 @@ import pytest
 from hermes.core.entry import ToolCall, ToolOutcome
 from hermes.core.registry import ToolRegistry
 from hermes.runtime.pipeline import Runtime
-from hermes.runtime.yaml_tools import YamlTools
+from hermes.runtime.yaml_tools.store import YamlTools
 from hermes.safety.policy import Policy, Ruling
 
 if TYPE_CHECKING:

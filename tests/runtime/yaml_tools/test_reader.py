@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.runtime.yaml_tools import DefinitionError
+from hermes.runtime.yaml_tools.document import DefinitionError
 from hermes.runtime.yaml_tools.reader import read_tools
 from hermes.runtime.yaml_tools.spec import CommandSpec, HttpSpec
 

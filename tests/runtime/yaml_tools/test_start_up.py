@@ -27,7 +27,7 @@ tools:
 PROGRAM = """
 import sys
 from hermes.core.registry import ToolRegistry
-from hermes.runtime.yaml_tools import YamlTools
+from hermes.runtime.yaml_tools.store import YamlTools
 
 registry = ToolRegistry()
 tools = YamlTools(registry, home=sys.argv[1])

@@ -16,7 +16,8 @@ import pytest
 from hermes.core.entry import ToolCall
 from hermes.core.errors import ConfigError, HermesError
 from hermes.core.registry import ToolRegistry
-from hermes.runtime.yaml_tools import DefinitionError, YamlTools
+from hermes.runtime.yaml_tools.document import DefinitionError
+from hermes.runtime.yaml_tools.store import YamlTools
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -295,7 +296,7 @@ def test_a_damaged_list_is_reported_and_not_overwritten(bench: Any) -> None:
 REGISTER = """
 import sys
 from hermes.core.registry import ToolRegistry
-from hermes.runtime.yaml_tools import YamlTools
+from hermes.runtime.yaml_tools.store import YamlTools
 tools = YamlTools(ToolRegistry(), home=sys.argv[1])
 sys.stdin.readline()
 for path in sys.argv[2:]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.environments.disk import LocalDisk
+from hermes.environments.disk.local_disk import LocalDisk
 from hermes.stores.checkpoints import ABSENT, Author, Change, Checkpoints, Planned, file_state
 
 

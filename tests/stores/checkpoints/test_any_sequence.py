@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.stores.checkpoints.conftest import picture, times
 
-from hermes.environments.disk import LocalDisk
+from hermes.environments.disk.local_disk import LocalDisk
 from hermes.stores.checkpoints import (
     ABSENT,
     Author,

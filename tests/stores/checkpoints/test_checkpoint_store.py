@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.stores.checkpoints.conftest import Agent, picture
 
-from hermes.environments.disk import LocalDisk
+from hermes.environments.disk.local_disk import LocalDisk
 from hermes.stores.checkpoints import (
     ABSENT,
     Author,
@@ -134,7 +134,7 @@ def test_threads_that_count_under_a_lock_lose_nothing(store: Checkpoints, root: 
 def test_several_processes_record_at_once(store: Checkpoints, root: Path) -> None:
     script = """
 import sys
-from hermes.environments.disk import LocalDisk
+from hermes.environments.disk.local_disk import LocalDisk
 from hermes.stores.checkpoints import Author, Checkpoints, Planned, file_state
 root, me = sys.argv[1:]
 with Checkpoints() as store:
@@ -298,7 +298,7 @@ def test_a_disk_that_takes_no_more_is_a_clear_error(agent: Agent, root: Path) ->
     (root / "big").write_bytes(os.urandom(2_000_000))
     script = """
 import resource, signal, sys
-from hermes.environments.disk import LocalDisk
+from hermes.environments.disk.local_disk import LocalDisk
 from hermes.stores.checkpoints import ABSENT, Author, Checkpoints, CheckpointError, Planned
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))

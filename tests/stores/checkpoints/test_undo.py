@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.stores.checkpoints.conftest import Agent, picture
 
-from hermes.environments.disk import LocalDisk
+from hermes.environments.disk.local_disk import LocalDisk
 from hermes.stores.checkpoints import (
     ABSENT,
     Author,

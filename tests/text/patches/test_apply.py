@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hermes.core.errors import EditError
-from hermes.text.patches import Applied, apply_hunks, parse_patch
+from hermes.text.patches.apply import apply_hunks
+from hermes.text.patches.model import Applied
+from hermes.text.patches.parse import parse_patch
 
 TWO = """\
 import os

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.core.errors import EditError
-from hermes.text.patches import parse_patch, paths_of
+from hermes.text.patches.parse import parse_patch, paths_of
 
 GIT = """\
 diff --git a/src/x.py b/src/x.py

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.core.errors import EditError
-from hermes.text.patches import apply_hunks, parse_patch
+from hermes.text.patches.apply import apply_hunks
+from hermes.text.patches.parse import parse_patch
 
 words = ["alpha", "beta(1)", "-- c", "++ d", "@@", "*** e", "--- a/x", "}", "\\ f", "{", "g = 2"]
 lines = st.builds(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hermes.core.errors import EditError
-from hermes.text.replace import AlreadyAppliedError, replace_text
+from hermes.text.replace.engine import replace_text
+from hermes.text.replace.errors import AlreadyAppliedError
 
 
 def refusal(text: str, old: str, new: str) -> EditError:

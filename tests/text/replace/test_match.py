@@ -8,7 +8,7 @@ import unicodedata
 import pytest
 
 from hermes.core.errors import EditError
-from hermes.text.replace import replace_text
+from hermes.text.replace.engine import replace_text
 
 
 def edited(text: str, old: str, new: str) -> tuple[str, str]:

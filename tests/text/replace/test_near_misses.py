@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hermes.core.errors import EditError
-from hermes.text.replace import replace_text
+from hermes.text.replace.engine import replace_text
 
 TABLE = """\
 | name  | size | note  |

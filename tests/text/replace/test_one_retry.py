@@ -10,7 +10,7 @@ import pytest
 
 from hermes.core import coerce_tool_args
 from hermes.core.errors import EditError
-from hermes.text.replace import replace_text
+from hermes.text.replace.engine import replace_text
 
 PYTHON = """\
 import os

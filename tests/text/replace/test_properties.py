@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hermes.core.errors import EditError
-from hermes.text.replace import replace_text
+from hermes.text.replace.engine import replace_text
 
 pieces = st.text("ab(){}=,.\"'\\ \t\n\r“é", max_size=12)
 words = st.sampled_from(

@@ -25,7 +25,7 @@ __all__ = ["ChildStatus", "Delegation"]
 __getattr__ = names_from(
     __name__,
     {
-        "ChildStatus": "child_report",
-        "Delegation": "supervisor",
+        "child_report": "ChildStatus",
+        "supervisor": "Delegation",
     },
 )

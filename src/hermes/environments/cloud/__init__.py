@@ -7,23 +7,3 @@
 
 New here? Read provider.py, then relay.py.
 """
-
-from __future__ import annotations
-
-from hermes.core.lazy import names_from
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from hermes.environments.cloud.cloud_environment import CloudEnvironment
-    from hermes.environments.cloud.provider import Provider, provider_of
-
-__all__ = ["CloudEnvironment", "Provider", "provider_of"]
-
-__getattr__ = names_from(
-    __name__,
-    {
-        "CloudEnvironment": "cloud_environment",
-        "Provider": "provider",
-        "provider_of": "provider",
-    },
-)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from hermes.environments.cloud.lifecycle import Lifecycle
 from hermes.environments.cloud.relay import SandboxRelay
 from hermes.environments.command import BackendError, Isolation
-from hermes.environments.remote_shell import RemoteShellEnvironment, Transport
+from hermes.environments.remote_shell.connection import Transport
+from hermes.environments.remote_shell.remote_environment import RemoteShellEnvironment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

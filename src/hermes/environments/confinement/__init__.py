@@ -27,8 +27,8 @@ __all__ = ["ConfinedEnvironment", "ConfinedMachine", "Settings"]
 __getattr__ = names_from(
     __name__,
     {
-        "ConfinedEnvironment": "confined_environment",
-        "ConfinedMachine": "machine",
-        "Settings": "policy",
+        "confined_environment": "ConfinedEnvironment",
+        "machine": "ConfinedMachine",
+        "policy": "Settings",
     },
 )

@@ -7,14 +7,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.core.paths import is_below
-from hermes.environments.disk import LocalDisk
+from hermes.environments.disk.local_disk import LocalDisk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import BinaryIO
 
-    from hermes.environments.disk import Disk
-    from hermes.environments.disk.protocol import Entry, Status
+    from hermes.environments.disk.protocol import Disk, Entry, Status
     from hermes.environments.disk.shell_disk import ShellDisk
 
 

@@ -11,20 +11,3 @@
 
 New here? Read the docstring of guardian.py, then host_environment.py.
 """
-
-from __future__ import annotations
-
-from hermes.core.lazy import names_from
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from hermes.environments.host.host_environment import LocalEnvironment
-
-__all__ = ["LocalEnvironment"]
-
-__getattr__ = names_from(
-    __name__,
-    {
-        "LocalEnvironment": "host_environment",
-    },
-)

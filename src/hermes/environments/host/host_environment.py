@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from hermes.environments.background import MAX_LEFT_RUNNING, Background, stop_excess
 from hermes.environments.command import CommandResult, Isolation, inherited_variables
 from hermes.environments.command_wait import follow
-from hermes.environments.disk import LocalDisk
+from hermes.environments.disk.local_disk import LocalDisk
 from hermes.environments.environment import Environment
 from hermes.environments.host.guardian_client import guardian
 from hermes.environments.host.launch import Launcher, plain_argv, shell, start_error
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hermes.environments.command import CommandRequest
     from hermes.environments.command_output import Collector
     from hermes.environments.command_wait import WaitOutcome
-    from hermes.environments.disk import Disk
+    from hermes.environments.disk.protocol import Disk
     from hermes.environments.environment import SharedSettings
     from hermes.environments.host.guardian_client import GuardianClient
 

@@ -13,22 +13,3 @@ are reused.
 
 New here? Read scripts.py, then connection.py.
 """
-
-from __future__ import annotations
-
-from hermes.core.lazy import names_from
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from hermes.environments.remote_shell.connection import Transport
-    from hermes.environments.remote_shell.remote_environment import RemoteShellEnvironment
-
-__all__ = ["RemoteShellEnvironment", "Transport"]
-
-__getattr__ = names_from(
-    __name__,
-    {
-        "RemoteShellEnvironment": "remote_environment",
-        "Transport": "connection",
-    },
-)

@@ -10,20 +10,3 @@ a command costs no more than there.
 
 New here? Read bwrap.py, then sandbox_guardian.py.
 """
-
-from __future__ import annotations
-
-from hermes.core.lazy import names_from
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from hermes.environments.sandbox.sandbox_environment import SandboxEnvironment
-
-__all__ = ["SandboxEnvironment"]
-
-__getattr__ = names_from(
-    __name__,
-    {
-        "SandboxEnvironment": "sandbox_environment",
-    },
-)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any, Literal
 
-    from hermes.environments.disk import Disk, Status
+    from hermes.environments.disk.protocol import Disk, Status
 
 
 if TYPE_CHECKING:

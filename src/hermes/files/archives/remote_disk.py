@@ -12,14 +12,14 @@ import tempfile
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.files.archives import ArchiveError, extract_archive
-from hermes.files.archives.limits import Extracted, Placed
+from hermes.files.archives.extraction import extract_archive
+from hermes.files.archives.limits import ArchiveError, Extracted, Placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
-    from hermes.environments.disk import Disk
+    from hermes.environments.disk.protocol import Disk
     from hermes.files.archives.limits import Existing
 
 _CHUNK = 1 << 20

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, BinaryIO, Literal
 
-    from hermes.environments.disk import Disk
+    from hermes.environments.disk.protocol import Disk
     from hermes.text.encoding import Text
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from hermes.environments.disk import Disk, Status
+    from hermes.environments.disk.protocol import Disk, Status
 
 MOST_ENTRIES = 300_000
 MOST_SHOWN = 300

@@ -6,7 +6,8 @@ import io
 import os
 
 from hermes.core.errors import ToolError
-from hermes.environments.disk import DiskError, LocalDisk
+from hermes.environments.disk.local_disk import LocalDisk
+from hermes.environments.disk.protocol import DiskError
 from hermes.files.search.python_engine import Foreign, WiderSearch
 from hermes.files.search.query import Choice, Query, Tally, Watch
 from hermes.files.search.walk import Walk, rules_above
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import BinaryIO, Literal
 
-    from hermes.environments.disk import Disk
+    from hermes.environments.disk.protocol import Disk
     from hermes.files.search.pattern import Pattern
     from hermes.files.search.python_engine import PythonSearch
     from hermes.files.search.query import Opens, Skipped

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Literal
 
-    from hermes.environments.disk import Disk
+    from hermes.environments.disk.protocol import Disk
 
     How = Literal["glob", "part", "letters", "spelling", "all"]
 

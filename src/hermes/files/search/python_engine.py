@@ -7,7 +7,7 @@ import os
 from contextlib import contextmanager, nullcontext
 from tempfile import TemporaryDirectory
 
-from hermes.environments.disk import DiskError
+from hermes.environments.disk.protocol import DiskError
 from hermes.files.file_type import HEAD, is_text, kind_of_content
 from hermes.files.search.query import Choice, Query, Tally
 from hermes.text.encoding import decode, width_of

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from hermes.environments.disk import DiskError, LocalDisk
+from hermes.environments.disk.local_disk import LocalDisk
+from hermes.environments.disk.protocol import DiskError
 from hermes.files.search.query import Skipped
 from hermes.text.gitignore import NAMES, Ignoring, as_bytes
 
@@ -12,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from hermes.environments.disk import Disk
+    from hermes.environments.disk.protocol import Disk
     from hermes.files.search.query import Watch
 
 _NAMES = frozenset(NAMES)

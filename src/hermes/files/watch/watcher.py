@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from hermes.environments.disk import Disk
+    from hermes.environments.disk.protocol import Disk
 
 
 IGNORED = (".git", "node_modules")

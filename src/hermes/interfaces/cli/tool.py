@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from hermes.core.entry import ToolEntry
     from hermes.core.registry import ToolRegistry
-    from hermes.runtime.yaml_tools import YamlTools
+    from hermes.runtime.yaml_tools.store import YamlTools
 
     class App(Protocol):
         """The part of `CliApp` that these commands use."""

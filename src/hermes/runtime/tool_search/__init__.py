@@ -13,24 +13,3 @@
 Tool authors write English; words of queries and documents are mapped to concepts, which are
 compared. Importing this package is cheap; the lexicon is read at the first search.
 """
-
-from __future__ import annotations
-
-from hermes.core.lazy import names_from
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from hermes.runtime.tool_search.hints import hint
-    from hermes.runtime.tool_search.index import Document, Hit, SearchIndex
-
-__all__ = ["Document", "Hit", "SearchIndex", "hint"]
-
-__getattr__ = names_from(
-    __name__,
-    {
-        "Document": "index",
-        "Hit": "index",
-        "SearchIndex": "index",
-        "hint": "hints",
-    },
-)

@@ -13,23 +13,3 @@
 
 Start with store.py. The format is described in docs/yaml-tools.md.
 """
-
-from __future__ import annotations
-
-from hermes.core.lazy import names_from
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from hermes.runtime.yaml_tools.document import DefinitionError
-    from hermes.runtime.yaml_tools.store import FileState, YamlTools
-
-__all__ = ["DefinitionError", "FileState", "YamlTools"]
-
-__getattr__ = names_from(
-    __name__,
-    {
-        "DefinitionError": "document",
-        "FileState": "store",
-        "YamlTools": "store",
-    },
-)

@@ -22,10 +22,7 @@ __all__ = ["Decision", "PathRefusedError", "PathRules", "check_path", "open_chec
 __getattr__ = names_from(
     __name__,
     {
-        "Decision": "check",
-        "PathRefusedError": "checked_file",
-        "PathRules": "check",
-        "check_path": "check",
-        "open_checked": "checked_file",
+        "check": "Decision PathRules check_path",
+        "checked_file": "PathRefusedError open_checked",
     },
 )

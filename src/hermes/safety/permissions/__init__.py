@@ -22,10 +22,7 @@ __all__ = ["PermissionChecker", "PermissionResult", "PolicyFile", "Profile", "lo
 __getattr__ = names_from(
     __name__,
     {
-        "PermissionChecker": "checker",
-        "PermissionResult": "checker",
-        "PolicyFile": "profiles",
-        "Profile": "profiles",
-        "load_policy": "profiles",
+        "checker": "PermissionChecker PermissionResult",
+        "profiles": "PolicyFile Profile load_policy",
     },
 )

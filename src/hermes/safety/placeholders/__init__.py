@@ -28,9 +28,6 @@ __all__ = ["Origin", "Used", "Vault", "origin_of"]
 __getattr__ = names_from(
     __name__,
     {
-        "Origin": "vault",
-        "Used": "vault",
-        "Vault": "vault",
-        "origin_of": "vault",
+        "vault": "Origin Used Vault origin_of",
     },
 )

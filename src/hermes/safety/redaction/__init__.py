@@ -28,8 +28,6 @@ __all__ = ["RedactingStream", "Redactor", "redact"]
 __getattr__ = names_from(
     __name__,
     {
-        "RedactingStream": "redactor",
-        "Redactor": "redactor",
-        "redact": "redactor",
+        "redactor": "RedactingStream Redactor redact",
     },
 )

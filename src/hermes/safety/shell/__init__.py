@@ -45,8 +45,7 @@ __all__ = ["Finding", "Verdict", "detect_dangerous_command"]
 __getattr__ = names_from(
     __name__,
     {
-        "Finding": "verdict",
-        "Verdict": "verdict",
-        "detect_dangerous_command": "analysis",
+        "analysis": "detect_dangerous_command",
+        "verdict": "Finding Verdict",
     },
 )

@@ -22,8 +22,6 @@ __all__ = ["Finding", "Report", "scan_skill"]
 __getattr__ = names_from(
     __name__,
     {
-        "Finding": "scan",
-        "Report": "scan",
-        "scan_skill": "scan",
+        "scan": "Finding Report scan_skill",
     },
 )

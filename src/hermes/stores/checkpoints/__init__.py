@@ -45,46 +45,17 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "ABSENT",
-    "Author",
-    "Change",
-    "CheckpointError",
-    "Checkpoints",
-    "Left",
-    "Planned",
-    "PruneReport",
-    "Restored",
-    "Snapshot",
-    "State",
-    "Turn",
-    "UndoReport",
-    "Usage",
-    "digest_of",
-    "file_state",
-    "folder_state",
-    "link_state",
-]
+    "ABSENT", "Author", "Change", "CheckpointError", "Checkpoints", "Left", "Planned",
+    "PruneReport", "Restored", "Snapshot", "State", "Turn", "UndoReport", "Usage", "digest_of",
+    "file_state", "folder_state", "link_state",
+]  # fmt: skip
 
 __getattr__ = names_from(
     __name__,
     {
-        "ABSENT": "types",
-        "Author": "types",
-        "Change": "types",
-        "CheckpointError": "types",
-        "Checkpoints": "checkpoint_store",
-        "Left": "types",
-        "Planned": "types",
-        "PruneReport": "types",
-        "Restored": "types",
-        "Snapshot": "types",
-        "State": "types",
-        "Turn": "types",
-        "UndoReport": "types",
-        "Usage": "types",
-        "digest_of": "types",
-        "file_state": "types",
-        "folder_state": "types",
-        "link_state": "types",
+        "checkpoint_store": "Checkpoints",
+        "types": "ABSENT Author Change CheckpointError Left Planned PruneReport Restored "
+        "Snapshot State Turn UndoReport Usage digest_of file_state folder_state "
+        "link_state",
     },
 )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from hermes.core.context import ToolContext
-    from hermes.environments.disk import Disk
+    from hermes.environments.disk.protocol import Disk
     from hermes.stores.checkpoints.blobs import Draft
     from hermes.stores.checkpoints.snapshots import Limits, Snapshots
     from hermes.stores.checkpoints.types import (
@@ -71,7 +71,7 @@ class Checkpoints:
         """`notice` is called with a sentence for each pruning; by default that is logged."""
         self.folder = os.path.abspath(folder or home_path("checkpoints"))
         if disks is None or "local" not in disks:
-            from hermes.environments.disk import LocalDisk
+            from hermes.environments.disk.local_disk import LocalDisk
 
             disks = {"local": LocalDisk(), **(disks or {})}
         self._disks = disks

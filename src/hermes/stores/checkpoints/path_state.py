@@ -8,14 +8,14 @@ import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.environments.disk import DiskError
+from hermes.environments.disk.protocol import DiskError
 from hermes.stores.checkpoints.packs import CHUNK
 from hermes.stores.checkpoints.types import ABSENT, BY_STATUS, CheckpointError, State
 
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-    from hermes.environments.disk import Disk, Status
+    from hermes.environments.disk.protocol import Disk, Status
     from hermes.stores.checkpoints.blobs import Draft
 
 

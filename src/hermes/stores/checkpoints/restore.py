@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from hermes.environments.disk import Disk
+    from hermes.environments.disk.protocol import Disk
     from hermes.stores.checkpoints.blobs import Contents
     from hermes.stores.checkpoints.path_state import Traits
     from hermes.stores.checkpoints.types import Author, Change

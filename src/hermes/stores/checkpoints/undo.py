@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from sqlite3 import Connection
 
-    from hermes.environments.disk import Disk
+    from hermes.environments.disk.protocol import Disk
     from hermes.stores.checkpoints.blobs import Contents
     from hermes.stores.checkpoints.checkpoint_db import Database
     from hermes.stores.checkpoints.restore import Lock

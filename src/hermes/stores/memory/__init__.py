@@ -23,11 +23,7 @@ __all__ = ["LIMITS", "Change", "FullError", "InjectionError", "Memory", "snapsho
 __getattr__ = names_from(
     __name__,
     {
-        "LIMITS": "memory_store",
-        "Change": "memory_store",
-        "FullError": "memory_store",
-        "InjectionError": "memory_store",
-        "Memory": "memory_store",
-        "snapshot": "memory_prompt",
+        "memory_prompt": "snapshot",
+        "memory_store": "Change FullError InjectionError LIMITS Memory",
     },
 )

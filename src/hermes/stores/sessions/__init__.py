@@ -41,36 +41,16 @@ if TYPE_CHECKING:
     from hermes.stores.sessions.session_store import Sessions
 
 __all__ = [
-    "Base",
-    "DamagedError",
-    "Entry",
-    "Intent",
-    "Note",
-    "Outcome",
-    "QueryError",
-    "Session",
-    "SessionInfo",
-    "Sessions",
-    "SessionsError",
-    "Totals",
-    "Work",
-]
+    "Base", "DamagedError", "Entry", "Intent", "Note", "Outcome", "QueryError", "Session",
+    "SessionInfo", "Sessions", "SessionsError", "Totals", "Work",
+]  # fmt: skip
 
 __getattr__ = names_from(
     __name__,
     {
-        "Base": "records",
-        "DamagedError": "records",
-        "Entry": "records",
-        "Intent": "records",
-        "Note": "records",
-        "Outcome": "records",
-        "QueryError": "records",
-        "Session": "session",
-        "SessionInfo": "records",
-        "Sessions": "session_store",
-        "SessionsError": "records",
-        "Totals": "records",
-        "Work": "records",
+        "records": "Base DamagedError Entry Intent Note Outcome QueryError SessionInfo "
+        "SessionsError Totals Work",
+        "session": "Session",
+        "session_store": "Sessions",
     },
 )

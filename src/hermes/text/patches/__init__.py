@@ -8,27 +8,3 @@
 
 Start with `apply`.
 """
-
-from __future__ import annotations
-
-from hermes.core.lazy import names_from
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from hermes.text.patches.apply import apply_hunks
-    from hermes.text.patches.model import Applied, FilePatch, Hunk
-    from hermes.text.patches.parse import parse_patch, paths_of
-
-__all__ = ["Applied", "FilePatch", "Hunk", "apply_hunks", "parse_patch", "paths_of"]
-
-__getattr__ = names_from(
-    __name__,
-    {
-        "Applied": "model",
-        "FilePatch": "model",
-        "Hunk": "model",
-        "apply_hunks": "apply",
-        "parse_patch": "parse",
-        "paths_of": "parse",
-    },
-)

@@ -8,8 +8,8 @@ from hermes.core.errors import EditError
 from hermes.text.already_applied import TELLING, removed_is_gone
 from hermes.text.patches.locate import Site, assigned, core, label, line_count, lines_at, settle
 from hermes.text.patches.model import ADDED, CONTEXT, REMOVED, Applied
-from hermes.text.replace import AlreadyAppliedError
 from hermes.text.replace.engine import refusal, refuse_elisions
+from hermes.text.replace.errors import AlreadyAppliedError
 from hermes.text.replace.match import nearest
 from hermes.text.replace.needle_variants import name
 from hermes.text.replace.reindent import transferred

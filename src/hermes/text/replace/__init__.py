@@ -11,23 +11,3 @@
 Words, numbers, operators and the number of lines are never ignored in a comparison. Parts that old
 and new text have in common stay as the file has them, byte for byte.
 """
-
-from __future__ import annotations
-
-from hermes.core.lazy import names_from
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from hermes.text.replace.engine import Replacement, replace_text
-    from hermes.text.replace.errors import AlreadyAppliedError
-
-__all__ = ["AlreadyAppliedError", "Replacement", "replace_text"]
-
-__getattr__ = names_from(
-    __name__,
-    {
-        "AlreadyAppliedError": "errors",
-        "Replacement": "engine",
-        "replace_text": "engine",
-    },
-)

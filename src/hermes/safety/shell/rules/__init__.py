@@ -18,4 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["RULES"]
 
-__getattr__ = names_from(__name__, {"RULES": "index"})
+__getattr__ = names_from(
+    __name__,
+    {
+        "index": "RULES",
+    },
+)
