@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         CallRuntime,
         Delegate,
         Mixture,
+        Programs,
         Sampler,
         SessionJournal,
         ShowForm,
@@ -110,6 +111,8 @@ class Services:
     # Resolves a path that a running call meets, and refuses it where the policy says so.
     resolve_path: Callable[[ToolContext, str, str], str] | None = None
     artifacts: ArtifactStore | None = None
+    # Set for all by `hermes.tools`.
+    programs: Programs | None = None
     offer: ToolOffer | None = None
     journal: SessionJournal | None = None
     delegate: Delegate | None = None

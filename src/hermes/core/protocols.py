@@ -3,6 +3,7 @@
     Approver, AskPerson, ShowForm   questions to the person
     Sampler, Mixture, Delegate      the conversation's model, several models, child agents
     ToolOffer, ArtifactStore        tools of the conversation, large results on disk
+    Programs                        programs that tools start on this machine
     SessionJournal                  the session's record
     Policy                          rulings on calls and paths
     UndoCoverage                    what undo would not restore of paths to be destroyed
@@ -111,6 +112,20 @@ class ArtifactStore(Protocol):
     def read(
         self, handle: str, *, offset: int = 0, limit: int = ..., pattern: str | None = None
     ) -> dict[str, Any]: ...
+
+
+class Programs(Protocol):
+    """Programs that tools start on this machine, with the limits of `terminal.confine`."""
+
+    def confinement(self, context: ToolContext, argv: Sequence[str]) -> str:
+        """By which mechanism a program will be confined; empty where it will not."""
+        ...
+
+    def run(
+        self, context: ToolContext, argv: Sequence[str], *, cwd: str, env: Mapping[str, str]
+    ) -> Any:
+        """Run a program to its end; its `CommandResult`. Whatever it leaves running is ended."""
+        ...
 
 
 class SessionJournal(Protocol):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from hermes.core.context import ToolContext
     from hermes.environments.backends import Setting
+    from hermes.environments.confinement import ConfinedEnvironment
     from hermes.environments.disk.protocol import Disk
     from hermes.environments.environment import Environment
     from hermes.environments.restart_policy import Restarts
@@ -36,8 +37,20 @@ _PREFIX = re.compile(r"^[^\n]*?: (?=line \d+: )", re.MULTILINE)
 def environment_of(ctx: ToolContext) -> Environment:
     """The environment of a call's task; made now if there is none."""
     return existing_environment(ctx) or ctx.task.keep(
-        _KEY, lambda: _make(ctx), lambda environment: environment.cleanup()
+        _KEY, lambda: _make(ctx, backend_name(ctx)), lambda environment: environment.cleanup()
     )
+
+
+def local_environment(ctx: ToolContext) -> ConfinedEnvironment:
+    """The environment of a task on this machine, for programs that run nowhere else."""
+    from hermes.environments.confinement import ConfinedEnvironment
+
+    if backend_name(ctx) == LOCAL:
+        environment = environment_of(ctx)
+    else:
+        environment = ctx.task.keep(LOCAL, lambda: _make(ctx, LOCAL), lambda kept: kept.cleanup())
+    assert isinstance(environment, ConfinedEnvironment)
+    return environment
 
 
 def existing_environment(ctx: ToolContext) -> Environment | None:
@@ -59,7 +72,7 @@ def restarts_of(ctx: ToolContext) -> Restarts:
     return restarts
 
 
-def _make(ctx: ToolContext) -> Environment:
+def _make(ctx: ToolContext, name: str) -> Environment:
     from hermes.environments.backends import backend
     from hermes.environments.environment import SharedSettings
 
@@ -72,7 +85,7 @@ def _make(ctx: ToolContext) -> Environment:
         ansi=setting("terminal.ansi", False),
         idle_seconds=60.0 * setting("terminal.idle_minutes", 0),
     )
-    return backend(backend_name(ctx)).make(ctx.workspace, setting, shared)
+    return backend(name).make(ctx.workspace, setting, shared)
 
 
 def setting_of(ctx: ToolContext) -> Setting:

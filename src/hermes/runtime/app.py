@@ -222,10 +222,14 @@ class App:
     @cached_property
     def runtime(self) -> Runtime:
         """Runtime that runs the calls."""
+        from importlib import import_module
+
         from hermes.runtime.gate_setup import open_gate
         from hermes.runtime.pipeline import Runtime
         from hermes.runtime.reviews import Reviews
 
+        # Gives calls what starts programs.
+        import_module("hermes.tools")
         policy = open_gate(self.registry, self.config, project=self.project, profile=self.profile)
         runtime = Runtime(
             self.registry,

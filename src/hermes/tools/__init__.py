@@ -19,6 +19,7 @@ from hermes.core import (
     tool_error,
     tool_result,
 )
+from hermes.core.context import Services
 from hermes.core.lazy import names_from
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
@@ -46,11 +47,21 @@ __getattr__ = names_from(
 )
 
 
+class _Programs:
+    """`Programs`, imported at its first use."""
+
+    def __getattr__(self, name: str) -> object:
+        from hermes.tools import terminal
+
+        return getattr(terminal.PROGRAMS, name)
+
+
 def _dispatcher(tools: ToolRegistry) -> object:
     from hermes.runtime.app import default_dispatcher
 
     return default_dispatcher(tools)
 
 
+Services.programs = _Programs()  # type: ignore[assignment]
 # A registry without a runtime gets the default one at its first `dispatch`.
 ToolRegistry.default_dispatcher = staticmethod(_dispatcher)  # type: ignore[assignment]

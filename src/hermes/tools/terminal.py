@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import shlex
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from hermes.core import ToolContext, ToolError, ToolResult, tool
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hermes.core.protocols import Coverage, UndoCoverage
+    from hermes.environments.command import CommandResult
     from hermes.environments.confinement import ConfinedEnvironment
 
 _DAY = 86_400
@@ -344,10 +346,41 @@ def _coverage(paths: Sequence[str], context: ToolContext, *, cwd: str = "") -> C
     return coverage(paths, context, cwd=cwd)
 
 
+class TaskPrograms:
+    """Programs of other tools, such as YAML tools: confined and undoable like commands."""
+
+    def confinement(self, context: ToolContext, argv: Sequence[str]) -> str:
+        """By which mechanism a program will be confined; empty where it will not."""
+        from hermes.environments.for_task import local_environment
+
+        environment = local_environment(context)
+        return "" if environment.runs_outside(shlex.join(argv)) else environment.mechanism
+
+    def run(
+        self, context: ToolContext, argv: Sequence[str], *, cwd: str, env: Mapping[str, str]
+    ) -> CommandResult:
+        """Run a program to its end; whatever it leaves running is ended."""
+        from hermes.environments.for_task import local_environment
+        from hermes.files.command_undo import protected
+
+        environment = local_environment(context)
+        outside = environment.runs_outside(shlex.join(argv))
+        with (
+            protected(context, cwd=cwd) as unprotected,
+            environment.outside() if outside else nullcontext(),
+        ):
+            result = environment.run_program(
+                argv, cwd=cwd, env=env, cancellation=context.cancellation
+            )
+        result.notes.extend(unprotected)
+        return result
+
+
+PROGRAMS = TaskPrograms()
+
+
 def _protect(ctx: ToolContext, folder: str) -> AbstractContextManager[list[str]]:
     """Makes the changes of a command undoable; notes on those that are not."""
-    from contextlib import nullcontext
-
     from hermes.environments.for_task import backend_name
     from hermes.files.command_undo import protected
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import hermes.tools  # noqa: F401 - it gives calls what starts programs
 from hermes.core.entry import ToolCall, ToolOutcome
 from hermes.core.registry import ToolRegistry
 from hermes.runtime.pipeline import Runtime

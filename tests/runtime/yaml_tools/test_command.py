@@ -12,10 +12,12 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.environments.confinement.conftest import require
 
 from hermes.core.entry import ToolCall
 from hermes.core.errors import ToolError
-from hermes.runtime.yaml_tools.process import Kept
+from hermes.core.registry import ToolRegistry
+from hermes.runtime.app import App
 from hermes.runtime.yaml_tools.spec import CommandSpec, Parameter
 from hermes.runtime.yaml_tools.template import Template, build_argv
 
@@ -327,18 +329,36 @@ def test_a_flood_of_output_is_cut_in_the_middle(bench: Any) -> None:
     assert "bytes left out" in out
 
 
-@given(pieces=st.lists(st.binary(max_size=40), max_size=30), limit=st.integers(2, 64))
-def test_what_is_kept_never_grows_past_the_limit(pieces: list[bytes], limit: int) -> None:
-    kept = Kept(limit)
-    for piece in pieces:
-        kept.feed(piece)
-    data = b"".join(pieces)
+def test_a_command_is_confined_and_says_what_was_blocked(bench: Any) -> None:
+    require("bubblewrap")
+    bench.register(command('[sh, -c, "touch inside; touch /etc/hermes-mark"]'))
 
-    text = kept.text()
+    outcome = bench.call("run")
 
-    if len(data) <= limit - limit % 2:
-        assert text == data.decode("utf-8", "replace")
-        assert kept.left_out == 0
-    else:
-        assert kept.left_out > 0
-        assert len(text) <= limit + 60
+    assert outcome.status == "error"
+    assert "blocked: /etc/hermes-mark" in outcome.content
+    assert not os.path.exists("/etc/hermes-mark")
+    assert (bench.folder / "inside").exists()
+    entry = bench.registry.get("run")
+    [act] = entry.acts({}, bench.runtime.context())
+    assert act[3] == "bubblewrap"
+
+
+def test_a_command_runs_outside_where_the_settings_say_so(home: Path, tmp_path: Path) -> None:
+    require("bubblewrap")
+    app = App(ToolRegistry(), project=str(tmp_path))
+    path = tmp_path / "tools.yaml"
+    path.write_text(
+        command("[readlink, /proc/self/ns/pid]", name="inside")
+        + "  - {name: outside, type: command,"
+        + " command: [readlink, /proc/self/ns/pid, /dev/null]}\n"
+    )
+    (home / "config.yaml").write_text(
+        "terminal: {confine: {outside: [readlink /proc/self/ns/pid /dev/null]}}\n"
+    )
+    app.yaml_tools.register(str(path))
+    ours = os.readlink("/proc/self/ns/pid")
+
+    assert ours not in app.runtime.call_sync(ToolCall("inside", {})).content
+    assert ours in app.runtime.call_sync(ToolCall("outside", {})).content
+    app.close()

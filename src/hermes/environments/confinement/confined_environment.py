@@ -16,8 +16,9 @@ from hermes.environments.host.host_environment import LocalEnvironment, LocalHos
 from hermes.environments.host.launch import Launcher
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from hermes.core.context import Cancellation
     from hermes.environments.background import Background
     from hermes.environments.command import CommandRequest, CommandResult
     from hermes.environments.confinement.policy import Settings
@@ -134,6 +135,25 @@ class ConfinedEnvironment(LocalEnvironment):
     def _run(self, request: CommandRequest) -> CommandResult:
         self._watch_git()
         result = super()._run(request)
+        result.notes.extend(self._after(result))
+        return result
+
+    def run_program(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str,
+        env: Mapping[str, str],
+        cancellation: Cancellation | None = None,
+    ) -> CommandResult:
+        """Run a program without a shell, with these variables; whatever it leaves running is ended.
+
+        Raises `ToolError` where it can't be started.
+        """
+        self._watch_git()
+        if not self.is_outside:
+            env = {**env, **self.machine.own_variables()}
+        result = super().run_program(argv, cwd=cwd, env=env, cancellation=cancellation)
         result.notes.extend(self._after(result))
         return result
 

@@ -90,12 +90,14 @@ class ConfinedMachine(LocalHost):
         """The allow-list, what is named, and the task's own temporary folder."""
         assert self.guardian  # makes the plan
         allowed = self.plan.variables if self.plan else ()
-        found = super().variables([*pass_env, *allowed])
-        if self.mechanism == "bubblewrap":
-            found["TMPDIR"] = "/tmp"
-        elif self.mechanism:
-            found["TMPDIR"] = self._temporary
-        return found
+        return {**super().variables([*pass_env, *allowed]), **self.own_variables()}
+
+    def own_variables(self) -> dict[str, str]:
+        """Variables that every confined program needs."""
+        assert self.guardian  # makes the temporary folder
+        if not self.mechanism:
+            return {}
+        return {"TMPDIR": "/tmp" if self.mechanism == "bubblewrap" else self._temporary}
 
     def close(self) -> None:
         """End the confined guardian with everything it started; remove the temporary folder."""

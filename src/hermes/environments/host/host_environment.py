@@ -7,25 +7,35 @@ import sys
 import time
 from typing import TYPE_CHECKING, Protocol
 
+from hermes.core.errors import ToolError
 from hermes.environments.background import MAX_LEFT_RUNNING, Background, stop_excess
-from hermes.environments.command import CommandResult, Isolation, inherited_variables
+from hermes.environments.command import (
+    MARK,
+    CommandRequest,
+    CommandResult,
+    Isolation,
+    encode_text,
+    inherited_variables,
+)
+from hermes.environments.command_output import Collector
 from hermes.environments.command_wait import follow
 from hermes.environments.disk.local_disk import LocalDisk
 from hermes.environments.environment import Environment
 from hermes.environments.host.guardian_client import guardian
-from hermes.environments.host.launch import Launcher, plain_argv, shell, start_error
+from hermes.environments.host.launch import Launcher, plain_argv, search, shell, start_error
 from hermes.environments.host.process import Poller, Process, run_to_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hermes.environments.command import CommandRequest
-    from hermes.environments.command_output import Collector
+    from hermes.core.context import Cancellation
     from hermes.environments.command_wait import WaitOutcome
     from hermes.environments.disk.protocol import Disk
     from hermes.environments.environment import SharedSettings
     from hermes.environments.host.guardian_client import GuardianClient
 
+# Between SIGTERM and SIGKILL for what a program left running.
+_LEFT_GRACE = 0.2
 _LOW_SPACE = 200 * 1024 * 1024
 _LOW_SHARE = 0.01
 # A background command that uses more of a core than this, for so long, gets a note.
@@ -266,6 +276,59 @@ class LocalEnvironment(HostedEnvironment):
     ) -> None:
         super().__init__(os.path.abspath(cwd or os.getcwd()), host or LocalHost(), shared)
         self._files = LocalDisk()
+
+    def run_program(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str,
+        env: Mapping[str, str],
+        cancellation: Cancellation | None = None,
+    ) -> CommandResult:
+        """Run a program without a shell, with these variables; whatever it leaves running is ended.
+
+        Raises `ToolError` where it can't be started.
+        """
+        variables = {**env, MARK: self._task}
+        program = argv[0] if "/" in argv[0] else search(argv[0], variables.get("PATH", os.defpath))
+        if not program:
+            raise ToolError(f"{argv[0]} was not found")
+        collector = Collector()
+        process = Process(collector.feed, self._host.guardian, ordered=True)
+        request = CommandRequest(argv[0], cancellation=cancellation)
+        poller = Poller()
+        start = time.monotonic()
+        try:
+            process.start(
+                [encode_text(word) for word in argv],
+                program=encode_text(program),
+                task=self._task,
+                env={encode_text(name): encode_text(text) for name, text in variables.items()},
+                cwd=cwd,
+                files={},
+                poller=poller,
+            )
+            outcome = follow(process, collector, request, task=self._task, poller=poller)
+            if outcome.alive:
+                process.guardian.stop(process.id, grace=_LEFT_GRACE)
+        except BaseException:
+            if process.id:
+                process.guardian.stop(process.id)
+            raise
+        finally:
+            poller.close()
+            process.close()
+        if process.failure is not None:
+            raise ToolError(f"{argv[0]} can't be started: {process.failure.strerror}")
+        return CommandResult(
+            process.exit_code,
+            collector.output(),
+            cwd=cwd,
+            duration=time.monotonic() - start,
+            notes=list(outcome.notes),
+            ended=outcome.reason,
+            prompt=outcome.prompt,
+        )
 
     def info(self) -> Isolation:
         """No isolation, but every process is owned."""

@@ -54,13 +54,13 @@ def plain_argv(command: str, variables: Mapping[str, str]) -> tuple[bytes, list[
         return None
     if "BASH_ENV" in variables or any(name.startswith("BASH_FUNC_") for name in variables):
         return None
-    path = name if "/" in name else _search(name, variables.get("PATH", ""))
+    path = name if "/" in name else search(name, variables.get("PATH", ""))
     if not path:
         return None
     return path.encode(), [word.encode() for word in words]
 
 
-def _search(name: str, search_path: str) -> str:
+def search(name: str, search_path: str) -> str:
     """The path of a program; empty where the search path has relative folders, or it is missing."""
     for folder in search_path.split(":"):
         path = f"{folder}/{name}"

@@ -4,7 +4,6 @@
     spec           one tool of a file as plain values
     reader         a file's text -> specifications, or all its problems; fields reads the parts
     template       `{name}` placeholders in text and argv
-    process        runs the process of a command tool
     http_messages  request of a call, result text of a response; jsonpath: part of a response
     http_client    HTTP client per event loop, which connects to checked addresses only
     entries        specifications -> registry entries

@@ -26,12 +26,14 @@ def entry_for(definition: Definition, path: str) -> ToolEntry:
     spec = definition.spec
     handler: HttpHandler | CommandHandler
     check = None
+    is_async = True
     if isinstance(spec, HttpSpec):
         handler = HttpHandler(definition, spec)
         requires_env = spec.auth.names
         alone = spec.method not in ("GET", "HEAD")
     else:
         handler = CommandHandler(definition, spec)
+        is_async = False
         requires_env = ()
         alone = True
         if os.path.basename(spec.program) == spec.program:
@@ -42,7 +44,7 @@ def entry_for(definition: Definition, path: str) -> ToolEntry:
         definition.schema(),
         handler,
         invoke=handler,
-        is_async=True,
+        is_async=is_async,
         check_fn=check,
         requires_env=requires_env,
         description=definition.description,
@@ -114,27 +116,29 @@ class CommandHandler:
         self._parameters = definition.parameters
         self._spec = spec
 
-    def acts(self, arguments: Mapping[str, Any], context: ToolContext) -> list[tuple[str, str]]:
-        """The command of a call in shell syntax, for the gate."""
+    def acts(self, arguments: Mapping[str, Any], context: ToolContext) -> list[tuple[str, ...]]:
+        """The command of a call in shell syntax, its folder and confinement, for the gate."""
         import shlex
 
         from hermes.runtime.yaml_tools.template import build_argv
 
         spec = self._spec
         try:
-            command = shlex.join(build_argv(spec, self._parameters, arguments))
+            argv = build_argv(spec, self._parameters, arguments)
         except ToolError:
             # The call itself will say what is wrong, and run nothing.
-            command = shlex.quote(spec.program)
+            argv = [spec.program]
+        command = shlex.join(argv)
         if spec.workdir:
             folder = os.path.join(context.workspace, os.path.expanduser(spec.workdir))
             command = f"cd {shlex.quote(folder)} && {command}"
-        return [("execute", command)]
+        programs = context.services.programs
+        confined = programs.confinement(context, argv) if programs is not None else ""
+        return [("execute", command, context.workspace, confined)]
 
-    async def __call__(self, arguments: dict[str, Any], context: ToolContext) -> ToolResult:
-        """Run the process; its output and exit code."""
+    def __call__(self, arguments: dict[str, Any], context: ToolContext) -> ToolResult:
+        """Run the program; its output and exit code."""
         from hermes.runtime.child_process import child_environment
-        from hermes.runtime.yaml_tools.process import run_process
         from hermes.runtime.yaml_tools.template import build_argv
 
         spec = self._spec
@@ -142,15 +146,24 @@ class CommandHandler:
         folder = _folder(context.workspace, spec.workdir)
         env = child_environment(spec.env, context.task.env)
         _redaction(context, [env[name] for name in spec.env if name in env and _is_secret(name)])
-        ended = await run_process(argv, cwd=folder, env=env)
+        ended = context.service("programs").run(context, argv, cwd=folder, env=env)
+        context.check_cancelled()
         written: dict[str, Any] = {
             "exit_code": ended.exit_code,
-            "stdout": ended.stdout.text(),
-            "stderr": ended.stderr.text(),
+            "stdout": ended.stdout,
+            "stderr": ended.stderr,
         }
-        if ended.exit_code == 0:
-            return ToolResult(written)
-        return ToolResult(error=f"{spec.program} {_how(ended.exit_code)}", **written)
+        if ended.ended == "exited" and ended.exit_code == 0:
+            return ToolResult(written, notes=ended.notes)
+        how = _how(ended.exit_code) if ended.ended == "exited" else _STOPPED[ended.ended]
+        return ToolResult(error=f"{spec.program} {how}", notes=ended.notes, **written)
+
+
+# How a program ended that did not end by itself.
+_STOPPED = {
+    "needs input": "asked for input, which it can't get here",
+    "lost": "was killed from outside",
+}
 
 
 def _folder(workspace: str, workdir: str) -> str:
@@ -161,15 +174,12 @@ def _folder(workspace: str, workdir: str) -> str:
 
 
 def _how(exit_code: int) -> str:
-    if exit_code > 0:
-        return f"ended with exit code {exit_code}"
     import signal
 
     try:
-        name = signal.Signals(-exit_code).name
+        return f"was ended by {signal.Signals(exit_code - 128).name}"
     except ValueError:
-        name = f"signal {-exit_code}"
-    return f"was ended by {name}"
+        return f"ended with exit code {exit_code}"
 
 
 def _is_secret(name: str) -> bool:
