@@ -117,8 +117,8 @@ class ArtifactStore(Protocol):
 class Programs(Protocol):
     """Programs that tools start on this machine, with the limits of `terminal.confine`."""
 
-    def confinement(self, context: ToolContext, argv: Sequence[str]) -> str:
-        """By which mechanism a program will be confined; empty where it will not."""
+    def limits(self, context: ToolContext, argv: Sequence[str]) -> tuple[Any, ...]:
+        """The last fields of its `CallEffect`: confinement, no reason to leave it, undo."""
         ...
 
     def run(

@@ -6,6 +6,7 @@
     seen_files        versions that a task has seen: stale-write check, private keys to redact
     repeated_patch    detection of a patch that was applied already
     command_undo      snapshot of the workspace before a shell command
+    programs          programs of YAML tools: confined and undoable
     file_type         file type by magic number
     listing           directory listing
     search            content and file-name search

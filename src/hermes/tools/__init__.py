@@ -51,9 +51,9 @@ class _Programs:
     """`Programs`, imported at its first use."""
 
     def __getattr__(self, name: str) -> object:
-        from hermes.tools import terminal
+        from hermes.files.programs import PROGRAMS
 
-        return getattr(terminal.PROGRAMS, name)
+        return getattr(PROGRAMS, name)
 
 
 def _dispatcher(tools: ToolRegistry) -> object:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hermes.core.protocols import Coverage, UndoCoverage
-    from hermes.environments.command import CommandResult
     from hermes.environments.confinement import ConfinedEnvironment
 
 _DAY = 86_400
@@ -344,39 +342,6 @@ def _coverage(paths: Sequence[str], context: ToolContext, *, cwd: str = "") -> C
     from hermes.files.command_undo import coverage
 
     return coverage(paths, context, cwd=cwd)
-
-
-class TaskPrograms:
-    """Programs of other tools, such as YAML tools: confined and undoable like commands."""
-
-    def confinement(self, context: ToolContext, argv: Sequence[str]) -> str:
-        """By which mechanism a program will be confined; empty where it will not."""
-        from hermes.environments.for_task import local_environment
-
-        environment = local_environment(context)
-        return "" if environment.runs_outside(shlex.join(argv)) else environment.mechanism
-
-    def run(
-        self, context: ToolContext, argv: Sequence[str], *, cwd: str, env: Mapping[str, str]
-    ) -> CommandResult:
-        """Run a program to its end; whatever it leaves running is ended."""
-        from hermes.environments.for_task import local_environment
-        from hermes.files.command_undo import protected
-
-        environment = local_environment(context)
-        outside = environment.runs_outside(shlex.join(argv))
-        with (
-            protected(context, cwd=cwd) as unprotected,
-            environment.outside() if outside else nullcontext(),
-        ):
-            result = environment.run_program(
-                argv, cwd=cwd, env=env, cancellation=context.cancellation
-            )
-        result.notes.extend(unprotected)
-        return result
-
-
-PROGRAMS = TaskPrograms()
 
 
 def _protect(ctx: ToolContext, folder: str) -> AbstractContextManager[list[str]]:

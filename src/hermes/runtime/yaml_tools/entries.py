@@ -116,7 +116,7 @@ class CommandHandler:
         self._parameters = definition.parameters
         self._spec = spec
 
-    def acts(self, arguments: Mapping[str, Any], context: ToolContext) -> list[tuple[str, ...]]:
+    def acts(self, arguments: Mapping[str, Any], context: ToolContext) -> list[tuple[Any, ...]]:
         """The command of a call in shell syntax, its folder and confinement, for the gate."""
         import shlex
 
@@ -133,8 +133,8 @@ class CommandHandler:
             folder = os.path.join(context.workspace, os.path.expanduser(spec.workdir))
             command = f"cd {shlex.quote(folder)} && {command}"
         programs = context.services.programs
-        confined = programs.confinement(context, argv) if programs is not None else ""
-        return [("execute", command, context.workspace, confined)]
+        limits = programs.limits(context, argv) if programs is not None else ()
+        return [("execute", command, context.workspace, *limits)]
 
     def __call__(self, arguments: dict[str, Any], context: ToolContext) -> ToolResult:
         """Run the program; its output and exit code."""
