@@ -9,6 +9,7 @@ From the inside out; each package imports only from those listed before it:
     environments  places where commands run: this host, sandbox, container, ssh, cloud; their disks
     stores        persistent state: checkpoints for undo, sessions, memory
     files         file operations: read, edit, search, compare, watch, archives
+    code          scripts that call tools, interpreter sessions, linters and tests
     tools         tools that the model can call; one file per family
     embedded      the small language model that Hermes brings along
     mcp           Model Context Protocol: client for other servers, server for our tools

@@ -29,12 +29,14 @@ class Answer(str):
 class ApprovalRequest:
     """A question to a person about one call: tool, arguments, reason and rules.
 
-    `rule` is the first of `rules`; with `human_only`, no model may answer for the person.
+    `rule` is the first of `rules`; with `human_only`, no model may answer for the person. `batch`
+    names a series that the answer `"batch"` approves as a whole, such as the rest of a script.
     """
 
     __slots__ = (
         "agent_path",
         "arguments",
+        "batch",
         "call_id",
         "front_door",
         "human_only",
@@ -66,6 +68,7 @@ class ApprovalRequest:
         self.call_id = call_id
         self.front_door = front_door
         self.agent_path = agent_path
+        self.batch = ""
 
 
 class Ruling:

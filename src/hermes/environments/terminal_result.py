@@ -104,7 +104,6 @@ def _program(command: str) -> str:
 
 # Characters of each stream for the model; more of the end, which has the outcome.
 SHOWN = 30_000
-_HEAD = SHOWN // 3
 _MOST_TURNS = 60
 
 
@@ -116,7 +115,7 @@ def report(
     data: dict[str, Any] = {"exit_code": result.exit_code}
     if result.ended in ("cancelled", "needs input", "lost") and result.exit_code < 0:
         del data["exit_code"]
-    data.update(_streams(ctx, result, notes))
+    data.update(streams(ctx, result, notes))
     meaning = exit_meaning(result.exit_code, command) if result.ended == "exited" else None
     if meaning:
         data["meaning"] = meaning
@@ -176,15 +175,23 @@ def _trouble(result: CommandResult) -> tuple[str, str]:
     )
 
 
-def _streams(ctx: ToolContext, result: CommandResult, notes: list[str]) -> dict[str, Any]:
-    stdout, stderr = result.stdout, result.stderr
-    shown: dict[str, Any] = {"stdout": _cut(stdout)}
-    if stderr:
-        shown["stderr"] = _cut(stderr)
+def streams(
+    ctx: ToolContext,
+    result: CommandResult,
+    notes: list[str],
+    *,
+    stdout: int = SHOWN,
+    stderr: int = SHOWN,
+) -> dict[str, Any]:
+    """Both streams within so many characters each, and the artifact that has the whole."""
+    out, err = result.stdout, result.stderr
+    shown: dict[str, Any] = {"stdout": _cut(out, stdout)}
+    if err:
+        shown["stderr"] = _cut(err, stderr)
     turns = result.output.turns()
     if turns and result.ordered and turns.count(",") < _MOST_TURNS:
         shown["order"] = turns
-    whole = len(stdout) <= SHOWN and len(stderr) <= SHOWN and not result.truncated
+    whole = len(out) <= stdout and len(err) <= stderr and not result.truncated
     if not whole:
         shown["output_bytes"] = result.output.total
         handle = _kept(ctx, result)
@@ -213,13 +220,14 @@ def _kept(ctx: ToolContext, result: CommandResult) -> str | None:
     return str(artifacts.put(shown, source=ctx.source))
 
 
-def _cut(text: str) -> str:
+def _cut(text: str, most: int) -> str:
     """The beginning and the end of a text, in whole lines where it has any."""
-    if len(text) <= SHOWN:
+    if len(text) <= most:
         return text
-    head, tail = text[:_HEAD], text[-(SHOWN - _HEAD) :]
+    first = most // 3
+    head, tail = text[:first], text[-(most - first) :]
     at = head.rfind("\n")
-    if at > _HEAD // 2:
+    if at > first // 2:
         head = head[: at + 1]
     at = tail.find("\n")
     if 0 <= at < len(tail) // 2:

@@ -99,6 +99,16 @@ class ConfinedMachine(LocalHost):
             return {}
         return {"TMPDIR": "/tmp" if self.mechanism == "bubblewrap" else self._temporary}
 
+    def shared_folder(self) -> tuple[str, str]:
+        """A folder that commands of the task can reach: its path here, and its path for them."""
+        assert self.guardian  # makes the temporary folder
+        if not self._temporary:
+            self._temporary = temporary_folder()
+            weakref.finalize(self, _remove, self._temporary, os.getpid())
+        folder = os.path.join(self._temporary, "shared")
+        os.makedirs(folder, 0o700, exist_ok=True)
+        return folder, "/tmp/shared" if self.mechanism == "bubblewrap" else folder
+
     def close(self) -> None:
         """End the confined guardian with everything it started; remove the temporary folder."""
         guardian, self._guardian = self._guardian, None

@@ -22,9 +22,14 @@ _FAILED = ("✗", "red")
 
 
 class Call:
-    """One tool call, running or finished; `number` names it for `/expand`."""
+    """One tool call, running or finished; `number` names it for `/expand`.
 
-    __slots__ = ("emoji", "note", "number", "outcome", "since", "target", "tool")
+    A call that a script makes has that in `script`; a script counts its `calls`.
+    """
+
+    __slots__ = (
+        "calls", "emoji", "note", "number", "outcome", "script", "since", "target", "tool",
+    )  # fmt: skip
 
     def __init__(self, number: int, tool: str, emoji: str = "", target: str = "") -> None:
         self.number = number
@@ -32,16 +37,17 @@ class Call:
         self.emoji = safe_line(emoji)
         self.target = safe_line(target)
         self.note = ""
+        self.calls = 0
+        self.script: Call | None = None
         self.since = time.monotonic()
         self.outcome: ToolOutcome | None = None
 
 
 def running_line(call: Call, sign: str, width: int) -> str:
     """Line of a running call: target or progress, and elapsed time."""
-    return _fitted(
-        f"{sign} {_head(call)}", call.note or call.target, _seconds(time.monotonic() - call.since),
-        width,
-    )  # fmt: skip
+    indent = "  " if call.script is not None else ""
+    seconds = _seconds(time.monotonic() - call.since)
+    return _fitted(f"{indent}{sign} {_head(call)}", call.note or call.target, seconds, width)
 
 
 def finished_lines(call: Call, outcome: ToolOutcome, width: int) -> list[str]:
@@ -49,7 +55,8 @@ def finished_lines(call: Call, outcome: ToolOutcome, width: int) -> list[str]:
     error = inner_failure(outcome) if outcome.ok else outcome.error or outcome.status
     failed = outcome.ok and bool(error)
     mark, colour = _FAILED if failed else _MARKS.get(outcome.status, _FAILED)
-    end = f"{_seconds(outcome.seconds)} [{call.number}]"
+    calls = f"{call.calls} call{'s' if call.calls > 1 else ''}, " if call.calls else ""
+    end = f"{calls}{_seconds(outcome.seconds)} [{call.number}]"
     line = _fitted(f"{mark} {_head(call)}", call.target, end, width)
     lines = [styled(mark, colour) + line[len(mark) :]]
     if error:

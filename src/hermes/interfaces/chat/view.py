@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from hermes.interfaces.chat.call_lines import Call, expanded, finished_lines, running_line
 from hermes.interfaces.chat.markdown import Blocks, rendered
-from hermes.interfaces.cli.progress import main_argument
+from hermes.interfaces.cli.progress import inner_failure, main_argument
 from hermes.interfaces.cli.screen_text import cut, safe, safe_line, styled, wrapped, wrapped_styled
 
 if TYPE_CHECKING:
@@ -256,6 +256,7 @@ class View:
             call.emoji = safe_line(emoji)
             return call
         call = Call(next(self._numbers), event.tool, emoji, self.redact(main_argument(arguments)))
+        call.script = self._running.get(event.call_id.rpartition(".")[0])
         self._running[event.call_id] = self._calls[call.number] = call
         self._calls.pop(call.number - _CALLS, None)
         return call
@@ -270,6 +271,11 @@ class View:
         call = self._running.get(event.call_id) or self._call(event)
         self._running.pop(event.call_id, None)
         call.outcome = event.data["outcome"]
+        if call.script is not None:
+            call.script.calls += 1
+            if call.outcome.ok and not inner_failure(call.outcome):
+                # Folded into the line of its script.
+                return
         self._print("call", "\n".join(finished_lines(call, call.outcome, self.display.width)))
 
     def _todo(self, listed: str) -> None:

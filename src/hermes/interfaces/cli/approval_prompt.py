@@ -27,12 +27,14 @@ _DECISIONS = {
     **dict.fromkeys(YES, "once"),
     **dict.fromkeys(("s", "session"), "session"),
     **dict.fromkeys(("a", "always"), "always"),
+    **dict.fromkeys(("r", "rest"), "batch"),
     **dict.fromkeys(_NO, "deny"),
 }
 _CONFIRMATIONS = {
     "once": "yes, this once",
     "session": "yes, for this session",
     "always": "yes, always",
+    "batch": "yes, for the rest",
     "deny": "no",
 }
 # Longer arguments are shown by both ends, with their size and a digest.
@@ -43,11 +45,17 @@ _POLL_SECONDS = 0.1
 
 
 class Question:
-    """A question to the person: `lines` describe it, `prompt` names the possible answers."""
+    """A question to the person: `lines` describe it, `prompt` names the possible answers.
 
-    def __init__(self, lines: Sequence[str], prompt: str, *, approval: bool) -> None:
+    An approval that is one of a `batch` may be given for the rest of it.
+    """
+
+    def __init__(
+        self, lines: Sequence[str], prompt: str, *, approval: bool, batch: str = ""
+    ) -> None:
         from concurrent.futures import Future
 
+        self.batch = batch
         self.lines = list(lines)
         self.prompt = prompt
         self.approval = approval
@@ -87,10 +95,12 @@ class QuestionQueue:
         """Ask for the approval of a call; an `Approver`."""
         import asyncio
 
+        rest = f"for the [r]est ({request.batch}), " if request.batch else ""
         question = Question(
             _description(request, self._defaults(request.tool)),
-            "[y]es once, for this [s]ession, [a]lways, [N]o",
+            f"[y]es once, {rest}for this [s]ession, [a]lways, [N]o",
             approval=True,
+            batch=request.batch,
         )
         self._add(question)
         try:
@@ -124,7 +134,7 @@ class QuestionQueue:
             question.resolve(answer or None)
             return "" if answer else "no answer given"
         decision = _DECISIONS.get(answer.lower())
-        if decision is None:
+        if decision is None or (decision == "batch" and not question.batch):
             return f"that is no answer to the question: {question.prompt}"
         question.resolve(decision)
         return f"→ {_CONFIRMATIONS[decision]}"

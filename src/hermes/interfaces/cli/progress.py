@@ -127,7 +127,11 @@ class Progress:
                     failed = not outcome.ok and (outcome.error or outcome.status)
                     error = failed or inner_failure(outcome)
                     end = f": {error}" if error else ""
-                    self.note(f"{'✗' if error else '✓'} {call} {outcome.seconds:.1f} s{end}")
+                    inside = event.call_id.rpartition(".")[0] in self._running
+                    indent = "  " if inside else ""
+                    self.note(
+                        f"{indent}{'✗' if error else '✓'} {call} {outcome.seconds:.1f} s{end}"
+                    )
 
     async def explain_waits(self) -> None:
         """Print from time to time for which calls the run waits."""
