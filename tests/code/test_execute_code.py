@@ -11,12 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.environments.places import ssh_host
+from tests.environments.servers import SshHost
 
 from hermes.core.approval import Answer, ApprovalRequest
 from hermes.core.entry import ToolCall, ToolOutcome
 from hermes.core.registry import ToolRegistry
 from hermes.runtime.app import App
 from hermes.runtime.pipeline import Runtime
+
+__all__ = ["ssh_host"]
 
 
 @pytest.fixture
@@ -421,3 +425,37 @@ def test_nothing_is_left_when_hermes_is_killed(tmp_path: Path) -> None:
             break
         threading.Event().wait(0.05)
     assert left == []
+
+
+def test_calls_over_ssh_go_through_files(
+    ssh_host: SshHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    app = App(ToolRegistry())
+    app.config.values["terminal"] = {
+        "ssh": {
+            "host": "127.0.0.1",
+            "port": ssh_host.port,
+            "cwd": str(ssh_host.home),
+            "identity_file": str(ssh_host.folder / "id"),
+            "known_hosts_file": str(ssh_host.folder / "known_hosts"),
+            "config_file": str(ssh_host.folder / "config"),
+        }
+    }
+    monkeypatch.setenv("HERMES_TERMINAL_ENV", "ssh")
+    try:
+        result = run(
+            app.runtime,
+            "import hermes_tools\n"
+            "from concurrent.futures import ThreadPoolExecutor\n"
+            "hermes_tools.write_file('big.txt', 'é' * 100_000 + '\\n')\n"
+            "print(len(hermes_tools.terminal('cat big.txt | wc -c')['stdout']) > 3)\n"
+            "with ThreadPoolExecutor(4) as pool:\n"
+            "    print(list(pool.map(lambda n: hermes_tools.terminal(f'echo {n}')['stdout'], range(4))))",
+            approver=lambda request: True,
+        )
+    finally:
+        app.close()
+
+    assert result["output"] == "True\n['0\\n', '1\\n', '2\\n', '3\\n']\n"
+    assert result["calls"] == {"write_file": 1, "terminal": 5}

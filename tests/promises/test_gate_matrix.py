@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -127,6 +128,16 @@ def _terminal_with_a_pty(command: str, tmp_path: Path) -> None:
     _call("terminal", {"command": command, "pty": True}, tmp_path)
 
 
+def _script(command: str, tmp_path: Path) -> None:
+    code = f"import hermes_tools\nhermes_tools.terminal({command!r})"
+    _call("execute_code", {"code": code}, tmp_path)
+
+
+def _javascript(command: str, tmp_path: Path) -> None:
+    code = f"await hermes_tools.terminal({json.dumps(command)})"
+    _call("execute_code", {"code": code, "language": "javascript"}, tmp_path)
+
+
 def _process(command: str, tmp_path: Path) -> None:
     _call("process", {"action": "start", "command": command}, tmp_path)
 
@@ -213,6 +224,8 @@ PATHS: dict[str, Callable[[str, Path], None]] = {
     "terminal in the background": _terminal_in_the_background,
     "terminal with a pty": _terminal_with_a_pty,
     "process": _process,
+    "script": _script,
+    "script in JavaScript": _javascript,
     "agent": _agent,
     "MCP server": _mcp_server("auto"),
     "MCP server, older era": _mcp_server("legacy"),
@@ -220,6 +233,11 @@ PATHS: dict[str, Callable[[str, Path], None]] = {
     "command line": _command_line,
     "JSON protocol": _protocol,
 }
+
+
+def _last(log: Path) -> dict[str, Any]:
+    """The audit line of the command, not that of a script around it."""
+    return [line for line in lines(str(log)) if line["tool"] != "execute_code"][-1]
 
 
 @pytest.mark.parametrize("effect", EFFECTS)
@@ -235,7 +253,7 @@ def test_every_path_gets_the_same_verdict_and_audit_line(
 
         call(command, tmp_path)
 
-        last = list(lines(str(log)))[-1]
+        last = _last(log)
         seen[path] = (last["status"], last["verdict"], last["rule"])
         assert not os.path.exists("canary"), f"{effect} ran by way of {path}"
 
@@ -256,7 +274,9 @@ CONFINED = {
     "reverse shell": "refused",
     "own gate opened": "refused",
 }
-CONFINED_PATHS = ("terminal", "terminal in the background", "terminal with a pty", "process")
+CONFINED_PATHS = (
+    "terminal", "terminal in the background", "terminal with a pty", "process", "script",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("effect", EFFECTS)
@@ -275,7 +295,7 @@ def test_confined_only_effects_on_others_and_on_the_workspace_are_asked_about(
 
         PATHS[path](EFFECTS[effect], tmp_path)
 
-        last = list(lines(str(log)))[-1]
+        last = _last(log)
         assert last["status"] == CONFINED[effect], (path, last)
         assert not os.path.exists("/etc/cron.d/x")
         assert (keys / "id_rsa").read_text() == "the-key-of-a-person"

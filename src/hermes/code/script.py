@@ -56,10 +56,13 @@ class Place(NamedTuple):
     confined: str = ""
     # What is not isolated.
     note: str = ""
+    # Whether the environment is that of the task's commands, which ends with the task.
+    borrowed: bool = False
 
     def close(self) -> None:
         """End everything that scripts started, and remove the folder for sockets."""
-        self.environment.cleanup()
+        if not self.borrowed:
+            self.environment.cleanup()
         if self.sockets[0]:
             shutil.rmtree(os.path.dirname(self.sockets[0]), ignore_errors=True)
 
@@ -166,7 +169,7 @@ def _report(
 def _make(ctx: ToolContext) -> Place:
     name = backend_name(ctx)
     if name not in (LOCAL, "sandbox"):
-        return _shared(environment_of(ctx))
+        return Place(environment_of(ctx), borrowed=True)
     missing = BACKENDS["sandbox"].missing() or _no_sandbox(os.path.realpath(ctx.workspace))
     if not missing:
         return _sandbox(ctx)
@@ -179,16 +182,6 @@ def _make(ctx: ToolContext) -> Place:
     if local.mechanism:
         note = f"not in a sandbox ({missing}); confined by {local.mechanism}, with the network"
     return Place(local, local.machine.shared_folder(), local.mechanism, note)
-
-
-def _shared(environment: Environment) -> Place:
-    """The task's own environment, which ends with the task and not with its scripts."""
-
-    class Borrowed(Place):
-        def close(self) -> None:
-            return
-
-    return Borrowed(environment)
 
 
 def _sandbox(ctx: ToolContext) -> Place:
