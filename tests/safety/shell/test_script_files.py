@@ -91,11 +91,9 @@ def test_ordinary_scripts_pass(name: str, text: str, command: str, work: Path) -
 
 def test_a_script_is_judged_with_what_it_is_given(work: Path) -> None:
     (work / "any.sh").write_text('"$@"\n')
-    (work / "any.py").write_text("import subprocess, sys\nsubprocess.run(sys.argv[1:])\n")
 
-    for runner in ("bash any.sh", "python3 any.py"):
-        assert _judge(f"{runner} ls -l", work).action == "allow"
-        assert _judge(f"{runner} rm -rf build", work).action == "ask"
+    assert _judge("bash any.sh ls -l", work).action == "allow"
+    assert _judge("bash any.sh rm -rf build", work).action == "ask"
 
 
 def test_a_sourced_script_leaves_its_variables(work: Path) -> None:

@@ -63,8 +63,10 @@ def _keep(place: str, scope: Scope, stream: Stream, *, append: bool) -> None:
 
 
 def fetch(path: str, scope: Scope) -> None:
-    """Note that a file came from elsewhere, unread."""
-    scope.written[scope.absolute(path)] = FETCHED
+    """Note that a file holds text from elsewhere, unread; text that is known may still be there."""
+    place = scope.absolute(path)
+    old = scope.written.get(place, FETCHED)
+    scope.written[place] = Stream(old.text, old.tags | FETCHED.tags)
 
 
 def is_unread(stream: Stream | None) -> bool:

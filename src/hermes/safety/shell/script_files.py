@@ -117,7 +117,7 @@ def _judge(
         scope.positional = args
     try:
         if kind == "python":
-            from hermes.safety.shell.code.python_calls import judge_source
+            from hermes.safety.shell.code.python import judge_source
 
             inner = Command(command.words, scope, redirects=command.redirects)
             inner.memo["pure"] = "no"

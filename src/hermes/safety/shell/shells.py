@@ -138,7 +138,7 @@ def run_known(stream: Stream, path: str, command: Command, judge: Judge) -> Stre
         return ANYTHING
     first = known.partition("\n")[0]
     if first.startswith("#!") and "python" in first:
-        from hermes.safety.shell.code.python_calls import judge_source
+        from hermes.safety.shell.code.python import judge_source
 
         judge_source(known, command, judge)
         return ANYTHING

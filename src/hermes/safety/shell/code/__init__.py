@@ -1,10 +1,10 @@
 """Programs that carry code of another language in their words or read it from a pipe.
 
 interpreters.py    interpreters and compilers, and where they find their code; the table of all
-scripts.py         Perl, Ruby, JavaScript, PHP, Lua and others: names that are called
-python_calls.py, python_effects.py, python_values.py, python_purity.py
-                   Python, read with `ast`
-service_calls.py   calls of any language that destroy data of a service
+effects.py         calls by telling names, in code of any language
+scripts.py         Perl, Ruby, JavaScript, PHP, Lua and others, read as tokens
+python.py          Python, read with `ast`
+python_purity.py   Python that changes nothing
 sql.py             SQL by statement, and the programs that run it
 text_tools.py      awk, sed, pagers, vim, emacs
 powershell.py      PowerShell and cmd

@@ -104,7 +104,7 @@ def judge_code(text: str, language: str, command: Command, judge: Judge) -> None
     if language == _SQL:
         judge_statements(text, command, judge)
     elif language == "python":
-        from hermes.safety.shell.code.python_calls import judge_source
+        from hermes.safety.shell.code.python import judge_source
 
         judge_source(text, command, judge)
     else:
@@ -247,7 +247,7 @@ def run_python(command: Command, judge: Judge) -> Stream | None:
         return run_words(inner, command, judge)
     source = find_source(command, judge, inline="c", valued="WXQ")
     if source is not None:
-        from hermes.safety.shell.code.python_calls import judge_source
+        from hermes.safety.shell.code.python import judge_source
 
         judge_source(source.text, command, judge)
     return None

@@ -1,6 +1,6 @@
 """Python source that provably changes nothing: it computes, reads and prints.
 
-Only what is listed may be imported, called or named; everything else counts as a change.
+Only names that are listed may be imported, called or looked up; everything else counts as a change.
 """
 
 from __future__ import annotations
@@ -8,61 +8,44 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from typing import TYPE_CHECKING
 
-from hermes.safety.shell.code.python_values import imported
 from hermes.safety.shell.scope import names
-
-if TYPE_CHECKING:
-    from hermes.safety.shell.code.python_values import Tree
 
 _BUILTINS = names(
     "print len str int float bool complex repr sorted sum min max range enumerate zip list dict "
     "set frozenset tuple abs round hex oct bin ord chr isinstance format any all divmod pow "
     "reversed map filter bytes bytearray hash id iter next exit quit ascii slice"
 )
-# A module, and what of it may be used; a star stands for all of it.
-_MODULES = {
-    "json": names("loads load dumps JSONDecodeError"),
-    "math": names("*"),
-    "cmath": names("*"),
-    "re": names("*"),
-    "string": names("*"),
-    "textwrap": names("*"),
-    "statistics": names("*"),
-    "datetime": names("*"),
-    "calendar": names("*"),
-    "decimal": names("*"),
-    "fractions": names("*"),
-    "itertools": names("*"),
-    "collections": names("Counter defaultdict OrderedDict deque namedtuple ChainMap"),
-    "functools": names("reduce"),
-    "unicodedata": names("*"),
-    "hashlib": names("md5 sha1 sha224 sha256 sha384 sha512 blake2b blake2s"),
-    "base64": names("b64encode b64decode urlsafe_b64encode urlsafe_b64decode b32encode b32decode"),
-    "binascii": names("hexlify unhexlify crc32"),
-    "struct": names("pack unpack calcsize"),
-    "platform": names("*"),
-    "time": names("time strftime gmtime localtime monotonic perf_counter"),
-    "sys": names(
-        "version version_info argv stdin stdout stderr exit executable platform maxsize byteorder "
-        "getsizeof prefix base_prefix path"
-    ),
-    "os": names(
-        "getcwd listdir path environ getenv sep name cpu_count getpid getuid uname linesep stat "
-        "walk access curdir pardir R_OK W_OK X_OK F_OK"
-    ),
-    "os.path": names("*"),
-    "pathlib": names("Path PurePath"),
-    "urllib.parse": names("*"),
-    "csv": names("reader DictReader"),
-    "tomllib": names("load loads"),
-    "ast": names("literal_eval parse dump"),
-    "glob": names("glob iglob"),
-    "sysconfig": names("get_path get_paths get_config_var get_platform"),
-    "uuid": names("uuid4 uuid1 uuid5 UUID"),
-    "importlib.metadata": names("version distributions metadata"),
+# Modules of which every public function may be used, and the usable parts of others.
+_PURE = names(
+    "math cmath re string textwrap statistics datetime calendar decimal fractions itertools "
+    "unicodedata platform os.path urllib.parse"
+)
+_MEMBERS = {
+    "json": "loads load dumps JSONDecodeError",
+    "collections": "Counter defaultdict OrderedDict deque namedtuple ChainMap",
+    "functools": "reduce",
+    "hashlib": "md5 sha1 sha224 sha256 sha384 sha512 blake2b blake2s",
+    "base64": "b64encode b64decode urlsafe_b64encode urlsafe_b64decode b32encode b32decode",
+    "binascii": "hexlify unhexlify crc32",
+    "struct": "pack unpack calcsize",
+    "time": "time strftime gmtime localtime monotonic perf_counter",
+    "sys": "version version_info argv stdin stdout stderr exit executable platform maxsize "
+    "byteorder getsizeof prefix base_prefix path",
+    "os": "getcwd listdir path environ getenv sep name cpu_count getpid getuid uname linesep stat "
+    "walk access curdir pardir R_OK W_OK X_OK F_OK",
+    "pathlib": "Path PurePath",
+    "csv": "reader DictReader",
+    "tomllib": "load loads",
+    "ast": "literal_eval parse dump",
+    "glob": "glob iglob",
+    "sysconfig": "get_path get_paths get_config_var get_platform",
+    "uuid": "uuid4 uuid1 uuid5 UUID",
+    "importlib.metadata": "version distributions metadata",
 }
+_FUNCTIONS = {f"{module}.{name}" for module, text in _MEMBERS.items() for name in text.split()}
+_FUNCTIONS.add("datetime.datetime")
+_MODULES = _PURE | _MEMBERS.keys() | {"urllib", "importlib"}
 _METHODS = names(
     "join split rsplit strip lstrip rstrip splitlines format items keys values get append extend "
     "upper lower title capitalize startswith endswith encode decode read readline readlines count "
@@ -87,18 +70,11 @@ _TELLING_WORDS = (
 )  # fmt: skip
 _TELLTALE = re.compile(rf"\b(?:{'|'.join(_TELLING_WORDS[:-2])})\b|[\"']wb?[\"']")
 _OPEN_KEYWORDS = frozenset(("mode", "encoding", "errors", "newline"))
-_FORBIDDEN_NODES = frozenset(
-    (
-        ast.ClassDef,
-        ast.AsyncFunctionDef,
-        ast.AsyncFor,
-        ast.AsyncWith,
-        ast.Await,
-        ast.Nonlocal,
-        ast.Global,
-        ast.Delete,
-    )
-)
+_READ_MODES = ("r", "rb", "rt", "br", "tr")
+_FORBIDDEN_NODES = (
+    ast.ClassDef, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Await, ast.Nonlocal,
+    ast.Global, ast.Delete, ast.MatchStar, ast.MatchMapping,
+)  # fmt: skip
 
 
 def may_be_pure(text: str) -> bool:
@@ -107,138 +83,101 @@ def may_be_pure(text: str) -> bool:
     return not any(word in text for word in _TELLING_WORDS) or _TELLTALE.search(text) is None
 
 
-def is_pure(tree: Tree) -> bool:
-    """Whether a source changes nothing."""
-    return _Reader(tree).holds()
+def is_pure(nodes: list[ast.AST], modules: dict[str, str]) -> bool:
+    """Whether a source changes nothing.
+
+    Args:
+        nodes: All nodes of its tree.
+        modules: The names that its imports bind, with the full name of each.
+    """
+    functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    bound = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    bound |= {
+        node.name
+        for node in nodes
+        if isinstance(node, ast.ExceptHandler | ast.MatchAs) and node.name
+    }
+    for node in nodes:
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            bound.add(node.id)
+    taken = bound | functions
+    if not taken.isdisjoint(_BUILTINS | {"open"} | modules.keys()) or bound & functions:
+        return False
+    known = taken | _BUILTINS
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    return all(map(_is_allowed, modules.values())) and all(
+        _holds(node, modules, known, called) for node in nodes
+    )
 
 
-class _Reader:
-    def __init__(self, tree: Tree) -> None:
-        self.tree = tree
-        self.modules = imported(tree)
-        self.functions = {node.name for node in tree.of(ast.FunctionDef)}
-        self.bound = {arg.arg for arg in tree.of(ast.arg)}
-        self.used: set[str] = set()
-        for name in tree.of(ast.Name):
-            (self.used if name.ctx.__class__ is ast.Load else self.bound).add(name.id)
-        self.bound.update(node.name for node in tree.of(ast.ExceptHandler) if node.name)
-        self.bound.update(node.name for node in tree.of(ast.MatchAs) if node.name)
-        self.bound.update(node.name for node in tree.of(ast.MatchStar) if node.name)
-        self.bound.update(node.rest for node in tree.of(ast.MatchMapping) if node.rest)
-
-    def holds(self) -> bool:
-        tree = self.tree
-        taken = self.bound | self.functions
-        return (
-            _FORBIDDEN_NODES.isdisjoint(tree.kinds)
-            and taken.isdisjoint(_BUILTINS | {"open"} | set(self.modules))
-            and self.bound.isdisjoint(self.functions)
-            and self._imports()
-            and not any(node.decorator_list for node in tree.of(ast.FunctionDef))
-            and all(map(_is_harmless, self.used - taken - self.modules.keys() - _BUILTINS))
-            and ("open" not in self.used or self._only_calls_open())
-            and all(
-                node.ctx.__class__ is ast.Load or self._root(node) not in self.modules
-                for node in tree.of(ast.Subscript)
-            )
-            and all(map(self._attribute, tree.of(ast.Attribute)))
-            and all(map(self._call, tree.of(ast.Call)))
-        )
-
-    def _imports(self) -> bool:
-        return all(
-            self._is_module(alias.name) for node in self.tree.of(ast.Import) for alias in node.names
-        ) and all(
-            node.level == 0 and self._is_member(f"{node.module}.{alias.name}")
-            for node in self.tree.of(ast.ImportFrom)
-            for alias in node.names
-        )
-
-    @staticmethod
-    def _is_module(name: str) -> bool:
-        return name in _MODULES or name in ("urllib", "importlib")
-
-    @staticmethod
-    def _is_member(name: str) -> bool:
-        if name in _MODULES:
-            return True
-        module, _, member = name.rpartition(".")
-        allowed = _MODULES.get(module, frozenset())
-        if member in allowed or module == "datetime":
-            return member not in ("*", "sys")
-        # Modules hold the modules that they import, and those are not meant.
-        return "*" in allowed and member != "*" and member not in sys.stdlib_module_names
-
-    def _only_calls_open(self) -> bool:
-        """Whether `open` is called wherever it is named, and never handed on to others."""
-        named = sum(name.id == "open" for name in self.tree.of(ast.Name))
-        called = sum(
-            isinstance(call.func, ast.Name) and call.func.id == "open"
-            for call in self.tree.of(ast.Call)
-        )
-        return named == called
-
-    def _dotted(self, node: ast.expr) -> str | None:
-        """The full name of something in a module; None for a value of some other kind."""
-        if isinstance(node, ast.Name):
-            return self.modules.get(node.id)
-        if isinstance(node, ast.Attribute):
-            base = self._dotted(node.value)
-            return None if base is None else f"{base}.{node.attr}"
-        return None
-
-    def _root(self, node: ast.expr) -> str:
-        while isinstance(node, ast.Attribute | ast.Subscript):
-            node = node.value
-        return node.id if isinstance(node, ast.Name) else ""
-
-    def _attribute(self, node: ast.Attribute) -> bool:
+def _holds(node: ast.AST, modules: dict[str, str], known: set[str], called: set[int]) -> bool:
+    if isinstance(node, _FORBIDDEN_NODES) or getattr(node, "decorator_list", None):
+        return False
+    if isinstance(node, ast.Import):
+        return all(_is_allowed(alias.name) for alias in node.names)
+    if isinstance(node, ast.ImportFrom):
+        return node.level == 0
+    if isinstance(node, ast.Name):
+        if node.id == "open":
+            # Called wherever it is named, and never handed on.
+            return id(node) in called
+        return node.id in known or node.id in modules or _is_harmless(node.id)
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.ctx, ast.Load) or not _dotted(node.value, modules)
+    if isinstance(node, ast.Attribute):
         if node.attr.startswith("_") or not isinstance(node.ctx, ast.Load):
             return False
-        base = self._dotted(node.value)
-        if base is not None and self._is_module(base):
-            return self._is_member(f"{base}.{node.attr}") or self._is_module(f"{base}.{node.attr}")
+        base = _dotted(node.value, modules)
+        if base in _MODULES:
+            return _is_allowed(f"{base}.{node.attr}")
         return node.attr in _METHODS or node.attr in _DATA or node.attr in ("replace", "write")
+    return not isinstance(node, ast.Call) or _is_pure_call(node, modules, known)
 
-    def _call(self, node: ast.Call) -> bool:
-        func = node.func
-        if isinstance(func, ast.Name):
-            if func.id == "open":
-                return self._open(node)
-            if func.id in self.modules:
-                return self._is_member(self.modules[func.id])
-            return func.id in _BUILTINS or func.id in self.functions
-        if isinstance(func, ast.Lambda):
-            return True
-        if not isinstance(func, ast.Attribute):
-            return False
-        dotted = self._dotted(func)
-        if dotted is not None and self._is_module(dotted.rpartition(".")[0]):
-            return self._is_member(dotted)
-        if func.attr == "replace":
-            # Of a text; a path takes one argument, and moves a file.
-            return len(node.args) >= 2
-        if func.attr in ("write", "flush"):
-            return dotted is not None and dotted.startswith(("sys.stdout.", "sys.stderr."))
-        return func.attr in _METHODS
 
-    @staticmethod
-    def _open(node: ast.Call) -> bool:
-        mode: ast.expr | None = node.args[1] if len(node.args) > 1 else None
-        for keyword in node.keywords:
-            if keyword.arg not in _OPEN_KEYWORDS:
-                return False
-            if keyword.arg == "mode":
-                mode = keyword.value
-        if any(isinstance(arg, ast.Starred) for arg in node.args):
-            return False
-        return mode is None or (
-            isinstance(mode, ast.Constant) and mode.value in ("r", "rb", "rt", "br", "tr")
-        )
+def _is_allowed(name: str) -> bool:
+    """Whether a module or a member of one may be used, by its full name."""
+    module, _, member = name.rpartition(".")
+    if name in _MODULES or name in _FUNCTIONS:
+        return True
+    # Modules hold the modules that they import, and those are not meant.
+    return module in _PURE and member != "*" and member not in sys.stdlib_module_names
+
+
+def _dotted(node: ast.expr, modules: dict[str, str]) -> str:
+    """The full name of something in a module; empty for a value of some other kind."""
+    if isinstance(node, ast.Attribute):
+        base = _dotted(node.value, modules)
+        return f"{base}.{node.attr}" if base else ""
+    return modules.get(node.id, "") if isinstance(node, ast.Name) else ""
+
+
+def _is_pure_call(node: ast.Call, modules: dict[str, str], known: set[str]) -> bool:
+    func = node.func
+    if isinstance(func, ast.Name):
+        return _only_opens(node) if func.id == "open" else func.id in known or func.id in modules
+    if not isinstance(func, ast.Attribute):
+        return isinstance(func, ast.Lambda)
+    name = _dotted(func, modules)
+    if name.rpartition(".")[0] in _MODULES:
+        return _is_allowed(name)
+    if func.attr == "replace":
+        # Of a text; a path takes one argument, and moves a file.
+        return len(node.args) >= 2
+    return func.attr != "write" or name.startswith(("sys.stdout.", "sys.stderr."))
+
+
+def _only_opens(node: ast.Call) -> bool:
+    """Whether a call of `open` is for reading."""
+    modes = [*node.args[1:2], *(part.value for part in node.keywords if part.arg == "mode")]
+    return (
+        all(part.arg in _OPEN_KEYWORDS for part in node.keywords)
+        and not any(isinstance(arg, ast.Starred) for arg in node.args)
+        and all(isinstance(mode, ast.Constant) and mode.value in _READ_MODES for mode in modes)
+    )
 
 
 def _is_harmless(name: str) -> bool:
     """Whether a name that a source does not bind itself may be used in it."""
-    return name in ("open", "__name__", "__file__", "__doc__") or name.endswith(
+    return name in ("__name__", "__file__", "__doc__") or name.endswith(
         ("Error", "Exception", "Interrupt")
     )
