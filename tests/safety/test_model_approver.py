@@ -13,7 +13,7 @@ import pytest
 
 from hermes.core.context import ApprovalRequest
 from hermes.safety.model_approver import Decision, ModelApprover, low_risk
-from hermes.safety.shell.rules import RULES
+from hermes.safety.shell.rules.table import RULES
 
 SMALL = {"command": "rm -rf build"}
 

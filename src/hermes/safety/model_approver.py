@@ -65,7 +65,7 @@ class Decision(NamedTuple):
 @cache
 def low_risk() -> frozenset[str]:
     """The rules that a model may answer for: small ones, unless they say otherwise themselves."""
-    from hermes.safety.shell.rules import RULES
+    from hermes.safety.shell.rules.table import RULES
     from hermes.safety.shell.verdict import ASK
 
     rules = [RULES[key] for key in _SMALL.split() if key in RULES]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hermes.safety.shell import detect_dangerous_command
-from hermes.safety.shell.rules import RULES
+from hermes.safety.shell.rules.table import RULES
 from hermes.safety.shell.verdict import ALWAYS, KIND_RANK, REFUSE
 
 KINDS = {

@@ -19,7 +19,7 @@ from hermes.safety.shell.lexing import is_tangled
 from hermes.safety.shell.normalise import is_plain, normalise
 from hermes.safety.shell.parse import run
 from hermes.safety.shell.path_classes import is_null, lies_outside
-from hermes.safety.shell.rules.index import RULES
+from hermes.safety.shell.rules.table import RULES
 from hermes.safety.shell.run_command import run_command
 from hermes.safety.shell.scope import (
     ANYTHING,

@@ -17,7 +17,7 @@ from hermes.safety.shell.path_classes import in_workspace
 from hermes.safety.shell.programs import PLAIN, TRIED
 from hermes.safety.shell.read_only import only_asks, only_reads, only_tries
 from hermes.safety.shell.rules.any_program import TELLING, opens_by_variable
-from hermes.safety.shell.rules.index import FORMS, FORMS_FOR_ANY, FORMS_FOR_OPENED
+from hermes.safety.shell.rules.table import FORMS, FORMS_FOR_ANY, FORMS_FOR_OPENED
 from hermes.safety.shell.scope import (
     ANYTHING,
     DECODED,

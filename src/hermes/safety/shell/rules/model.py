@@ -46,9 +46,6 @@ class Rule(NamedTuple):
     severity: str = ASK
     # A model that reviews commands must never approve this one.
     human_only: bool = False
-    # Commands that this rule must find, and others that it must leave alone.
-    matches: tuple[str, ...] = ()
-    passes: tuple[str, ...] = ()
 
 
 class Form:
