@@ -127,11 +127,9 @@ def run_script(
         )
         reason = stop.reason
     finally:
-        # Calls that are still under way end with their script.
-        stop.cancel("the script has ended")
+        calls.close()
         stop.close()
         channel.close()
-        calls.note()
     return _report(ctx, result, calls, place, reason)
 
 
@@ -173,7 +171,7 @@ def _make(ctx: ToolContext) -> Place:
     missing = BACKENDS["sandbox"].missing() or _no_sandbox(os.path.realpath(ctx.workspace))
     if not missing:
         return _sandbox(ctx)
-    from hermes.environments.confinement import ConfinedEnvironment
+    from hermes.environments.confinement.confined_environment import ConfinedEnvironment
 
     local = _fresh(ctx, LOCAL)
     if not isinstance(local, ConfinedEnvironment):
@@ -185,7 +183,8 @@ def _make(ctx: ToolContext) -> Place:
 
 
 def _sandbox(ctx: ToolContext) -> Place:
-    from hermes.environments.sandbox import SandboxEnvironment, sandbox_environment
+    from hermes.environments.sandbox import sandbox_environment
+    from hermes.environments.sandbox.sandbox_environment import SandboxEnvironment
 
     setting = setting_of(ctx)
     # Nobody else may pass the folder above; the one below is all that the sandbox sees.

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 # Calls that a question names; further ones are counted.
 _NAMED = 3
 _MOST_NOTED = 200
+# How long calls may take to stop after their script.
+_END_SECONDS = 10.0
 
 
 class ScriptCalls:
@@ -51,8 +53,9 @@ class ScriptCalls:
         self._tools = frozenset(tools.values())
         self._limit = limit
         self._stop = stop
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._count = 0
+        self._under_way = 0
         self._made: Counter[str] = Counter()
         self._noted: list[dict[str, Any]] = []
         self._approver = _ScriptApprover(ctx.approver) if ctx.approver is not None else None
@@ -71,8 +74,11 @@ class ScriptCalls:
             answer = _failure(str(error), getattr(error, "hint", None))
         return answer if isinstance(answer, bytes) else to_json(answer).encode()
 
-    def note(self) -> None:
-        """Record the calls in the session."""
+    def close(self) -> None:
+        """Stop the calls under way, wait for their end, and record all in the session."""
+        self._stop.cancel("the script has ended")
+        with self._lock:
+            self._lock.wait_for(lambda: not self._under_way, _END_SECONDS)
         journal = self._ctx.services.journal
         if journal is not None and self._noted:
             journal.note("script", {"call": self._ctx.call_id, "calls": self._noted})
@@ -100,15 +106,22 @@ class ScriptCalls:
         with self._lock:
             self._count += 1
             number = self._count
-            if number <= self._limit:
+            within = number <= self._limit
+            if within:
                 self._made[tool] += 1
-        if number > self._limit:
+                self._under_way += 1
+        if not within:
             self._stop.cancel(f"it made more than {self._limit} calls to tools")
             return _failure(f"the limit of {self._limit} calls is reached", None)
-        outcome = self._runtime.call_sync(
-            ToolCall(tool, arguments, id=f"{self._ctx.call_id}.{number}"),
-            self._context(line, tool, number),
-        )
+        try:
+            outcome = self._runtime.call_sync(
+                ToolCall(tool, arguments, id=f"{self._ctx.call_id}.{number}"),
+                self._context(line, tool, number),
+            )
+        finally:
+            with self._lock:
+                self._under_way -= 1
+                self._lock.notify_all()
         if len(self._noted) < _MOST_NOTED:
             self._noted.append({"tool": tool, "line": line, "status": outcome.status})
         if not outcome.ok:
