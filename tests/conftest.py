@@ -32,6 +32,15 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     return place
 
 
+def approve_plugins(home: Path) -> None:
+    """Approve the plugins of a home as they are now, as `hermes plugins approve` does."""
+    from hermes.runtime.trust import TrustStore
+
+    for path in (home / "plugins").iterdir():
+        if path.suffix == ".py" or path.is_dir():
+            TrustStore(str(home / "trust.json")).give(str(path))
+
+
 @pytest.fixture
 def registry() -> ToolRegistry:
     """A registry with nothing in it."""

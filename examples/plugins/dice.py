@@ -1,4 +1,4 @@
-"""A plugin: put it into `~/.hermes/plugins/`, and `hermes call roll sides=20` works.
+"""A plugin: put it into `~/.hermes/plugins/`, run `hermes plugins approve`, call `roll`.
 
 It also adds a command, `hermes lucky`, and a hook that looks at every call.
 """

@@ -23,6 +23,8 @@ from hermes.core.home import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.conftest import CommandLine
+
 
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
@@ -131,3 +133,54 @@ def test_a_lock_excludes_others_until_it_is_released(tmp_path: Path) -> None:
 
     with locked(path, timeout=0.05), locked(str(tmp_path), directory=True):
         assert os.stat(path).st_mode & 0o777 == 0o600
+
+
+# -- a home that others could write --------------------------------------------------------------
+
+
+def test_a_home_of_another_owner_is_refused_with_the_command_that_mends_it(
+    hermes: CommandLine, home: Path
+) -> None:
+    place = str(home)
+    if os.geteuid() == 0:
+        home.mkdir(parents=True)
+        os.chown(home, 12345, -1)
+    else:
+        place = "/usr"
+
+    done = hermes("config", env={"HERMES_HOME": place})
+
+    assert done.returncode == 1
+    assert f"{place} belongs to another user" in done.stderr
+    assert f"sudo chown -R {os.geteuid()} {place}" in done.stderr
+
+
+@pytest.mark.parametrize("bits", [0o777, 0o770, 0o720, 0o702])
+def test_a_home_that_others_can_write_is_refused(
+    hermes: CommandLine, home: Path, bits: int
+) -> None:
+    home.mkdir(parents=True)
+    home.chmod(bits)
+
+    done = hermes("config", "set", "tools.parallel", "3")
+    home.chmod(bits & ~0o022)
+
+    assert done.returncode == 1
+    assert f"chmod -R go-w {home}" in done.stderr
+    assert not (home / "config.yaml").exists()
+    assert hermes("config").returncode == 0
+
+
+@pytest.mark.parametrize(("folder", "refused"), [(0o755, True), (0o700, False)])
+def test_settings_that_others_can_write_are_refused_where_they_can_get_there(
+    hermes: CommandLine, home: Path, folder: int, refused: bool
+) -> None:
+    home.mkdir(parents=True)
+    (home / "config.yaml").write_text("")
+    (home / "config.yaml").chmod(0o664)
+    home.chmod(folder)
+
+    done = hermes("tools")
+
+    assert ("config.yaml can be written by others" in done.stderr) == refused
+    assert done.returncode == (1 if refused else 0)

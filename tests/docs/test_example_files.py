@@ -29,10 +29,14 @@ def test_the_plugin_brings_its_tool_and_its_command(hermes: Any, home: Path) -> 
     (home / "plugins").mkdir(mode=0o700, parents=True)
     shutil.copy(EXAMPLES / "plugins" / "dice.py", home / "plugins")
 
+    refused = hermes("call", "roll", "sides=20")
+    approved = hermes("plugins", "approve")
     rolled = hermes("call", "roll", "sides=20")
     lucky = hermes("lucky")
     listed = hermes("plugins", "list", "--json")
 
+    assert "`hermes plugins approve dice`" in refused.stderr
+    assert str(home / "plugins" / "dice.py") in approved.stdout
     assert 1 <= json.loads(rolled.stdout)["rolled"] <= 20
     assert lucky.stdout == "7\n"
     assert json.loads(listed.stdout)[0]["visible"] == ["roll"]

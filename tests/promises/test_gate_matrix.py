@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conftest import approve_plugins
 
 from hermes.core import ToolCall
 from hermes.runtime.app import App
@@ -62,6 +63,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "home"
     (home / "plugins").mkdir(parents=True)
     (home / "plugins" / "shells.py").write_text(PLUGIN)
+    approve_plugins(home)
     (home / "config.yaml").write_text(UNCONFINED)
     monkeypatch.setenv("HERMES_HOME", str(home))
     work = tmp_path / "work"

@@ -237,6 +237,26 @@ def test_a_break_is_seen_at_once_and_recorded_by_the_next_writer(
     assert problem.startswith("1 breaks were recorded")
 
 
+def test_a_log_written_anew_with_its_head_is_noticed_by_the_program_that_wrote_it(
+    path: Path,
+) -> None:
+    registry = ToolRegistry()
+    registry.register("say", "t", SCHEMA, lambda text="": text, effect="read", origin="plugin")
+    with Runtime(registry, audit=AuditLog(str(path))) as runtime:
+        runtime.call_sync(ToolCall("say", {"text": "the truth"}))
+        assert runtime.audit is not None
+        runtime.audit.flush()
+        path.unlink()
+        path.with_name("audit.jsonl.head").unlink()
+        call(path, "a", "another story")
+
+        runtime.call_sync(ToolCall("say", {"text": "after"}))
+
+    _, problem = verify(str(path))
+    assert problem is not None
+    assert problem.endswith("the lines that this program wrote are gone")
+
+
 def test_a_head_without_a_count_is_continued(path: Path) -> None:
     call(path, "a", "b")
     head = path.with_name("audit.jsonl.head")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.conftest import approve_plugins
 
 from hermes.core.entry import ToolCall
 from hermes.core.registry import ToolRegistry
@@ -78,6 +79,8 @@ def write(folder: Path, name: str, text: str) -> Path:
     path = folder / "plugins" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
+    if str(folder) == os.environ["HERMES_HOME"]:
+        approve_plugins(folder)
     return path
 
 
@@ -168,7 +171,7 @@ def test_loading_a_trusted_project_leaves_it_trusted(
     assert TrustStore().trusts(str(folder / "plugins"))
 
 
-def test_a_damaged_trust_list_keeps_the_project_out_and_nobody_else(
+def test_a_damaged_trust_list_keeps_plugins_out(
     tmp_path: Path, home: Path, registry: ToolRegistry
 ) -> None:
     write(tmp_path / ".hermes", "local.py", a_tool("local_tool"))
@@ -177,8 +180,39 @@ def test_a_damaged_trust_list_keeps_the_project_out_and_nobody_else(
 
     program = Program(registry, tmp_path)
 
+    assert registry.names() == []
+    for plugin in program.plugins.found:
+        assert "trust.json can't be read" in str(plugin.problem)
+
+
+def test_a_plugin_of_the_home_is_loaded_only_as_it_was_approved(
+    home: Path, registry: ToolRegistry
+) -> None:
+    path = write(home, "mine.py", a_tool("my_tool"))
+    write(home, "other.py", a_tool("other_tool"))
+    path.write_text(a_tool("changed_tool"))
+    (home / "plugins" / "planted.py").write_text(a_tool("planted_tool"))
+
+    program = Program(registry)
+
+    assert registry.names() == ["other_tool"]
+    problems = {plugin.name: str(plugin.problem) for plugin in program.plugins.found}
+    assert problems["mine"].startswith("changed since it was trusted: review it")
+    assert "`hermes plugins approve mine`" in problems["mine"]
+    assert problems["planted"].startswith("not trusted: review it")
+
+
+def test_bytecode_in_the_home_is_not_loaded(home: Path, registry: ToolRegistry) -> None:
+    path = write(home, "mine.py", a_tool("my_tool"))
+    evil = home / "evil.py"
+    evil.write_text(a_tool("evil_tool"))
+    target = importlib.util.cache_from_source(str(path))
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    py_compile.compile(str(evil), target, str(path), invalidation_mode=mode)
+
+    Program(registry)
+
     assert registry.names() == ["my_tool"]
-    assert "trust.json can't be read" in str(program.plugins.found[0].problem)
 
 
 def installed(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, points: str) -> None:

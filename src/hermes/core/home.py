@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+
+from hermes.core.errors import ConfigError
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+# Processes of a command have this variable, and are found by it.
+MARK = "HERMES_COMMAND"
+# Files and folders of the home that decide what may happen.
+DECIDING = (
+    "config.yaml",
+    "hermes_permissions.yaml",
+    "trust.json",
+    "approvals/mcp.json",
+    "yaml_tools",
+    "plugins",
+)
+# Called with the path of each private file that this program has written.
+on_write: list[Callable[[str], None]] = []
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -21,6 +36,58 @@ def hermes_home() -> str:
 def home_path(*parts: str) -> str:
     """A path below the home directory."""
     return os.path.join(hermes_home(), *parts)
+
+
+def check_home() -> None:
+    """Raise `ConfigError` when somebody else owns the home, or can write what decides there."""
+    if os.name != "posix":
+        return
+    home = hermes_home()
+    try:
+        status = os.stat(home)
+    except OSError:
+        return
+    if status.st_uid != os.geteuid():
+        raise _not_ours(f"{home} belongs to another user", f"sudo chown -R {os.geteuid()}", home)
+    # Where nobody else can enter, the modes of the files in it do not matter.
+    names = ("", *DECIDING) if status.st_mode & 0o011 else ("",)
+    for path in (os.path.join(home, name).rstrip("/") for name in names):
+        with suppress(OSError):
+            if os.stat(path).st_mode & 0o022:
+                raise _not_ours(f"{path} can be written by others", "chmod -R go-w", home)
+
+
+def _not_ours(problem: str, command: str, home: str) -> ConfigError:
+    from shlex import quote
+
+    return ConfigError(problem, hint=f"{command} {quote(home)}")
+
+
+def below_command() -> bool:
+    """Whether a command that Hermes runs for a model started this process.
+
+    Commands have the variable `MARK`. One that removes it is still below a guardian of ours in the
+    process tree, or below a process that was started with the variable. What another service
+    starts (cron, systemd, ssh) is not found.
+    """
+    if MARK in os.environ:
+        return True
+    pid = os.getppid()
+    while pid > 0:
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if b"guardian.main()" in file.read():
+                    return True
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                # The name of the program, in parentheses, may hold anything.
+                parent = int(file.read().rpartition(b")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            return False
+        with suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
+            if any(each.startswith(f"{MARK}=".encode()) for each in file.read().split(b"\0")):
+                return True
+        pid = parent
+    return False
 
 
 def make_private(folder: str) -> str:
@@ -55,6 +122,8 @@ def write_private(path: str, data: bytes) -> None:
     except BaseException:
         os.unlink(draft)
         raise
+    for listener in on_write:
+        listener(path)
 
 
 def flock(handle: int, *, exclusive: bool = True, wait: bool = True) -> bool:

@@ -175,8 +175,6 @@ def stdin_bytes(stdin: str | bytes | None) -> bytes | None:
     return encode_text(stdin) if isinstance(stdin, str) else stdin
 
 
-# All processes of a command have this variable, and are found by it.
-MARK = "HERMES_COMMAND"
 # Paths of tools and libraries, locale and time zone: no secrets.
 _PLACES = (
     "TZ", "COLUMNS", "LINES", "HOSTNAME",

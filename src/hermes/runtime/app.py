@@ -11,7 +11,7 @@ from functools import cached_property
 
 from hermes.core.config import Config
 from hermes.core.errors import HermesError
-from hermes.core.home import hermes_home, home_path
+from hermes.core.home import check_home, hermes_home, home_path
 from hermes.core.registry import registry as shared_registry
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
@@ -65,6 +65,7 @@ class App:
     @cached_property
     def config(self) -> Config:
         """The settings."""
+        check_home()
         return Config.load()
 
     @property

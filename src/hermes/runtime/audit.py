@@ -182,6 +182,12 @@ class AuditLog:
                 # Another process may have written since.
                 before = self._last if size == self._size else _last_hash(handle, size)
                 count, problem = _compare(handle, size, before, head)
+                # Whoever writes the log anew can write a head that fits.
+                gone = size < self._size or (
+                    0 < self._size < size and _last_hash(handle, self._size) != self._last
+                )
+                if gone and not problem:
+                    problem = "the lines that this program wrote are gone"
                 data, last = chain(lines, before, self.redact)
                 return data
 

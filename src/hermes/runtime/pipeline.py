@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from copy import copy
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hermes.core.approval import Ruling
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from hermes.runtime.parallel import Watcher
     from hermes.runtime.reviews import Reviews
     from hermes.runtime.tracing import Tracer
+    from hermes.safety.file_guard import HomeGuard
     from hermes.safety.policy import Policy
 
 
@@ -106,6 +108,13 @@ class Runtime:
         self._lock = threading.Lock()
         self._context = self.context()
         registry.attach(self)
+
+    @cached_property
+    def home_guard(self) -> HomeGuard:
+        """Guard of the files that decide what may happen, made for the first unconfined command."""
+        from hermes.safety.file_guard import HomeGuard
+
+        return HomeGuard(self._context.workspace)
 
     # -- rulings ----------------------------------------------------------------------------------
 

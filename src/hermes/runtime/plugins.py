@@ -1,7 +1,8 @@
 """Plugins: tools, toolsets, hooks and commands from the home, the project and installed packages.
 
-A project's plugins are trusted by the digest of their source. Bytecode files beside the source are
-not covered by that, so such plugins are always compiled from source.
+Plugins of the home and of a project are trusted by the digest of their source: a new or changed one
+is left out until a person approves it. Bytecode files beside the source are not covered by that, so
+these plugins are always compiled from source.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
 PACKAGE = "hermes_plugins"
 
 
-def from_file(name: str, path: str, *, is_folder: bool, compiled: bool) -> Loader:
-    """Imports a file, or a folder by its `__init__.py`; `compiled` allows compiled copies."""
+def from_file(name: str, path: str, *, is_folder: bool) -> Loader:
+    """Imports a file, or a folder by its `__init__.py`, from source."""
     full_name = f"{PACKAGE}.{name}"
 
     def load() -> ModuleType:
@@ -46,8 +47,8 @@ def from_file(name: str, path: str, *, is_folder: bool, compiled: bool) -> Loade
 
         _namespace()
         places = [os.path.dirname(path)] if is_folder else None
-        loader = None if compiled else _text_loader()(full_name, path)
-        if is_folder and not compiled:
+        loader = _text_loader()(full_name, path)
+        if is_folder:
             sys.meta_path.insert(0, _TextFinder(full_name))
         spec = spec_from_file_location(
             full_name, path, loader=loader, submodule_search_locations=places
@@ -152,6 +153,8 @@ class Plugin:
         self.registered: list[str] = []
         self.commands: list[str] = []
         self.problem: str | None = None
+        # Whether the problem is that nobody approved it as it is.
+        self.untrusted = False
         # Tool -> why it is not there.
         self.missing: dict[str, str] = {}
 
@@ -262,7 +265,7 @@ class Plugins:
             self.found.append(plugin)
             held = places.setdefault(plugin.name, plugin.path)
             if plugin.name in self._disabled:
-                plugin.problem = "disabled in the settings"
+                plugin.problem, plugin.untrusted = "disabled in the settings", False
             elif held != plugin.path:
                 plugin.problem = f"its name is held by the plugin at {held}"
             elif plugin.problem is None:
@@ -273,26 +276,33 @@ class Plugins:
         return self.found
 
     def _candidates(self) -> Iterator[tuple[Plugin, Loader]]:
-        yield from self._in_folder(home_path("plugins"), "home")
+        for plugin, module in self._in_folder(home_path("plugins"), "home"):
+            command = f"hermes plugins approve {plugin.name}"
+            yield self._checked(plugin, self._distrust(plugin.path, command)), module
         folder = os.path.join(self._project, ".hermes", "plugins") if self._project else ""
         if folder and os.path.isdir(folder) and not _same(folder, home_path("plugins")):
-            distrust = self._distrust(folder)
+            distrust = self._distrust(folder, f"hermes trust {folder}")
             for plugin, module in self._in_folder(folder, "project"):
-                plugin.problem = distrust or plugin.problem
-                yield plugin, module
+                yield self._checked(plugin, distrust), module
         for name, target in entry_points(GROUP, self._manifest):
             yield Plugin(name, "package", target), from_package(target)
 
-    def _distrust(self, folder: str) -> str | None:
-        """Why a project's plugins may not be loaded."""
+    @staticmethod
+    def _checked(plugin: Plugin, distrust: str | None) -> Plugin:
+        plugin.untrusted = distrust is not None
+        plugin.problem = distrust or plugin.problem
+        return plugin
+
+    def _distrust(self, place: str, command: str) -> str | None:
+        """Why the plugins at a path may not be loaded; `command` approves them."""
         try:
-            known = self._trust.knows(folder)
-            if self._trust.trusts(folder):
+            known = self._trust.knows(place)
+            if self._trust.trusts(place):
                 return None
         except HermesError as error:
             return f"not trusted: {error}"
         what = "changed since it was trusted" if known else "not trusted"
-        return f"{what}: review it, then `hermes trust {folder}`"
+        return f"{what}: review it, then `{command}`"
 
     def _in_folder(self, folder: str, source: str) -> Iterator[tuple[Plugin, Loader]]:
         try:
@@ -313,10 +323,7 @@ class Plugins:
                 plugin.problem = f"{name!r} is no name that Python can import"
             else:
                 plugin.declared, plugin.problem = _declared(entry.path, start)
-            yield (
-                plugin,
-                from_file(name, start, is_folder=entry.is_dir(), compiled=source == "home"),
-            )
+            yield plugin, from_file(name, start, is_folder=entry.is_dir())
 
     def _load(self, plugin: Plugin, load: Loader) -> None:
         """Load one plugin whole; of one that fails nothing stays."""

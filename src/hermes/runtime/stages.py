@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hermes.core.context import ToolContext
     from hermes.core.entry import ToolCall, ToolEntry
     from hermes.runtime.pipeline import Runtime
+    from hermes.safety.file_guard import HomeGuard
 
 
 def before_call(
@@ -202,7 +203,15 @@ def stages(runtime: Runtime, call: ToolCall, context: ToolContext) -> Stages:
         arguments = state.arguments
         if PLACEHOLDER in state.noted:
             arguments = runtime.secrets.filled(state, runtime.policy)
-        value = yield _started(runtime, state, entry, arguments)  # 8 run
+        guard = _home_guard(runtime, state, entry, arguments)
+        try:
+            value = yield _started(runtime, state, entry, arguments)  # 8 run
+        finally:
+            put_back = guard.end() if guard is not None else ()
+            for line in put_back:
+                runtime.report_trouble(line, state)
+        if put_back and isinstance(value, ToolResult):
+            value.notes = [*value.notes, *put_back]
         if isinstance(value, ToolResult) and value.source:
             _hear(runtime, state, value.source)
         if hooks.transform_tool_result:  # 9 transform
@@ -271,6 +280,25 @@ def _started(
             state.call_id, entry.name, cancellation, report, state.ruling, source
         )
     return waits.Run(entry, arguments, context, cancellation)
+
+
+def _home_guard(
+    runtime: Runtime, state: CallState, entry: ToolEntry, arguments: dict[str, Any]
+) -> HomeGuard | None:
+    """The guard of the home folder while a command runs that is not confined."""
+    if entry.effect != "execute" or entry.effect_of(arguments) == "read":
+        return None
+    effects = None if state.ruling is None else state.ruling.effects
+    if effects is None or not effects.acts:
+        if entry.origin == "builtin":
+            # It starts nothing itself; the calls that it makes are guarded.
+            return None
+    else:
+        free = [act for act in effects.acts if act.kind == "execute" and not act.confined]
+        if all(effects.verdict(act).reads_only for act in free):
+            return None
+    runtime.home_guard.begin()
+    return runtime.home_guard
 
 
 def _announced(

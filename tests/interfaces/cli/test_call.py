@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.conftest import approve_plugins
 
 if TYPE_CHECKING:
     from typing import Any
@@ -37,6 +38,7 @@ def change(text: str = "") -> str:
 def _echo(hermes: CommandLine) -> None:
     (hermes.home / "plugins").mkdir(parents=True)
     (hermes.home / "plugins" / "echoing.py").write_text(ECHO)
+    approve_plugins(hermes.home)
 
 
 def echo(hermes: CommandLine, *words: str, stdin: str = "") -> dict[str, Any]:

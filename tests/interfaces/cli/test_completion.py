@@ -8,7 +8,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.conftest import HERMES
+from tests.conftest import HERMES, approve_plugins
 
 if TYPE_CHECKING:
     from tests.conftest import CommandLine
@@ -91,6 +91,7 @@ def test_bash_completes_names_with_colons_from_the_last_one_on(hermes: CommandLi
         "from hermes.tools import tool\n"
         "@tool('far:away:thing', effect='read')\ndef a() -> None: 'x'\n"
     )
+    approve_plugins(hermes.home)
 
     found = in_shell(hermes, "bash", "--norc", "-c", BASH, "bash", "hermes call far:aw")
 
@@ -176,6 +177,7 @@ def test_commands_of_plugins_are_completed(hermes: CommandLine) -> None:
     (hermes.home / "plugins" / "p.py").write_text(
         "def register(api):\n    api.add_command('zzgreet', lambda app, options: 0)\n"
     )
+    approve_plugins(hermes.home)
 
     assert hermes("completion", "words", "--", "zz").stdout == "zzgreet\n"
 

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.conftest import approve_plugins
 
 if TYPE_CHECKING:
     from tests.conftest import CommandLine
@@ -24,6 +25,7 @@ def needy(hermes: CommandLine) -> CommandLine:
     (hermes.home / "plugins").mkdir(parents=True, mode=0o700)
     hermes.home.chmod(0o700)
     (hermes.home / "plugins" / "acme.py").write_text(NEEDY)
+    approve_plugins(hermes.home)
     return hermes
 
 
@@ -87,6 +89,7 @@ def test_toolsets_say_how_many_of_their_tools_work_here(hermes: CommandLine) -> 
 def test_a_broken_plugin_is_mentioned_where_its_tools_are_missed(hermes: CommandLine) -> None:
     (hermes.home / "plugins").mkdir(parents=True)
     (hermes.home / "plugins" / "broken.py").write_text("1 / 0")
+    approve_plugins(hermes.home)
 
     done = hermes("tools")
 
@@ -129,6 +132,7 @@ def test_the_doctor_is_content_with_a_fresh_home(hermes: CommandLine) -> None:
 
 def test_the_doctor_names_what_is_wrong(needy: CommandLine) -> None:
     (needy.home / "plugins" / "broken.py").write_text("1 / 0")
+    approve_plugins(needy.home)
     needy.home.chmod(0o755)
 
     done = needy("doctor")
@@ -143,6 +147,7 @@ def test_the_doctor_names_what_is_wrong(needy: CommandLine) -> None:
 
 def test_a_plugin_turned_off_on_purpose_is_no_problem_of_the_doctor_s(needy: CommandLine) -> None:
     (needy.home / "plugins" / "broken.py").write_text("1 / 0")
+    approve_plugins(needy.home)
     needy("config", "set", "plugins.disabled", "broken")
 
     assert needy("doctor").returncode == 0
@@ -154,6 +159,7 @@ def test_a_deliberate_override_is_a_remark_and_no_problem(needy: CommandLine) ->
         "@tool(toolset='better', override=True, effect='read')\n"
         "def sleep() -> None:\n    'Sleep better.'\n"
     )
+    approve_plugins(needy.home)
 
     done = needy("doctor")
 

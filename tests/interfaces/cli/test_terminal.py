@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.conftest import HERMES
+from tests.conftest import HERMES, approve_plugins
 
 from hermes.interfaces.cli.screen_text import columns as _columns
 from hermes.interfaces.cli.screen_text import cut as _cut
@@ -178,6 +178,7 @@ def test_a_tool_can_t_play_with_the_window(hermes: CommandLine) -> None:
         "@tool(effect='read', description='\\x1b]0;title\\x07 evil')\n"
         "def evil() -> str:\n    return 'a\\x1b[2Jb\\r\\nc'\n"
     )
+    approve_plugins(hermes.home)
 
     _, called = in_window(hermes, "call", "evil", "-q")
     _, listed = in_window(hermes, "tools")

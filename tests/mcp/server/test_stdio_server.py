@@ -16,6 +16,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from tests.conftest import approve_plugins
 from tests.mcp.server.peers import ERAS, SERVE, Person, environment, processes, run, soon, until
 
 from hermes.interfaces.cli import main
@@ -47,6 +48,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place = tmp_path / "home"
     (place / "plugins").mkdir(parents=True)
     (place / "plugins" / "noisy.py").write_text(NOISY)
+    approve_plugins(place)
     monkeypatch.setenv("HERMES_HOME", str(place))
     return place
 

@@ -13,8 +13,7 @@ from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.core.home import home_path, make_private, write_private
-from hermes.environments.command import MARK
+from hermes.core.home import MARK, home_path, make_private, write_private
 from hermes.environments.owner_labels import MACHINE, is_stale, labels
 
 if TYPE_CHECKING:

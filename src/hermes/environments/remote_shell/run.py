@@ -7,7 +7,8 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 import hermes.environments.shell_state as shell_state
-from hermes.environments.command import MARK, is_variable_name
+from hermes.core.home import MARK
+from hermes.environments.command import is_variable_name
 from hermes.environments.command_wait import (
     DOUBT_SECONDS,
     SETTLE_SECONDS,

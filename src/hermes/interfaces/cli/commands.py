@@ -1,8 +1,12 @@
-"""Table of commands: name, module, help line; importing it imports no command."""
+"""Tables of commands: module, help line, effect of each action; importing it imports no command."""
 
 from __future__ import annotations
 
 from hermes.core.errors import HermesError
+
+TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 # Command name -> (module in this package, help line).
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -33,6 +37,53 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("doctor", "check the installation: problems and how to fix them"),
     "completion": ("completion", "print a completion script for bash, zsh or fish"),
 }
+
+# Command name -> (actions that only read, actions that change state, approve or start something).
+# Below a command of Hermes itself, only the first ones run; `*` stands for every use of a command.
+ACTIONS: dict[str, tuple[str, str]] = {
+    "run": ("", "*"),
+    "chat": ("", "*"),
+    "resume": ("", "*"),
+    "model": ("list", "use test"),
+    "setup": ("", "*"),
+    "sessions": ("list search show export stats", "rename delete fork doctor backup prune"),
+    "cost": ("*", ""),
+    "trace": ("list show", ""),
+    "memory": ("list history", "review approve reject restore"),
+    "tools": ("list show search", ""),
+    "toolsets": ("list show", ""),
+    "call": ("", "*"),
+    "tool": ("list show", "register unregister"),
+    "mcp": ("list test tools diff logs", "add remove approve login logout serve"),
+    "environments": ("list test", "prune"),
+    "ps": ("", "kill"),
+    "undo": ("", "*"),
+    "checkpoints": ("list show diff", "restore prune"),
+    "plugins": ("list", "approve"),
+    "config": ("list get path", "set edit"),
+    "trust": ("list", "*"),
+    "permissions": ("list show check", ""),
+    "approvals": ("list test", "revoke"),
+    "audit": ("tail verify export", ""),
+    "doctor": ("*", ""),
+    "completion": ("*", ""),
+}
+
+
+def changes_state(name: str, options: Namespace) -> bool:
+    """Whether a command line changes state, says yes, or starts something."""
+    given = vars(options)
+    if given.get("output"):
+        return True
+    if given.get("dry_run"):
+        return False
+    reads, changes = ACTIONS.get(name, ("", "*"))
+    # Without an action a command lists, unless it has none.
+    action = given.get("action") or next(iter(given.get("words") or ()), "")
+    if not action:
+        return changes == "*"
+    return reads != "*" and action not in reads.split()
+
 
 # Documented in docs/command-line.md; scripts rely on them.
 DONE, FAILED, USAGE, REFUSED, BUDGET, INTERRUPTED = 0, 1, 2, 3, 4, 130

@@ -8,9 +8,19 @@ from importlib import import_module
 
 from hermes import __version__
 from hermes.core.errors import HermesError
+from hermes.core.home import below_command, check_home
 from hermes.core.log import Log
 from hermes.core.suggest import close_matches
-from hermes.interfaces.cli.commands import COMMANDS, DONE, FAILED, INTERRUPTED, USAGE, UsageError
+from hermes.interfaces.cli.commands import (
+    COMMANDS,
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    REFUSED,
+    USAGE,
+    UsageError,
+    changes_state,
+)
 from hermes.interfaces.cli.terminal import Terminal
 from hermes.runtime.app import App
 
@@ -18,7 +28,7 @@ TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Sequence
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
     from hermes.runtime.plugins import Command
 
@@ -44,12 +54,18 @@ unapproved, 4 budget used up, 130 interrupted
 """
 
 
+# Commands that say by themselves which plugins are not loaded, or print for programs.
+_LIST_PLUGINS = ("plugins", "tools", "doctor", "completion")
+
+
 class CliApp(App, Terminal):
     """Context of a command: the `App` and the terminal."""
 
     def __init__(self) -> None:
         App.__init__(self)
         Terminal.__init__(self)
+        # Name of the command that runs.
+        self.command = ""
 
     def _load(self) -> None:
         super()._load()
@@ -58,6 +74,10 @@ class CliApp(App, Terminal):
 
             # Cached listings only; a call connects the server it needs.
             attach(self, connect=False)
+            found = self.plugins.found if "plugins" in self.__dict__ else ()
+            for plugin in found if self.command not in _LIST_PLUGINS else ():
+                if plugin.untrusted:
+                    self.note(f"hermes: plugin {plugin.name} was left out: {plugin.problem}")
 
 
 class Parser(ArgumentParser):
@@ -76,6 +96,10 @@ class Parser(ArgumentParser):
         if rest:
             self.error(f"unrecognized arguments: {' '.join(rest)}{self._suggestion(rest[0])}")
         return options, rest
+
+    def add_subparsers(self, **options: Any) -> Any:
+        """Add the actions of a command; the chosen one is `options.action`."""
+        return super().add_subparsers(**{"dest": "action", **options})
 
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with the code for invalid usage."""
@@ -140,7 +164,7 @@ def _exit_code(terminal: Terminal, command: Callable[[], int]) -> int:
 
 def _run(app: CliApp, arguments: list[str]) -> int:
     if not arguments:
-        if _on_terminal(app):
+        if _on_terminal(app) and not below_command():
             from hermes.interfaces.chat.start import chat
 
             return chat(app)
@@ -151,12 +175,22 @@ def _run(app: CliApp, arguments: list[str]) -> int:
     if " " in arguments[0].strip() and not arguments[0].startswith("-"):
         # A sentence instead of a command name: a request for the agent.
         arguments = ["run", *arguments]
-    name = arguments[0]
+    name = app.command = arguments[0]
     plugin = None
     if name not in COMMANDS and not name.startswith("-"):
         plugin = _plugin_command(app, name)
     parser = _parser(name, plugin)
     options = parser.parse_args(arguments)
+    if changes_state(name, options) and below_command():
+        app.error(
+            HermesError(
+                f"`hermes {name}` changes what Hermes keeps, approves or starts, and a command of "
+                "Hermes itself started it",
+                hint="Run it in a terminal of your own.",
+            )
+        )
+        return REFUSED
+    check_home()
     code = options.run(app, options)
     return code if isinstance(code, int) else DONE
 
@@ -176,7 +210,7 @@ def _parser(chosen: str, plugin: Command | None) -> Parser:
     parser.add_argument("-V", "--version", action="version", version=f"hermes {__version__}")
     # With `prog` argparse need not format its help to find the name.
     commands = parser.add_subparsers(
-        metavar="COMMAND", required=True, parser_class=Parser, prog="hermes"
+        dest="chosen", metavar="COMMAND", required=True, parser_class=Parser, prog="hermes"
     )
     # A parser takes half a millisecond: help and errors of a known command need no other one.
     for name in [chosen] if chosen in COMMANDS else COMMANDS:

@@ -1,9 +1,11 @@
-"""`hermes plugins`: list plugins, their contributions and load errors."""
+"""`hermes plugins`: list plugins with their contributions and errors; approve those of the home."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes.core.errors import HermesError
+from hermes.core.suggest import did_you_mean
 from hermes.interfaces.cli.commands import COMMANDS, DONE, FAILED
 
 if TYPE_CHECKING:
@@ -20,6 +22,9 @@ def arguments(parser: ArgumentParser) -> None:
     listing = actions.add_parser("list", help="every plugin and its tools (the default)")
     listing.add_argument("--json", action="store_true", help="for programs")
     listing.set_defaults(run=_list)
+    approve = actions.add_parser("approve", help="trust plugins of the home as they are now")
+    approve.add_argument("names", nargs="*", metavar="NAME", help="only these")
+    approve.set_defaults(run=_approve)
 
 
 def _list(app: CliApp, options: Namespace) -> int:
@@ -41,6 +46,23 @@ def _list(app: CliApp, options: Namespace) -> int:
         what = f"no plugins; put one into {app.home}/plugins" if on else "plugins are turned off"
         app.note(what)
     return DONE if all(plugin["complete"] for plugin in report) else FAILED
+
+
+def _approve(app: CliApp, options: Namespace) -> int:
+    from hermes.runtime.trust import TrustStore
+
+    app.registry  # noqa: B018 - finds the plugins
+    own = {plugin.name: plugin for plugin in app.plugins.found if plugin.source == "home"}
+    for name in options.names:
+        if name not in own:
+            hint = did_you_mean(name, own, f"They are in {app.home}/plugins.")
+            raise HermesError(f"no plugin of the home is called {name!r:.80}", hint=hint)
+    for name in options.names or own:
+        digest = TrustStore().give(own[name].path)
+        app.out(f"Approved as it is now: {own[name].path} (sha256 {digest[:16]})")
+    if not own:
+        app.note(f"no plugins in {app.home}/plugins")
+    return DONE
 
 
 def plugin_report(app: CliApp) -> list[dict[str, Any]]:
