@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import HERMES, CommandLine
 
 from hermes.environments.environment import SharedSettings
-from hermes.environments.host import LocalEnvironment
+from hermes.environments.host.host_environment import LocalEnvironment
 from hermes.interfaces.cli.commands import ACTIONS, COMMANDS, REFUSED
 
 CLEAN = "env -i PATH=$PATH HOME=$HOME HERMES_HOME=$HERMES_HOME"

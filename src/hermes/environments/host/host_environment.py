@@ -8,9 +8,9 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from hermes.core.errors import ToolError
+from hermes.core.home import MARK
 from hermes.environments.background import MAX_LEFT_RUNNING, Background, stop_excess
 from hermes.environments.command import (
-    MARK,
     CommandRequest,
     CommandResult,
     Isolation,
