@@ -12,7 +12,7 @@ import socket
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,18 +25,9 @@ SECRET = "SECRET-7f3a9c51"
 SYSTEM = ("/", "/etc", "/usr/local/bin", "/var/lib", "/opt", "/root")
 
 
-# Landlock has no rules for these; `hermes environments test local` and the docs say so.
-NOT_BY_LANDLOCK = ("attributes of files and processes", "sockets by name")
-
-
-def commands(*, without: Sequence[str] = ()) -> list[str]:
-    found, section = [], ""
-    for line in DATA.read_text(encoding="utf-8").splitlines():
-        if line.startswith("# -- "):
-            section = line.removeprefix("# -- ")
-        elif line and not line.startswith("#") and section not in without:
-            found.append(line)
-    return found
+def commands() -> list[str]:
+    lines = DATA.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 class Outside:
@@ -174,7 +165,7 @@ def test_no_command_leaves_a_mark_outside(mechanism: str, outside: Outside) -> N
         str(outside.workspace), Settings(), task="escapes", mechanisms=[mechanism]
     )
     environment = ConfinedEnvironment(str(outside.workspace), Settings(), machine=machine)
-    tried = commands(without=NOT_BY_LANDLOCK if mechanism == "landlock" else ())
+    tried = commands()
     assert len(tried) >= 300
     failures = []
     try:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import marshal
 import os
+import stat
 import sys
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,7 @@ from hermes.environments.host.guardian_client import FOLDER, GuardianClient
 from hermes.environments.sandbox.sandbox_guardian import INFO_FILE, NamespaceGuardian
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Iterable
 
     from hermes.environments.confinement.policy import Plan
@@ -22,9 +25,15 @@ if TYPE_CHECKING:
 _START_SECONDS = 10.0
 _PYTHON = os.path.realpath(sys.executable)
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_BEGIN = (
-    "import sys; sys.path[:0] = sys.argv[1:3]; import landlock; landlock.restrict({rules!r}); "
-    "sys.modules.pop('ctypes', None); import guardian; guardian.main()"
+_IMPORT = "import sys; sys.path[:0] = sys.argv[1:3]; "
+# In namespaces: abstract sockets belong to the network, which is shared.
+_IN_NAMESPACES = (
+    "import landlock, seccomp, guardian; landlock.restrict({rules!r}); "
+    "seccomp.install(seccomp.program(supervised=False, signals=False, tcp_only=False), "
+    "listen=False); guardian.main()"
+)
+_UNDER_LANDLOCK = (
+    "import supervisor, guardian; guardian.main(supervisor.confine(supervisor.received()))"
 )
 
 
@@ -47,10 +56,7 @@ class BubblewrapGuardian(NamespaceGuardian):
         self._plan = plan
 
     def _command(self, bwrap: str) -> list[str]:
-        # Namespaces keep signals in; abstract sockets share the namespace of the network.
-        begin = _BEGIN.format(rules={"scope": True} if landlock.abi() >= 6 else {})
-        if landlock.abi() < 6:
-            begin = "import sys; sys.path[:0] = sys.argv[1:3]; import guardian; guardian.main()"
+        begin = _IMPORT + _IN_NAMESPACES.format(rules={"scope": True, "abi": landlock.abi()})
         return [
             bwrap, *arguments(self._plan), "--info-fd", str(INFO_FILE), "--",
             _PYTHON, "-I", "-S", "-c", begin, FOLDER, _HERE, "0",
@@ -73,8 +79,15 @@ class LandlockGuardian(GuardianClient):
             raise UnavailableError("the guardian did not start under Landlock")
 
     def _argv(self) -> list[str]:
-        begin = _BEGIN.format(rules=rules(self._plan))
+        begin = _IMPORT + _UNDER_LANDLOCK
         return [sys.executable, "-I", "-S", "-c", begin, FOLDER, _HERE, str(os.getpid())]
+
+    def _start(self) -> socket.socket:
+        channel = super()._start()
+        # Too long for an argument.
+        body = marshal.dumps(rules(self._plan))
+        channel.sendall(len(body).to_bytes(4, "little") + body)
+        return channel
 
 
 class SeatbeltGuardian(GuardianClient):
@@ -119,37 +132,42 @@ def profile(plan: Plan) -> str:
 
 def rules(plan: Plan) -> dict[str, object]:
     """A plan as Landlock rules: rights can only be added, so whatever is hidden is left out."""
-    closed = {*plan.hidden, *(path for path, _ in plan.masked), "/dev", "/run"}
-    read = [*_without("/", closed), *plan.visible, *plan.sockets]
+    # To sockets there are no rules of Landlock; the supervisor knows which are open.
+    hidden = [path for path in plan.hidden if not stat.S_ISSOCK(os.lstat(path).st_mode)]
+    closed = {*hidden, *(path for path, _ in plan.masked), "/dev", "/run"}
+    read = [*_without("/", closed, _parents(closed)), *plan.visible, *plan.sockets]
     resolver = os.path.realpath("/etc/resolv.conf")
     return {
         "read": [*read, resolver],
         "list": ["/"],
         "devices": [f"/dev/{name}" for name in DEVICES],
         "write": [*plan.write, plan.temporary],
+        "sockets": plan.sockets,
         "scope": True,
         "ports": None if plan.network == "open" else [],
+        "abi": landlock.abi(),
     }
 
 
-def _without(folder: str, closed: set[str]) -> list[str]:
+def _without(folder: str, closed: set[str], above: set[str]) -> list[str]:
     """Entries below a folder that together hold everything but the closed paths."""
-    inner = [path for path in closed if path.startswith(folder.rstrip("/") + "/")]
-    if not inner:
-        return [folder]
-    found = []
+    found: list[str] = []
     try:
-        names = os.listdir(folder)
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                # A rule on a link would open its target, which has an entry of its own.
+                if entry.path in closed or entry.is_symlink():
+                    continue
+                deep = entry.path in above
+                found += _without(entry.path, closed, above) if deep else [entry.path]
     except OSError:
-        return []
-    for name in names:
-        path = os.path.join(folder, name)
-        # A rule on a link would open its target; what it leads to has an entry of its own.
-        if path in closed or os.path.islink(path):
-            continue
-        found += _without(path, set(inner)) if _holds(path, inner) else [path]
+        return found
     return found
 
 
-def _holds(folder: str, paths: list[str]) -> bool:
-    return any(path.startswith(f"{folder}/") for path in paths)
+def _parents(paths: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    for path in paths:
+        while (path := os.path.dirname(path)) not in found:
+            found.add(path)
+    return found

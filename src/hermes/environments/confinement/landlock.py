@@ -8,6 +8,7 @@ dictionary:
     devices   files below /dev that may be read and written
     scope     whether signals and abstract sockets outside are closed (ABI 6)
     ports     TCP ports that may be connected to; None leaves the network open (ABI 4)
+    abi       the version of Landlock to use
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import struct
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 _VERSION = 1
+# The version that has scopes of signals and abstract sockets.
+SCOPES = 6
 _PATH_BENEATH, _NET_PORT = 1, 2
 _NO_NEW_PRIVS = 38
 
@@ -46,7 +49,7 @@ def abi() -> int:
 
 def restrict(rules: dict[str, object]) -> None:
     """Put the rules into force for good; raises `OSError`."""
-    version = abi()
+    version = int(str(rules["abi"]))
     if version < 1:
         raise OSError(38, "this kernel has no Landlock")
     handled = _ALL | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
@@ -54,7 +57,7 @@ def restrict(rules: dict[str, object]) -> None:
         handled = 0
     ports = rules.get("ports")
     network = _CONNECT if ports is not None and version >= 4 else 0
-    scoped = (_ABSTRACT | _SIGNAL) if rules.get("scope") and version >= 6 else 0
+    scoped = (_ABSTRACT | _SIGNAL) if rules.get("scope") and version >= SCOPES else 0
     if not (handled or network or scoped):
         return
     attributes = struct.pack("QQQ", handled, network, scoped)
@@ -79,20 +82,20 @@ def restrict(rules: dict[str, object]) -> None:
             data = struct.pack("QQ", _CONNECT, port)
             _checked(_libc.syscall(ADD_RULE, ruleset, _NET_PORT, ctypes.c_char_p(data), 0))
     _checked(_libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0))
-    drop_capabilities()
     _checked(_libc.syscall(RESTRICT_SELF, ruleset, ctypes.c_uint32(0)))
     os.close(ruleset)
 
 
-def drop_capabilities() -> None:
-    """As root: keep what working on the files of all users needs, and nothing else."""
+def drop_capabilities(*extra: int) -> None:
+    """As root: keep what working on the files of all users needs, `extra`, and nothing else."""
     if os.geteuid() != 0:
         return
+    numbers = {*_KEPT, *extra}
     for number in range(64):
-        if number not in _KEPT:
+        if number not in numbers:
             # Numbers that this kernel does not have are errors, and nothing to drop.
             _libc.prctl(_CAPBSET_DROP, number, 0, 0, 0)
-    kept = sum(1 << number for number in _KEPT)
+    kept = sum(1 << number for number in numbers)
     header = struct.pack("Ii", _CAPABILITY_VERSION, 0)
     data = struct.pack("IIIIII", kept, kept, 0, 0, 0, 0)
     _checked(_libc.capset(ctypes.c_char_p(header), ctypes.c_char_p(data)))

@@ -15,10 +15,11 @@ import sys
 import threading
 import weakref
 from contextlib import suppress
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import UnavailableError
+from hermes.core.home import home_path, write_private
+from hermes.environments.command import BackendError
 from hermes.environments.host.host_environment import LocalHost
 
 if TYPE_CHECKING:
@@ -129,33 +130,73 @@ class ConfinedMachine(LocalHost):
                     hint="Install bubblewrap, or set terminal.confine.mode to auto.",
                 )
             return super().guardian
-        self._temporary = temporary_folder()
-        weakref.finalize(self, _remove, self._temporary, os.getpid())
+        if mechanism == "bubblewrap":
+            # It starts bubblewrap, and starts up itself while the plan is made.
+            super().guardian.open()
+        if not self._temporary:
+            self._temporary = temporary_folder()
+            weakref.finalize(self, _remove, self._temporary, os.getpid())
         self.plan = policy.plan(self.workspace, self._temporary, self.settings)
         guardian = confined_guardian.guardian_for(mechanism, self.plan, task=self._task)
-        guardian.open()
+        try:
+            guardian.open()
+        except (UnavailableError, BackendError) as error:
+            # It worked once since the machine was started. This command was judged as a confined
+            # one, so it must not go on without; the next one is judged by what works then.
+            _forget(mechanism, str(error))
+            raise
         return guardian
 
 
-@lru_cache(maxsize=len(MECHANISMS))
 def obstacle(mechanism: str) -> str:
     """Why a mechanism can't be used on this machine; empty where it can. Tried once a program."""
-    if mechanism == "bubblewrap":
-        return _no_bubblewrap()
-    if mechanism == "landlock":
-        from hermes.environments.confinement import landlock
+    if mechanism not in _obstacles:
+        if mechanism == "bubblewrap":
+            reason = _no_bubblewrap()
+        elif mechanism == "landlock":
+            from hermes.environments.confinement import landlock
 
-        return "" if sys.platform == "linux" and landlock.abi() else "this kernel has no Landlock"
-    return "" if sys.platform == "darwin" else "it needs macOS"
+            works = sys.platform == "linux" and landlock.abi()
+            reason = "" if works else "this kernel has no Landlock"
+        else:
+            reason = "" if sys.platform == "darwin" else "it needs macOS"
+        _obstacles[mechanism] = reason
+    return _obstacles[mechanism]
+
+
+_obstacles: dict[str, str] = {}
+
+
+def _forget(mechanism: str, reason: str) -> None:
+    _obstacles[mechanism] = reason
+    with suppress(OSError):
+        os.unlink(home_path("cache", "bubblewrap"))
 
 
 def _no_bubblewrap() -> str:
+    """Whether it works is remembered until the machine starts again or the program changes."""
     import shutil
-    import subprocess
 
     program = shutil.which("bwrap") if sys.platform == "linux" else None
     if program is None:
         return "it is not installed" if sys.platform == "linux" else "it needs Linux"
+    status = os.stat(program)
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        key = f"{file.read().strip()} {os.getuid()} {program} {status.st_ino} {status.st_mtime_ns}"
+    cache = home_path("cache", "bubblewrap")
+    with suppress(OSError, UnicodeDecodeError), open(cache, encoding="utf-8") as file:
+        if file.read() == key:
+            return ""
+    reason = _try_bubblewrap(program)
+    if not reason:
+        with suppress(OSError):
+            write_private(cache, key.encode())
+    return reason
+
+
+def _try_bubblewrap(program: str) -> str:
+    import subprocess
+
     user = [] if os.getuid() == 0 else ["--unshare-user"]
     words = [program, *user, "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc", "true"]
     try:

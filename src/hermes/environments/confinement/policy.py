@@ -7,7 +7,6 @@ Landlock and Seatbelt each put the same `Plan` into force.
 from __future__ import annotations
 
 import os
-import shutil
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -189,22 +188,28 @@ def _pointed(file: str, word: str, base: str) -> str:
 
 
 def _caches(home: str) -> list[str]:
+    search = os.environ.get("PATH", os.defpath).split(os.pathsep)
     found = []
     for row in CACHES:
         moved = os.environ.get(row.variable, "") if row.variable else ""
         path = os.path.join(moved, row.below) if moved else os.path.join(home, row.path)
-        path = os.path.realpath(path)
-        if not is_below(path, home) and not moved:
-            continue  # a link out of the home folder
-        if not os.path.exists(path) and any(map(shutil.which, row.programs)):
+        if not os.path.exists(path):
+            if not any(_is_installed(program, search) for program in row.programs):
+                continue
             with suppress(OSError):
                 os.makedirs(os.path.dirname(path) if row.file else path, exist_ok=True)
                 if row.file:
                     with open(path, "ab"):
                         pass
-        if os.path.exists(path) and path not in ("/", home):
-            found.append(path)
+        real = os.path.realpath(path)
+        # A link out of the home folder leads to what is not a cache.
+        if os.path.exists(real) and real not in ("/", home) and (moved or is_below(real, home)):
+            found.append(real)
     return found
+
+
+def _is_installed(program: str, search: Sequence[str]) -> bool:
+    return any(os.access(f"{folder}/{program}", os.X_OK) for folder in search if folder)
 
 
 def _secrets(home: str) -> list[str]:

@@ -193,6 +193,6 @@ HISTORIES = (
     ".local/state/nvim/shada", ".local/share/recently-used.xbel", ".zsh_sessions", ".bash_sessions",
 )  # fmt: skip
 
-# Devices that every program may use, and those of accelerators where there are any.
+# Devices that every program may use, and those of accelerators, by how their names begin.
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "pts", "ptmx", "shm")
-ACCELERATORS = ("dri", "nvidia*", "kfd", "accel", "vfio")
+ACCELERATORS = ("dri", "nvidia", "kfd", "accel", "vfio")

@@ -19,7 +19,6 @@ import errno
 import marshal
 import os
 import select
-import signal
 import sys
 import time
 
@@ -28,12 +27,16 @@ from _socket import CMSG_SPACE, SCM_RIGHTS, SOL_SOCKET, socket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable
     from typing import Any
 
     import hermes.environments.host.process_table as table
     from hermes.environments.host.guardian_processes import CommandProcesses, GuardedCommand
 else:
+    # Not `signal`: its enumerations take longer to import than everything else here.
+    import _signal as signal
+
     # By their short names: the package itself is not imported in this process.
     import process_table as table
     from guardian_processes import CommandProcesses, GuardedCommand
@@ -57,13 +60,16 @@ _DEFAULT_SIGNALS = tuple(
 
 
 class Guardian:
-    """Starts, watches and stops commands until Hermes is gone. `parent` is 0 inside a sandbox."""
+    """Starts, watches and stops commands until Hermes is gone.
 
-    def __init__(self, control: socket, parent: int) -> None:
+    `parent` is the pid of Hermes, 0 inside a sandbox; `own` the pid that Hermes knows this by.
+    """
+
+    def __init__(self, control: socket, parent: int, own: int) -> None:
         self._control = control
         self._parent = parent
         self._sweep_at: float | None = time.monotonic() + SWEEP_SECONDS if parent else None
-        self._processes = CommandProcesses(os.getpid() if parent else 0)
+        self._processes = CommandProcesses(own if parent else 0)
         # (task, reply pipe) of requests that wait for the end of a task.
         self._waiting: list[tuple[str, int]] = []
         self._shutdown_by: float | None = None
@@ -239,11 +245,10 @@ class Guardian:
 
     def _do_members(self, files: list[int], task: str) -> None:
         """Reply with the process ids of each command of a task."""
-        parents = table.parent_of_each()
+        commands = [command for command in self._commands() if command.task == task]
+        parents = table.parent_of_each() if commands else {}
         pids = {
-            command.id: sorted(self._processes.members([command], parents))
-            for command in self._commands()
-            if command.task == task
+            command.id: sorted(self._processes.members([command], parents)) for command in commands
         }
         _reply(files[0], marshal.dumps(pids))
 
@@ -325,7 +330,7 @@ def restrict(limits: dict[str, int], user: tuple[int, int] | None) -> None:
         os.setresuid(user[0], user[0], user[0])
 
 
-def main() -> None:
+def main(own: int = 0) -> None:
     """Entry point. The socket is fd 0, the last argument is the pid of Hermes."""
     parent = int(sys.argv[-1])
     control = FIRST_FILE - 1
@@ -339,4 +344,4 @@ def main() -> None:
     if table.LINUX:
         table.become_subreaper()
     os.chdir("/")
-    Guardian(socket(fileno=control), parent).serve()
+    Guardian(socket(fileno=control), parent, own or os.getpid()).serve()

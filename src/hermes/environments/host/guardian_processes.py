@@ -7,11 +7,14 @@ the command whose mark it carries. Imported by its short name in the guardian's 
 from __future__ import annotations
 
 import os
-import signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Iterable
+else:
+    # Without the enumerations of `signal`, which take long to import.
+    import _signal as signal
 
 if TYPE_CHECKING or __package__:
     import hermes.environments.host.process_table as table

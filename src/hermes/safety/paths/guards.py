@@ -11,6 +11,7 @@ from hermes.safety.paths.resolve import ResolveError, join, resolve, split
 from hermes.text.path_patterns import Part, compile_parts, expand_braces, fold, is_wild, matches
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Sequence
 
 _CREDENTIALS = """
@@ -249,22 +250,31 @@ def _patterns(table: str) -> list[tuple[str, ...]]:
 
 def _collect(folder: str, patterns: list[tuple[str, ...]], found: list[str]) -> None:
     """Add the paths below a folder that match; each folder is listed once."""
-    from fnmatch import fnmatchcase
-
     try:
         names = set(os.listdir(folder))
     except OSError:
         return
     deeper: dict[str, list[tuple[str, ...]]] = {}
     for first, *rest in patterns:
-        matching = [n for n in names if fnmatchcase(n, first)] if is_wild(first) else [first]
+        if is_wild(first):
+            matching = list(filter(_name_pattern(first).match, names))
+        else:
+            matching = [first] if first in names else []
         for name in matching:
-            if name in names and not rest:
+            if not rest:
                 found.append(f"{folder.rstrip('/')}/{name}")
-            elif name in names:
+            else:
                 deeper.setdefault(name, []).append(tuple(rest))
     for name, inner in deeper.items():
         _collect(f"{folder.rstrip('/')}/{name}", inner, found)
+
+
+@lru_cache(maxsize=256)
+def _name_pattern(pattern: str) -> re.Pattern[str]:
+    import re
+    from fnmatch import translate
+
+    return re.compile(translate(pattern))
 
 
 def _is_git_setting(folded: list[str]) -> bool:
