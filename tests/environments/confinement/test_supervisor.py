@@ -131,7 +131,7 @@ socket.socketpair()
         with pytest.raises(TimeoutError):
             outside.accept()
 
-    assert said == "b'x'\n1\n1\n1\n93\n"
+    assert said == "b'x'\n1\n1\n111\n93\n"
     assert received == [b"tcp"]
 
 

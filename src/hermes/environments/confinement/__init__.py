@@ -5,6 +5,7 @@ policy                the plan for one workspace: writable, protected and hidden
 machine               chooses the mechanism, starts and ends it: `ConfinedMachine`
 confined_guardian     a guardian for each mechanism
 mounts, landlock      a plan as arguments of bubblewrap; Landlock by system calls
+seccomp, supervisor   system calls that neither covers: filtered, or carried out for the command
 git_guard             git hooks and settings that run programs, put back after each command
 proof                 each limit, tried from inside
 confined_environment  `ConfinedEnvironment`, which the backend `local` is

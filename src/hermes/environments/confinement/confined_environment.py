@@ -118,9 +118,8 @@ class ConfinedEnvironment(LocalEnvironment):
         missing = ["memory"]
         if self.mechanism == "landlock":
             missing += [
-                "modes, owners and times of your files outside can be changed",
-                "limits and priorities of your processes outside can be changed",
-                "local sockets can be reached by name",
+                "your other terminals can be written to",
+                "other processes are listed",
                 "/tmp is not writable; programs that ignore TMPDIR fail",
             ]
         return Isolation(

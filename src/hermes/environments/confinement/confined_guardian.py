@@ -25,15 +25,9 @@ if TYPE_CHECKING:
 _START_SECONDS = 10.0
 _PYTHON = os.path.realpath(sys.executable)
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_IMPORT = "import sys; sys.path[:0] = sys.argv[1:3]; "
-# In namespaces: abstract sockets belong to the network, which is shared.
-_IN_NAMESPACES = (
-    "import landlock, seccomp, guardian; landlock.restrict({rules!r}); "
-    "seccomp.install(seccomp.program(supervised=False, signals=False, tcp_only=False), "
-    "listen=False); guardian.main()"
-)
-_UNDER_LANDLOCK = (
-    "import supervisor, guardian; guardian.main(supervisor.confine(supervisor.received()))"
+_BEGIN = (
+    "import sys; sys.path[:0] = sys.argv[1:3]; import supervisor, guardian; "
+    "guardian.main(supervisor.confine(supervisor.received()))"
 )
 
 
@@ -56,11 +50,20 @@ class BubblewrapGuardian(NamespaceGuardian):
         self._plan = plan
 
     def _command(self, bwrap: str) -> list[str]:
-        begin = _IMPORT + _IN_NAMESPACES.format(rules={"scope": True, "abi": landlock.abi()})
         return [
             bwrap, *arguments(self._plan), "--info-fd", str(INFO_FILE), "--",
-            _PYTHON, "-I", "-S", "-c", begin, FOLDER, _HERE, "0",
+            _PYTHON, "-I", "-S", "-c", _BEGIN, FOLDER, _HERE, "0",
         ]  # fmt: skip
+
+    def _greeting(self) -> bytes:
+        plan = self._plan
+        return _packed(
+            {
+                "sockets": [*plan.write, "/tmp", "/var/tmp", *plan.sockets],
+                "scope": True,
+                "abi": landlock.abi(),
+            }
+        )
 
 
 class LandlockGuardian(GuardianClient):
@@ -79,15 +82,17 @@ class LandlockGuardian(GuardianClient):
             raise UnavailableError("the guardian did not start under Landlock")
 
     def _argv(self) -> list[str]:
-        begin = _IMPORT + _UNDER_LANDLOCK
-        return [sys.executable, "-I", "-S", "-c", begin, FOLDER, _HERE, str(os.getpid())]
+        return [sys.executable, "-I", "-S", "-c", _BEGIN, FOLDER, _HERE, str(os.getpid())]
 
     def _start(self) -> socket.socket:
         channel = super()._start()
-        # Too long for an argument.
-        body = marshal.dumps(rules(self._plan))
-        channel.sendall(len(body).to_bytes(4, "little") + body)
+        channel.sendall(_packed(rules(self._plan)))
         return channel
+
+
+def _packed(rules: dict[str, object]) -> bytes:
+    body = marshal.dumps(rules)
+    return len(body).to_bytes(4, "little") + body
 
 
 class SeatbeltGuardian(GuardianClient):
@@ -142,7 +147,7 @@ def rules(plan: Plan) -> dict[str, object]:
         "list": ["/"],
         "devices": [f"/dev/{name}" for name in DEVICES],
         "write": [*plan.write, plan.temporary],
-        "sockets": plan.sockets,
+        "sockets": [*plan.write, plan.temporary, *plan.sockets],
         "scope": True,
         "ports": None if plan.network == "open" else [],
         "abi": landlock.abi(),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import socket
+import sys
 import tempfile
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from hermes.environments.confinement.confined_environment import ConfinedEnvironment
 
 _SECONDS = 20.0
+_CONNECT = "import os, socket; socket.socket(socket.AF_UNIX).connect(os.environ['SOCKET'])"
 
 
 class Limit(NamedTuple):
@@ -28,6 +31,8 @@ LIMITS = (
     Limit("the home folder is read-only", 'touch "$HOME/.hermes-proof"', False),
     Limit("/etc is read-only", "touch /etc/.hermes-proof", False),
     Limit("other folders are read-only", 'touch "$OTHER/proof"', False),
+    Limit("modes and times of other files can't be changed", 'chmod 700 "$OTHER"', False),
+    Limit("sockets of other programs are closed", f'"{sys.executable}" -c "{_CONNECT}"', False),
     Limit("the home of Hermes can't be read or written", 'touch "$OURS/.hermes-proof"', False),
     Limit("secrets can't be read", '[ -s "$SECRET" ] && cat "$SECRET"/* "$SECRET"', False),
     Limit("other processes can't be signalled", 'kill -0 "$OUTSIDE"', False),
@@ -43,9 +48,15 @@ def broken_limits(environment: ConfinedEnvironment) -> list[str]:
     assert environment.machine.guardian  # makes the plan
     plan = environment.machine.plan
     secrets = [path for path in plan.hidden if os.path.exists(path)] if plan else []
-    with tempfile.TemporaryDirectory(prefix="hermes-other-", dir=_base()) as other:
+    with (
+        tempfile.TemporaryDirectory(prefix="hermes-other-", dir=_base()) as other,
+        socket.socket(socket.AF_UNIX) as listener,
+    ):
+        listener.bind(os.path.join(other, "socket"))
+        listener.listen()
         variables = {
             "OTHER": other,
+            "SOCKET": listener.getsockname(),
             "OURS": hermes_home(),
             "SECRET": secrets[0] if secrets else "/nonexistent",
             "OUTSIDE": str(os.getpid()),

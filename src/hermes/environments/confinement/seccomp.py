@@ -48,6 +48,7 @@ _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _ALLOW, _NOTIFY, _ERRNO = 0x7FFF0000, 0x7FC00000, 0x00050000
 _LOAD, _AND, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 _ALL = 0xFFFFFFFF
+_LISTENER = 8
 # Marks a condition on a pointer: it must not be NULL.
 POINTER = -1
 
@@ -79,11 +80,11 @@ def number(name: str) -> int:
     return NUMBERS[name][0 if MACHINE == "x86_64" else 1]
 
 
-def program(*, supervised: bool, signals: bool, tcp_only: bool) -> bytes:
+def program(*, files: bool, signals: bool, tcp_only: bool) -> bytes:
     """The filter as a BPF program.
 
-    `supervised`: calls that need a look at their target go to the supervisor, those that send
-    signals only with `signals`. `tcp_only`: no other protocol of the network.
+    Connections go to the supervisor; with `files` changes of files and priorities too, with
+    `signals` signals. `tcp_only`: no other protocol of the network.
     """
     rules: list[Rule] = [
         (name, _ERRNO | errno.ENOSYS, ())
@@ -97,9 +98,18 @@ def program(*, supervised: bool, signals: bool, tcp_only: bool) -> bytes:
     rules += [_not_with("ioctl", command) for command in _TYPE_INTO_TERMINAL]
     if tcp_only:
         rules += _tcp_only()
-    if supervised:
-        rules += _supervised()
-    if supervised and signals:
+    rules.append(("connect", _NOTIFY, ()))
+    # Datagrams name their target in memory, with each message.
+    for name in ("socket", "socketpair"):
+        conditions = [
+            (0, _ALL, True, _AF_UNIX),
+            (1, _TYPE_MASK, False, _STREAM),
+            (1, _TYPE_MASK, False, _SEQPACKET),
+        ]
+        rules.append((name, _ERRNO | errno.EPROTONOSUPPORT, conditions))
+    if files:
+        rules += _files()
+    if signals:
         rules += [_not_with(name, command) for name, command in _SET_OWNER]
         rules += [(name, _NOTIFY, ()) for name in SIGNALS]
     words = [
@@ -120,13 +130,12 @@ def program(*, supervised: bool, signals: bool, tcp_only: bool) -> bytes:
     return b"".join([*words, _word(_RETURN, _ALLOW)])
 
 
-def install(words: bytes, *, listen: bool) -> int:
-    """Put the filter into force for good; the descriptor to answer at, or 0. Raises `OSError`."""
+def install(words: bytes) -> int:
+    """Put the filter into force for good; the descriptor to answer at. Raises `OSError`."""
     buffer = ctypes.create_string_buffer(words, len(words))
     header = struct.pack("HxxxxxxQ", len(words) // 8, ctypes.addressof(buffer))
     _libc.prctl(38, 1, 0, 0, 0)  # no new privileges
-    flags = 8 if listen else 0
-    done = _libc.syscall(number("seccomp"), 1, ctypes.c_uint(flags), ctypes.c_char_p(header))
+    done = _libc.syscall(number("seccomp"), 1, _LISTENER, ctypes.c_char_p(header))
     if done < 0:
         raise OSError(ctypes.get_errno(), "seccomp")
     return int(done)
@@ -137,21 +146,13 @@ def is_supported() -> bool:
     return MACHINE in _ARCHITECTURES
 
 
-def _supervised() -> list[Rule]:
+def _files() -> list[Rule]:
     rules: list[Rule] = [
         (name, _ERRNO | errno.ENOSYS, ())
         for name in ("setxattrat", "removexattrat", "file_setattr")
     ]
-    rules += [(name, _NOTIFY, ()) for name in (*METADATA, "connect")]
+    rules += [(name, _NOTIFY, ()) for name in METADATA]
     rules += [_not_with("ioctl", command) for command in _SET_FLAGS]
-    # Datagrams name their target in memory, with each message.
-    for name in ("socket", "socketpair"):
-        conditions = [
-            (0, _ALL, True, _AF_UNIX),
-            (1, _TYPE_MASK, False, _STREAM),
-            (1, _TYPE_MASK, False, _SEQPACKET),
-        ]
-        rules.append((name, _ERRNO | errno.EPROTONOSUPPORT, conditions))
     # Calls on the own process name it by 0.
     rules += [(name, _NOTIFY, [(0, _ALL, False, 0)]) for name in _PRIORITIES]
     rules.append(("prlimit64", _NOTIFY, [(0, _ALL, False, 0), (2, POINTER, False, 0)]))

@@ -1,10 +1,11 @@
-"""Supervisor: carries out system calls for commands under Landlock, where their target allows it.
+"""Supervisor: carries out system calls for commands, where their target allows it.
 
-Landlock has no rules for modes, owners, times and attributes of files, for sockets with a name,
-and for priorities and limits of processes. The filter of `seccomp` stops a command at such a call
-until the supervisor has answered. Of files and sockets the supervisor opens the target itself,
-compares what it opened with the writable paths, and makes the call on what it opened: a command
-that changes a path or its memory meanwhile changes nothing.
+Read-only mounts do not keep a command from a socket. Landlock has no rules for sockets with a name,
+for modes, owners, times and attributes of files, and for priorities and limits of processes. The
+filter of `seccomp` stops a command at such a call until the supervisor has answered. Of files and
+sockets the supervisor opens the target itself, compares what it opened with the paths that are
+open to the task, and makes the call on what it opened: a command that changes a path or its memory
+meanwhile changes nothing.
 
 Runs in the guardian's parent process, with nothing of Hermes imported.
 """
@@ -65,11 +66,11 @@ def confine(rules: dict[str, object]) -> int:
     every command, since some systems let only ancestors look into a process.
     """
     closed = rules.get("ports") is not None
-    if closed:
-        # For both: the supervisor makes the connections of commands.
-        landlock.restrict({"ports": rules["ports"], "abi": rules["abi"]})
-    signals = int(str(rules["abi"])) < landlock.SCOPES
-    words = seccomp.program(supervised=True, signals=signals, tcp_only=closed)
+    # For the supervisor too, since it makes the connections of commands.
+    landlock.restrict({"ports": rules.get("ports"), "scope": True, "abi": rules["abi"]})
+    scopes = int(str(rules["abi"])) >= landlock.SCOPES
+    files = bool(rules.get("write"))
+    words = seccomp.program(files=files, signals=files and not scopes, tcp_only=closed)
     told, tell = os.pipe()
     asked, ask = os.pipe()
     pid = os.fork()
@@ -82,8 +83,9 @@ def confine(rules: dict[str, object]) -> int:
     os.close(told)
     os.close(ask)
     landlock.restrict({**rules, "ports": None})
-    landlock.drop_capabilities()
-    listener = seccomp.install(words, listen=True)
+    if files:
+        landlock.drop_capabilities()
+    listener = seccomp.install(words)
     os.write(tell, b"%d" % listener)
     # The other end takes the listener out of this process, and closes its pipe then.
     os.read(asked, 1)
@@ -124,9 +126,10 @@ class Supervisor:
 
     def __init__(self, rules: dict[str, object], guardian: int, told: int, ask: int) -> None:
         write: list[str] = rules.get("write") or []  # type: ignore[assignment]
-        sockets: list[str] = rules.get("sockets") or []  # type: ignore[assignment]
-        self._write = tuple(os.fsencode(path) for path in write)
-        self._sockets = (*self._write, *(os.fsencode(path) for path in sockets))
+        sockets: list[str] = rules["sockets"]  # type: ignore[assignment]
+        self._write = tuple(map(os.fsencode, write))
+        self._sockets = tuple(map(os.fsencode, sockets))
+        self._abstract = int(str(rules["abi"])) >= landlock.SCOPES
         self._guardian = guardian
         self._told, self._ask = told, ask
         self._listener = -1
@@ -156,7 +159,8 @@ class Supervisor:
                 self._listener = _checked(
                     _libc.syscall(seccomp.number("pidfd_getfd"), pidfd, int(number), 0)
                 )
-                landlock.drop_capabilities(_PTRACE)
+                if self._write:
+                    landlock.drop_capabilities(_PTRACE)
                 os.close(self._ask)
                 self._serve(pidfd)
                 code = 0
@@ -172,8 +176,8 @@ class Supervisor:
                 if file == pidfd:
                     poll.unregister(pidfd)
                     _, status = os.waitpid(self._guardian, 0)
-                    if os.WIFSIGNALED(status):
-                        return  # killed: Hermes ends what it left, once this process is gone
+                    if os.WIFSIGNALED(status) or not self._write:
+                        return  # Hermes, or the end of the namespace, ends what it left
                 elif event & select.POLLIN:
                     self._answer()
                 else:
@@ -325,12 +329,13 @@ class Supervisor:
             )
             if family.value == _AF_UNIX:
                 path = address[2:].partition(b"\0")[0]
-                if address[:2] != struct.pack("H", _AF_UNIX) or not path:
+                if address[:2] != struct.pack("H", _AF_UNIX) or not (path or self._abstract):
                     raise OSError(errno.EPERM, "no socket with a name")
-                base = _descriptor(call, _AT_FDCWD)
-                files.append(self._opened(call, base, path, self._sockets))
-                named = b"/proc/self/fd/%d" % files[-1]
-                address = struct.pack("H", _AF_UNIX) + named + b"\0"
+                if path:
+                    base = _descriptor(call, _AT_FDCWD)
+                    files.append(self._opened(call, base, path, self._sockets))
+                    named = b"/proc/self/fd/%d" % files[-1]
+                    address = struct.pack("H", _AF_UNIX) + named + b"\0"
         except BaseException:
             _close(files)
             raise

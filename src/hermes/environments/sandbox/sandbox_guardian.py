@@ -136,6 +136,7 @@ class NamespaceGuardian(GuardianClient):
             os.close(info)
             info = -1
             theirs.close()
+            ours.sendall(self._greeting())
             self.first = self._first_inside(info_read)
             _ping(ours, self._start_seconds)
         except (OSError, TimeoutError, ValueError) as error:
@@ -152,6 +153,10 @@ class NamespaceGuardian(GuardianClient):
     def _command(self, bwrap: str) -> list[str]:
         """The words that start bubblewrap with a guardian inside."""
         raise NotImplementedError
+
+    def _greeting(self) -> bytes:
+        """What the guardian inside reads first."""
+        return b""
 
     def _first_inside(self, info_read: int) -> int:
         """The pid of the first process inside, as bubblewrap reports it."""
