@@ -95,6 +95,20 @@ def test_outside_lifts_the_limits_for_one_thread_alone(
     assert confined.execute("touch /etc/hermes-mark", timeout=20).exit_code
 
 
+def test_variables_and_functions_of_confined_commands_do_not_leave(
+    confined: ConfinedEnvironment,
+) -> None:
+    confined.execute("export PATH=$PWD:$PATH NAME=x; true() { echo f; }", timeout=20)
+
+    with confined.outside():
+        said = confined.execute('echo "$NAME"; true; echo "${PATH%%:*}"', timeout=20).stdout
+
+    assert said.split("\n")[0] == ""
+    assert "f\n" not in said
+    assert confined.machine.workspace not in said
+    assert confined.execute("true", timeout=20).stdout == "f\n"
+
+
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_the_network_is_open_unless_it_is_closed(mechanism: str, tmp_path: Path) -> None:
     require(mechanism)

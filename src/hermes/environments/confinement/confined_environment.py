@@ -58,7 +58,25 @@ class ConfinedEnvironment(LocalEnvironment):
         self._git: GitGuard | None = None
         self._announced = False
 
-    # The base class reads and sets these two; a thread that is outside sees the plain ones.
+    # The base class reads and sets these; a thread that is outside sees the plain ones. Variables,
+    # functions and aliases of confined commands stay inside: they decide what a name runs.
+
+    @property
+    def env(self) -> dict[str, str | None]:
+        return {} if self.is_outside else self._inner_env
+
+    @env.setter
+    def env(self, env: dict[str, str | None]) -> None:
+        self._inner_env = env
+
+    @property
+    def definitions(self) -> str:
+        return "" if self.is_outside else self._inner_definitions
+
+    @definitions.setter
+    def definitions(self, definitions: str) -> None:
+        if not self.is_outside:
+            self._inner_definitions = definitions
 
     @property
     def _host(self) -> Host:

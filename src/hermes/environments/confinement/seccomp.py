@@ -101,12 +101,12 @@ def program(*, files: bool, signals: bool, tcp_only: bool) -> bytes:
     rules.append(("connect", _NOTIFY, ()))
     # Datagrams name their target in memory, with each message.
     for name in ("socket", "socketpair"):
-        conditions = [
+        datagram = [
             (0, _ALL, True, _AF_UNIX),
             (1, _TYPE_MASK, False, _STREAM),
             (1, _TYPE_MASK, False, _SEQPACKET),
         ]
-        rules.append((name, _ERRNO | errno.EPROTONOSUPPORT, conditions))
+        rules.append((name, _ERRNO | errno.EPROTONOSUPPORT, datagram))
     if files:
         rules += _files()
     if signals:
