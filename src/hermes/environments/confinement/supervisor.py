@@ -27,9 +27,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+if TYPE_CHECKING or __package__:
     import hermes.environments.confinement.landlock as landlock
     import hermes.environments.confinement.seccomp as seccomp
 else:
+    # By their short names: the package itself is not imported in this process.
     import landlock
     import seccomp
 
