@@ -11,6 +11,7 @@ import pytest
 
 from hermes.environments.disk.local_disk import LocalDisk
 from hermes.stores.checkpoints import Author, Checkpoints, Planned, file_state
+from hermes.stores.checkpoints.snapshots import Limits
 
 
 @pytest.fixture
@@ -81,16 +82,16 @@ def test_the_way_to_force_that_is_said_works(hermes: Any, work: Path) -> None:
 
 def test_what_no_force_restores_is_not_promised(hermes: Any, home: Path) -> None:
     folder = Path(hermes.folder).resolve()
-    os.mkfifo(folder / "pipe")
-    with Checkpoints() as store:
+    (folder / "large").write_bytes(b"12345")
+    with Checkpoints(limits=Limits(file_bytes=4)) as store:
         snapshot = store.snapshot(str(folder), Author("s", "t1", "c1", "terminal"))
-        (folder / "pipe").unlink()
+        (folder / "large").unlink()
         store.after_command(snapshot)
 
     done = hermes("undo")
 
     assert done.returncode == 1
-    assert "left alone: pipe" in done.stdout
+    assert "left alone: large" in done.stdout
     assert "force" not in done.stderr
 
 

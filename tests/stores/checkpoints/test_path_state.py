@@ -146,6 +146,7 @@ def test_a_store_of_the_first_version_is_brought_up_to_date(
     for statement in (
         "ALTER TABLE changes DROP COLUMN old_traits",
         "ALTER TABLE changes DROP COLUMN new_traits",
+        "ALTER TABLE changes DROP COLUMN quiet",
         "DROP INDEX contents_fresh",
         "PRAGMA user_version = 1",
     ):

@@ -32,6 +32,8 @@ _WALKS = bool(_NOFOLLOW) and os.open in os.supports_dir_fd
 # Extended attributes that stay with a file when it is replaced: its user's, and access lists.
 _ATTRIBUTES = ("user.", "system.posix_acl_")
 _SWAPPED = frozenset((errno.ELOOP, errno.ENOTDIR, errno.EMLINK))
+# From this size on a piece of zeros takes no room.
+_HOLE = 64 * 1024
 # Modes of new files and folders, before the umask.
 _NEW_FILE, _NEW_FOLDER = 0o666, 0o777
 
@@ -44,14 +46,14 @@ class LocalDisk:
     def status(self, place: str) -> Status | None:
         """The status of a path; None if there is nothing."""
         try:
-            with _parent(place) as (folder, name):
+            with open_parent(place) as (folder, name):
                 return Status.of(os.stat(name, dir_fd=folder, follow_symlinks=False))
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def open(self, place: str) -> BinaryIO:
         """A file for reading, positioned at its start; only plain files are opened."""
-        with _parent(place) as (folder, name), _unswapped(place):
+        with open_parent(place) as (folder, name), _unswapped(place):
             handle = os.open(name, _READ, dir_fd=folder)
         try:
             found = os.fstat(handle)
@@ -69,7 +71,7 @@ class LocalDisk:
 
     def write(self, place: str, data: bytes | Iterable[bytes], *, mode: int | None = None) -> None:
         """Replace or make a file as a whole, durably: old bytes or new ones, never a mixture."""
-        with _parent(place) as (folder, name), _unswapped(place):
+        with open_parent(place) as (folder, name), _unswapped(place):
             try:
                 old = os.stat(name, dir_fd=folder, follow_symlinks=False)
             except FileNotFoundError:
@@ -77,8 +79,10 @@ class LocalDisk:
             if old is not None and not stat.S_ISREG(old.st_mode):
                 raise DiskError(f"{place} is not a file but a {kind_of(old.st_mode)}")
             with _Draft(folder, place, _NEW_FILE if old is None else 0o600) as draft:
-                for piece in (data,) if isinstance(data, bytes) else data:
-                    _write_all(draft.handle, piece)
+                if isinstance(data, bytes):
+                    _write_all(draft.handle, data)
+                else:
+                    _write_pieces(draft.handle, data)
                 if old is not None and folder is not None:
                     _keep_attributes(f"/proc/self/fd/{folder}/{name}", draft.handle)
                 _dress(draft.handle, old, mode)
@@ -97,7 +101,7 @@ class LocalDisk:
             above = os.path.dirname(above)
         made = []
         for one in reversed(missing):
-            with _parent(one) as (folder, name), _unswapped(one), suppress(FileExistsError):
+            with open_parent(one) as (folder, name), _unswapped(one), suppress(FileExistsError):
                 os.mkdir(name, _NEW_FOLDER, dir_fd=folder)
                 made.append(one)
         found = self.status(place)
@@ -107,18 +111,18 @@ class LocalDisk:
 
     def make_link(self, place: str, target: str) -> None:
         """Make a symbolic link."""
-        with _parent(place) as (folder, name):
+        with open_parent(place) as (folder, name):
             os.symlink(target, name, dir_fd=folder)
         _settle(place)
 
     def link_target(self, place: str) -> str:
         """Where a symbolic link points."""
-        with _parent(place) as (folder, name):
+        with open_parent(place) as (folder, name):
             return os.readlink(name, dir_fd=folder)
 
     def set_mode(self, place: str, mode: int) -> None:
         """Change the permission bits of a file or folder."""
-        with _parent(place) as (folder, name), _unswapped(place):
+        with open_parent(place) as (folder, name), _unswapped(place):
             # Where there is a way to hold a file that may not be read, its mode can be changed.
             handle = os.open(name, getattr(os, "O_PATH", _READ) | _NOFOLLOW, dir_fd=folder)
             try:
@@ -133,7 +137,7 @@ class LocalDisk:
 
     def remove(self, place: str) -> None:
         """Remove a file or link, or an empty folder."""
-        with _parent(place) as (folder, name):
+        with open_parent(place) as (folder, name):
             found = os.stat(name, dir_fd=folder, follow_symlinks=False)
             if stat.S_ISDIR(found.st_mode):
                 os.rmdir(name, dir_fd=folder)
@@ -145,7 +149,7 @@ class LocalDisk:
         if not _WALKS or os.scandir not in os.supports_fd:
             yield from _entries(place)
             return
-        with _parent(place) as (folder, name), _unswapped(place):
+        with open_parent(place) as (folder, name), _unswapped(place):
             flags = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NOFOLLOW | _CLOEXEC
             handle = os.open(name, flags, dir_fd=folder)
         try:
@@ -168,7 +172,7 @@ def _entries(folder: str | int) -> Iterator[Entry]:
 
 
 @contextmanager
-def _parent(place: str) -> Iterator[tuple[int | None, str]]:
+def open_parent(place: str) -> Iterator[tuple[int | None, str]]:
     """A descriptor of the parent folder of a path, and the name in it."""
     if not _WALKS:
         yield None, place
@@ -216,6 +220,15 @@ def _first_link(place: str) -> str:
     return found
 
 
+def add_name(place: str, name: str) -> None:
+    """Make `name` another name of a file (hard link), in place of what it is now."""
+    with open_parent(place) as (folder, old), open_parent(name) as (other, new):
+        draft = f".hermes-{os.urandom(8).hex()}"
+        os.link(old, draft, src_dir_fd=folder, dst_dir_fd=other, follow_symlinks=False)
+        os.replace(draft, new, src_dir_fd=other, dst_dir_fd=other)
+    _settle(name)
+
+
 class _Draft:
     """A temporary file in the folder of the file that it replaces; deleted unless it did.
 
@@ -251,6 +264,18 @@ def _write_all(handle: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(handle, view) :]
+
+
+def _write_pieces(handle: int, pieces: Iterable[bytes]) -> None:
+    """Write pieces one after the other; a long one of zeros becomes a hole."""
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+        if len(piece) >= _HOLE and piece == bytes(len(piece)):
+            os.lseek(handle, len(piece), os.SEEK_CUR)
+        else:
+            _write_all(handle, piece)
+    os.ftruncate(handle, size)
 
 
 def _dress(handle: int, old: os.stat_result | None, mode: int | None) -> None:

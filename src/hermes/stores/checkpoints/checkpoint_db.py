@@ -53,6 +53,9 @@ ALTER TABLE changes ADD COLUMN old_traits TEXT NOT NULL DEFAULT '';
 ALTER TABLE changes ADD COLUMN new_traits TEXT NOT NULL DEFAULT '';
 CREATE INDEX contents_fresh ON contents (length) WHERE codec = 2;
 """,
+    """
+ALTER TABLE changes ADD COLUMN quiet INTEGER NOT NULL DEFAULT 0;
+""",
 )
 
 

@@ -247,10 +247,10 @@ class Checkpoints:
         with self._database.reading() as connection:
             turn = journal.find_turn(connection, name)
             if turn is not None:
-                return journal.changes_of(connection, turn.id)
+                return _visible(journal.changes_of(connection, turn.id))
             called = journal.find_call(connection, name)
             if called is not None:
-                return journal.changes_of(connection, called[0].id, called[1])
+                return _visible(journal.changes_of(connection, called[0].id, called[1]))
             one = journal.change(connection, int(name)) if name.isdecimal() else None
         if one is None:
             raise CheckpointError(
@@ -395,6 +395,10 @@ class Checkpoints:
             )
         for note in report.notes:
             self._notice(note)
+
+
+def _visible(changes: list[Change]) -> list[Change]:
+    return [change for change in changes if not change.quiet]
 
 
 _lock = threading.Lock()

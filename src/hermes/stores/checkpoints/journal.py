@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.stores.checkpoints.path_state import read_traits
+from hermes.stores.checkpoints.path_state import is_quiet, read_traits
 from hermes.stores.checkpoints.types import Author, Change, CheckpointError, State, Turn
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _STATE = "{0}_kind, {0}_digest, {0}_mode, {0}_size, {0}_target, {0}_traits"
 _SELECT = (
     "SELECT changes.id, changes.at, session, turns.name, call, tool, agent, front_door, disk,"
-    f" place, certain, {_STATE.format('old')}, {_STATE.format('new')} FROM changes"
+    f" place, certain, quiet, {_STATE.format('old')}, {_STATE.format('new')} FROM changes"
     " JOIN turns ON turns.id = changes.turn JOIN authors ON authors.id = changes.author"
 )
 
@@ -43,10 +43,11 @@ def record(
         (
             number, turn, by, at, one.disk, encoded(one.place), one.certain,
             *_columns(one.before), *_columns(one.after), _traits(one.before), _traits(one.after),
+            is_quiet(one.before, one.after),
         )
         for number, one in enumerate(records, first)
     )  # fmt: skip
-    connection.executemany(f"INSERT INTO changes VALUES ({', '.join('?' * 19)})", rows)
+    connection.executemany(f"INSERT INTO changes VALUES ({', '.join('?' * 20)})", rows)
     return list(range(first, first + len(records)))
 
 
@@ -84,14 +85,14 @@ def change(connection: Connection, number: int) -> Change | None:
 
 
 def changes_at(connection: Connection, place: str, *, since: int = 0) -> list[Change]:
-    """The changes of one place, oldest first."""
-    sql = f"{_SELECT} WHERE place = ? AND changes.id > ? ORDER BY changes.id"
+    """The visible changes of one place, oldest first."""
+    sql = f"{_SELECT} WHERE place = ? AND changes.id > ? AND NOT quiet ORDER BY changes.id"
     return [_change(row) for row in connection.execute(sql, (encoded(place), since))]
 
 
 def newest_at(connection: Connection, place: str, disk: str) -> Change | None:
     """The last change of one place."""
-    sql = f"{_SELECT} WHERE place = ? AND disk = ? ORDER BY changes.id DESC LIMIT 1"
+    sql = f"{_SELECT} WHERE place = ? AND disk = ? AND NOT quiet ORDER BY changes.id DESC LIMIT 1"
     found = connection.execute(sql, (encoded(place), disk)).fetchone()
     return None if found is None else _change(found)
 
@@ -115,10 +116,19 @@ def watermark(connection: Connection) -> int:
 
 
 def turns(
-    connection: Connection, *, below: str | None = None, limit: int | None = None
+    connection: Connection,
+    *,
+    below: str | None = None,
+    limit: int | None = None,
+    quiet: bool = False,
 ) -> list[Turn]:
-    """Turns that changed something, newest first; only those that did so below a folder."""
+    """Turns that changed something, newest first; only those that did so below a folder.
+
+    Those that only changed times are left out unless `quiet`.
+    """
     where, values = _below(below)
+    if not quiet:
+        where = f"{where} AND NOT quiet"
     # The newest change decides: a turn may go on while others begin and end.
     rows = connection.execute(
         "SELECT turn, max(changes.id), count(DISTINCT place), min(place) FROM changes"
@@ -171,7 +181,9 @@ def _below(folder: str | None) -> tuple[str, tuple[bytes, ...]]:
 
 def _whole(connection: Connection, turn: int) -> Turn:
     places, example = connection.execute(
-        "SELECT count(DISTINCT place), min(place) FROM changes WHERE turn = ?", (turn,)
+        "SELECT count(DISTINCT place), min(place) FROM changes WHERE turn = ?1"
+        " AND NOT (quiet AND EXISTS (SELECT 1 FROM changes WHERE turn = ?1 AND NOT quiet))",
+        (turn,),
     ).fetchone()
     return _summary(connection, turn, places, example)
 
@@ -234,16 +246,17 @@ def _traits(state: State) -> str:
 
 
 def _change(row: tuple[Any, ...]) -> Change:
-    number, at, session, turn, call, tool, agent, front_door, disk, place, certain = row[:11]
+    number, at, session, turn, call, tool, agent, front_door, disk, place, certain, quiet = row[:12]
     return Change(
         number,
         at,
         Author(session, turn, call, tool, agent, front_door),
         disk,
         os.fsdecode(place),
-        _state(row[11:17]),
-        _state(row[17:23]),
+        _state(row[12:18]),
+        _state(row[18:24]),
         bool(certain),
+        bool(quiet),
     )
 
 

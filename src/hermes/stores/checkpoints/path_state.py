@@ -8,6 +8,7 @@ import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from hermes.environments.disk.local_disk import open_parent
 from hermes.environments.disk.protocol import DiskError
 from hermes.stores.checkpoints.packs import CHUNK
 from hermes.stores.checkpoints.types import ABSENT, BY_STATUS, CheckpointError, State
@@ -24,12 +25,14 @@ _NOT_OURS = ("security.ima", "security.evm", "trusted.overlay.", "system.nfs4", 
 
 
 class Traits(NamedTuple):
-    """Modification time, owner, and extended attributes sorted by name."""
+    """Modification time, owner, extended attributes sorted by name, and the identity of a file
+    with several names (hard links), which all have the same."""
 
     mtime_ns: int
     uid: int
     gid: int
     attributes: tuple[tuple[str, bytes], ...] = ()
+    shared: str = ""
 
     @property
     def text(self) -> str:
@@ -37,17 +40,18 @@ class Traits(NamedTuple):
         text = f"{self.mtime_ns} {self.uid} {self.gid}"
         for name, value in self.attributes:
             text += f" {os.fsencode(name).hex()}={value.hex()}"
-        return text
+        return f"{text} @{self.shared}" if self.shared else text
 
 
 def read_traits(text: str) -> Traits | None:
     """The stored traits; None when there are none."""
     if not text:
         return None
+    text, _, shared = text.partition(" @")
     mtime, uid, gid, *said = text.split(" ")
     pairs = (one.partition("=") for one in said)
     attributes = ((os.fsdecode(bytes.fromhex(name)), bytes.fromhex(at)) for name, _, at in pairs)
-    return Traits(int(mtime), int(uid), int(gid), tuple(attributes))
+    return Traits(int(mtime), int(uid), int(gid), tuple(attributes), shared)
 
 
 def traits_of(disk: Disk, file: BinaryIO) -> Traits | None:
@@ -57,14 +61,38 @@ def traits_of(disk: Disk, file: BinaryIO) -> Traits | None:
 
 def traits_at(handle: int, *, timeless: bool = False) -> Traits:
     """The traits of a file of this machine; `timeless` leaves the time out."""
-    found = os.fstat(handle)
+    return _traits(os.fstat(handle), _attributes(handle), timeless=timeless)
+
+
+def node_traits(path: bytes, found: os.stat_result) -> Traits:
+    """The traits of a folder, link or special file but for its time."""
+    # Links and special files have no attributes of their users.
+    folder = stat.S_ISDIR(found.st_mode)
+    return _traits(found, _attributes(path) if folder else (), timeless=True)
+
+
+def special_type(mode: int, device: int) -> str:
+    """Type of a special file, and its device, as `make_special` reads it."""
+    return f"{stat.S_IFMT(mode):o}:{device}"
+
+
+def _traits(
+    found: os.stat_result, attributes: tuple[tuple[str, bytes], ...], *, timeless: bool = False
+) -> Traits:
+    several = found.st_nlink > 1 and not stat.S_ISDIR(found.st_mode)
+    shared = f"{found.st_dev}:{found.st_ino}:{found.st_nlink}" if several else ""
     time = 0 if timeless else found.st_mtime_ns
-    return Traits(time, found.st_uid, found.st_gid, _attributes(handle))
+    return Traits(time, found.st_uid, found.st_gid, attributes, shared)
 
 
 def alike(one: Traits | None, other: Traits | None) -> bool:
     """Whether two files are the same in owner and attributes, as far as both are known."""
-    return one is None or other is None or one[1:] == other[1:]
+    return one is None or other is None or one[1:4] == other[1:4]
+
+
+def is_quiet(one: State, other: State) -> bool:
+    """Whether two states differ at most in times and in which names are one file."""
+    return same(one, other) and alike(one.traits, other.traits)
 
 
 def merged(before: Traits, left: Traits | None, now: Traits, *, replaced: bool) -> Traits:
@@ -85,7 +113,8 @@ def merged(before: Traits, left: Traits | None, now: Traits, *, replaced: bool) 
         if value is not None:
             kept[name] = value
     owner = before if left is None or now[1:3] == left[1:3] else now
-    return Traits(before.mtime_ns, owner.uid, owner.gid, tuple(sorted(kept.items())))
+    attributes = tuple(sorted(kept.items()))
+    return Traits(before.mtime_ns, owner.uid, owner.gid, attributes, before.shared)
 
 
 def dress(file: BinaryIO, wanted: Traits) -> list[str]:
@@ -116,9 +145,41 @@ def dress(file: BinaryIO, wanted: Traits) -> list[str]:
     return refused
 
 
-def _attributes(handle: int) -> tuple[tuple[str, bytes], ...]:
+def dress_node(place: str, wanted: Traits) -> list[str]:
+    """Set the traits of a local folder, link or special file; returns those that were refused."""
+    refused = []
+    with open_parent(place) as (folder, name):
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if (found.st_uid, found.st_gid) != (wanted.uid, wanted.gid) and hasattr(os, "chown"):
+            try:
+                os.chown(name, wanted.uid, wanted.gid, dir_fd=folder, follow_symlinks=False)
+            except OSError:
+                refused.append("owner")
+        if stat.S_ISDIR(found.st_mode):
+            path = f"/proc/self/fd/{folder}/{name}" if folder is not None else place
+            refused += _set_attributes(path, dict(_attributes(path)), dict(wanted.attributes))
+            if stat.S_IMODE(os.stat(name, dir_fd=folder).st_mode) != stat.S_IMODE(found.st_mode):
+                os.chmod(name, stat.S_IMODE(found.st_mode), dir_fd=folder)
+        if found.st_mtime_ns != wanted.mtime_ns and os.utime in os.supports_follow_symlinks:
+            times = (found.st_atime_ns, wanted.mtime_ns)
+            try:
+                os.utime(name, ns=times, dir_fd=folder, follow_symlinks=False)
+            except OSError:
+                refused.append("modification time")
+    return refused
+
+
+def make_special(place: str, kind: str, mode: int) -> None:
+    """Make a pipe, a socket file, or as the superuser a device."""
+    file_type, _, device = kind.partition(":")
+    with open_parent(place) as (folder, name):
+        os.mknod(name, int(file_type, 8) | mode, int(device), dir_fd=folder)
+        os.chmod(name, mode, dir_fd=folder)
+
+
+def _attributes(handle: int | bytes | str) -> tuple[tuple[str, bytes], ...]:
     try:
-        names = os.listxattr(handle)
+        names = os.listxattr(handle, **_options(handle))
     except (OSError, AttributeError):
         # Not every file system has them, nor every system.
         return ()
@@ -126,20 +187,26 @@ def _attributes(handle: int) -> tuple[tuple[str, bytes], ...]:
     for name in names:
         if not name.startswith(_NOT_OURS):
             with suppress(OSError):
-                found.append((name, os.getxattr(handle, name)))
+                found.append((name, os.getxattr(handle, name, **_options(handle))))
     return tuple(sorted(found))
 
 
-def _set_attributes(handle: int, found: dict[str, bytes], wanted: dict[str, bytes]) -> list[str]:
+def _options(handle: int | bytes | str) -> dict[str, bool]:
+    return {} if isinstance(handle, int) else {"follow_symlinks": False}
+
+
+def _set_attributes(
+    handle: int | str, found: dict[str, bytes], wanted: dict[str, bytes]
+) -> list[str]:
     refused = []
     for name in sorted(found.keys() | wanted.keys()):
         if found.get(name) == wanted.get(name):
             continue
         try:
             if name in wanted:
-                os.setxattr(handle, name, wanted[name])
+                os.setxattr(handle, name, wanted[name], **_options(handle))
             else:
-                os.removexattr(handle, name)
+                os.removexattr(handle, name, **_options(handle))
         except OSError:
             refused.append(name)
     return refused
@@ -204,8 +271,10 @@ def by_status(size: int, mtime_ns: int, inode: int) -> str:
 
 
 def unchanged(one: State, other: State) -> bool:
-    """Whether two states are the same in owner and attributes, too."""
-    return same(one, other) and alike(one.traits, other.traits)
+    """Whether two states are the same in owner, attributes and other names, too."""
+    if not is_quiet(one, other):
+        return False
+    return None in (one.traits, other.traits) or one.traits.shared == other.traits.shared  # type: ignore[union-attr]
 
 
 def same_content(one: State, other: State) -> bool:
@@ -223,8 +292,15 @@ def same(one: State, other: State) -> bool:
 def _other(disk: Disk, place: str, found: Status | None) -> State:
     if found is None:
         return ABSENT
+    traits, kind = None, ""
+    if disk.label == "local" and os.name != "nt":
+        with open_parent(place) as (folder, name):
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            path = f"/proc/self/fd/{folder}/{name}" if folder is not None else place
+            traits = node_traits(os.fsencode(path), status)._replace(mtime_ns=status.st_mtime_ns)
+            kind = special_type(status.st_mode, status.st_rdev)
     if found.kind == "link":
-        return State("link", target=disk.link_target(place))
+        return State("link", target=disk.link_target(place), traits=traits)
     if found.kind == "folder":
-        return State("folder", mode=found.mode)
-    return State("special", mode=found.mode)
+        return State("folder", mode=found.mode, traits=traits)
+    return State("special", mode=found.mode, target=kind, traits=traits)

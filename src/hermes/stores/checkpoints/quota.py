@@ -146,7 +146,7 @@ class Pruning:
         }
         older = [
             turn
-            for turn in journal.turns(connection)[1:]
+            for turn in journal.turns(connection, quiet=True)[1:]
             if now - turn.at > DAY and turn.id not in pending
         ][::-1]
         expired = [turn for turn in older if now - turn.at > max(days, 1) * DAY]

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import stat
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.errors import ToolError
+from hermes.environments.disk.local_disk import add_name
 from hermes.stores.checkpoints.path_state import (
     dress,
+    dress_node,
+    is_quiet,
+    make_special,
     merged,
     present_state,
     same,
@@ -100,10 +107,18 @@ def _plan_place(
     present = present_state(disk, key[1], like=newest.after)
     target = _fitting(chain[first].before, newest, present)
     if unchanged(present, target):
+        several = target.traits is not None and target.traits.shared
+        if first == 0 and (several or _times_ours(present, newest.after, target)):
+            # With several names, this one may be needed to restore the others.
+            plan.steps[key] = Step(key[0], key[1], present, target)
+            return
         if first == 0:
-            plan.already += 1
+            plan.already += not newest.quiet
             return
     elif not (force or _ours(present, chain[first:])):
+        if all(change.quiet for change in chain):
+            # Only times changed, and somebody else works on it now.
+            return
         plan.leave(key, _since(present, newest, writer(*key, present.digest)), forcible=True)
         return
     elif not (force or newest.certain or newest.after.kind == "absent"):
@@ -114,7 +129,7 @@ def _plan_place(
             key, "it is too large to be kept, so that undoing could not be undone", forcible=True
         )
         return
-    elif target.kind == "special":
+    elif target.kind == "special" and not _can_make(target, key[0]):
         plan.leave(key, f"{target.described} can't be made again")
         return
     elif target.kind == "file" and not target.readable:
@@ -151,15 +166,34 @@ def _ours(present: State, chain: Iterable[Change]) -> bool:
     return any(same_content(present, s) for change in chain for s in (change.after, change.before))
 
 
+def _times_ours(present: State, after: State, target: State) -> bool:
+    """Whether only the time is to be restored, and nobody has changed it since."""
+    if present.traits is None or after.traits is None or target.traits is None:
+        return False
+    return present.traits.mtime_ns == after.traits.mtime_ns != target.traits.mtime_ns
+
+
+def _can_make(target: State, disk: str) -> bool:
+    """Whether a special file can be made again: pipes and sockets by everybody."""
+    file_type = int(target.target.partition(":")[0] or "0", 8)
+    anyone = stat.S_ISFIFO(file_type) or stat.S_ISSOCK(file_type)
+    return disk == "local" and bool(file_type) and (anyone or os.geteuid() == 0)
+
+
 def _fitting(target: State, newest: Change, present: State) -> State:
     """The target with the mode and traits that are there now, unless the agent changed them."""
-    if target.kind != present.kind or target.kind not in ("file", "folder"):
+    if target.kind != present.kind:
         return target
     after = newest.after
     if target.traits is not None and present.traits is not None:
         left = after.traits or newest.before.traits
         replaced = after.traits is None
         restored = merged(target.traits, left, present.traits, replaced=replaced)
+        if target.kind == "folder" and (
+            after.traits is None or after.traits.mtime_ns != present.traits.mtime_ns
+        ):
+            # Others have made or removed something in it since.
+            restored = restored._replace(mtime_ns=present.traits.mtime_ns)
         target = target._replace(traits=restored)
     if target.mode is None or (after.kind == target.kind and after.mode == target.mode):
         return target._replace(mode=present.mode)
@@ -255,6 +289,26 @@ def put_back(disk: Disk, contents: Contents, changes: Iterable[Change]) -> list[
     return run.left
 
 
+def _several_names(steps: Iterable[Step]) -> list[list[Step]]:
+    """The steps of each file that is to have several names again; one that keeps it first."""
+    groups: dict[str, list[Step]] = {}
+    for step in steps:
+        traits = step.target.traits
+        if step.disk == "local" and traits is not None and traits.shared:
+            groups.setdefault(traits.shared, []).append(step)
+    found = [group for group in groups.values() if len(group) > 1]
+    for group in found:
+        group.sort(key=lambda step: not same(step.present, step.target))
+    return found
+
+
+def _set_time(place: str, mtime_ns: int) -> None:
+    with suppress(OSError):
+        status = os.lstat(place)
+        if status.st_mtime_ns != mtime_ns:
+            os.utime(place, ns=(status.st_atime_ns, mtime_ns), follow_symlinks=False)
+
+
 class Restoration:
     """One run over a list of steps."""
 
@@ -269,6 +323,8 @@ class Restoration:
         self.left: list[Left] = []
         self.notes: list[str] = []
         self._failed: set[tuple[str, str]] = set()
+        # Files whose other names are restored, too.
+        self._joined: set[str] = set()
 
     def check(self, steps: Iterable[Step]) -> None:
         """Raise `CheckpointError` unless the store has every byte that the steps need."""
@@ -287,6 +343,7 @@ class Restoration:
         inwards = sorted(steps, key=lambda step: step.place.count(os.sep))
         outwards = inwards[::-1]
         folders = [step for step in inwards if step.target.kind == "folder"]
+        times = self._times_around(steps)
         for step in folders:
             self._guarded(step, self._open)
         for step in outwards:
@@ -297,9 +354,42 @@ class Restoration:
                 self._guarded(step, self._remove)
         for step in folders:
             self._guarded(step, self._make_folder)
-        self._put_all([step for step in inwards if step.target.kind in ("file", "link")])
+        made = [step for step in inwards if step.target.kind in ("file", "link", "special")]
+        groups = _several_names(made)
+        self._joined = {step.target.traits.shared for step, *_ in groups if step.target.traits}
+        others = {step.place for group in groups for step in group[1:]}
+        self._put_all([step for step in made if step.place not in others])
+        for first, *rest in groups:
+            for step in rest:
+                self._guarded(step, partial(self._join, first))
         for step in folders[::-1]:
             self._guarded(step, self._close)
+        for place, mtime in times.items():
+            _set_time(place, mtime)
+
+    def _times_around(self, steps: Iterable[Step]) -> dict[str, int]:
+        """The times of folders that are not to be restored themselves, but worked in."""
+        restored = {step.place for step in steps if step.disk == "local"}
+        above = {os.path.dirname(place) for place in restored} - restored
+        found = {}
+        for place in above:
+            with suppress(OSError):
+                found[place] = os.lstat(place).st_mtime_ns
+        return found
+
+    def _join(self, first: Step, disk: Disk, step: Step) -> None:
+        """Make a file another name of one that was restored before."""
+        if (first.disk, first.place) in self._failed:
+            self._put(disk, step)
+            return
+        with self._lock(step.place):
+            present = present_state(disk, step.place, like=step.present)
+            if not (same(present, step.target) or self._expected(present, step)):
+                self._leave(step, "it was changed in this very moment")
+                return
+            if not os.path.lexists(step.place) or not os.path.samefile(first.place, step.place):
+                add_name(first.place, step.place)
+        self._done(step)
 
     def _put_all(self, steps: Sequence[Step]) -> None:
         """Write files and links; several at once, since most of it is waiting for the disk."""
@@ -360,24 +450,32 @@ class Restoration:
                     self._note_names(disk, step)
                     disk.write(step.place, self._contents.read(target.digest), mode=target.mode)
                 else:
-                    if present.kind == "link":
+                    if present.kind == target.kind:
                         disk.remove(step.place)
-                    disk.make_link(step.place, target.target)
-            if target.kind == "file" and target.traits is not None:
+                    if target.kind == "link":
+                        disk.make_link(step.place, target.target)
+                    else:
+                        make_special(step.place, target.target, target.mode or 0)
+            if target.traits is not None:
                 self._dress(disk, step, target.traits)
         self._done(step)
 
     def _note_names(self, disk: Disk, step: Step) -> None:
         """Say that a file with other names is one of its own from now on."""
         found = disk.status(step.place)
+        if step.target.traits is not None and step.target.traits.shared in self._joined:
+            return
         if found is not None and found.kind == "file" and found.links > 1:
             self.notes.append(
                 f"{step.place} had other names (hard links), and is apart from them now"
             )
 
     def _dress(self, disk: Disk, step: Step, traits: Traits) -> None:
-        with disk.open(step.place) as file:
-            refused = dress(file, traits)
+        if step.target.kind == "file":
+            with disk.open(step.place) as file:
+                refused = dress(file, traits)
+        else:
+            refused = dress_node(step.place, traits) if disk.label == "local" else []
         if refused:
             self.notes.append(f"{step.place}: not given back: {', '.join(refused)}")
 
@@ -386,10 +484,14 @@ class Restoration:
         mode = step.target.mode
         if found is not None and mode is not None and found.mode != mode:
             disk.set_mode(step.place, mode)
+        if found is not None and step.target.traits is not None:
+            self._dress(disk, step, step.target.traits)
         if step.present != step.target:
             self._done(step)
 
     def _done(self, step: Step) -> None:
+        if is_quiet(step.present, step.target):
+            return
         self.restored.append(Restored(step.place, step.present, step.target, step.disk))
 
     def _expected(self, present: State, step: Step) -> bool:

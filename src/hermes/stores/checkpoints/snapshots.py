@@ -5,26 +5,37 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import hermes.stores.checkpoints.journal as journal
 import hermes.stores.checkpoints.tree_walk as tree_walk
 from hermes.core.home import flock, hermes_home, open_lock
+from hermes.stores.checkpoints.change_watch import ChangeWatch
 from hermes.stores.checkpoints.journal import Record
 from hermes.stores.checkpoints.packs import CHUNK
 from hermes.stores.checkpoints.path_state import by_status, read_traits, same, traits_at
-from hermes.stores.checkpoints.tree_walk import differing, hidden, is_file, is_folder, is_link, walk
+from hermes.stores.checkpoints.tree_walk import (
+    Walk,
+    differing,
+    has_other_names,
+    hidden,
+    is_file,
+    is_folder,
+    is_link,
+    joined,
+)
 from hermes.stores.checkpoints.types import ABSENT, Author, Change, Snapshot, State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from sqlite3 import Connection
 
     from hermes.stores.checkpoints.blobs import Contents, Draft
     from hermes.stores.checkpoints.checkpoint_db import Database
-    from hermes.stores.checkpoints.tree_walk import Folders, Manifest, Met, Seen, Walk
+    from hermes.stores.checkpoints.tree_walk import Folders, Manifest, Met, Seen
     from hermes.stores.checkpoints.types import Progress
 
 # A transaction of this many bytes or files at a time: others can write in between.
@@ -39,7 +50,7 @@ _NO_ROOM = "past the room that there is for checkpoints"
 class Limits(NamedTuple):
     """Limits of a snapshot; files beyond them are reported as unprotected."""
 
-    files: int = 200_000
+    files: int = 2_000_000
     file_bytes: int = 64 << 20
     total_bytes: int = 2 << 30
 
@@ -54,7 +65,8 @@ class Snapshots:
         self._contents = contents
         self._clock = clock
         self._limits = limits
-        self._manifests: dict[bytes, Manifest] = {}
+        self._roots: dict[bytes, _Root] = {}
+        self._lock = threading.Lock()
         self._running = os.path.join(database.folder, "running")
 
     def refusal(self, size: int, *, room: int) -> str:
@@ -75,10 +87,9 @@ class Snapshots:
         """Keep everything below `root`; `room` is how many bytes more the store may take."""
         root = os.path.realpath(root)
         place = os.fsencode(root)
-        with self._database.writing() as connection:
-            known = tree_walk.load(connection, place, self._manifests.get(place), self._clock())
-        with self._contents.draft() as draft:
-            seen = self._walk(place, known.folders, check)
+        with self._at(place) as state, self._contents.draft() as draft:
+            known = self._known(state, place)
+            seen = self._walk(state, place, known, check)
             _add_unkept(seen, known)
             keeper = _Keeper(self._limits, min(room, self._limits.total_bytes), draft)
             for number, met in enumerate(seen.met):
@@ -91,41 +102,43 @@ class Snapshots:
             notes = [*keeper.notes(), *_walk_notes(seen, self._limits)]
             snapshot = Snapshot(root, author, seen.folders, notes)
             snapshot.stored = draft.added
-            self._open(snapshot, known, draft)
+            state.settle(self._open(snapshot, known, draft), seen)
         return snapshot
 
     def finish(self, snapshot: Snapshot, *, certain: bool = True) -> list[Change]:
         """Record the changes since a snapshot as those of its author."""
         place = os.fsencode(snapshot.root)
-        seen = self._walk(place, snapshot.folders, None)
-        for met in seen.met:
-            self._see_again(seen, met, snapshot.folders)
-        found = [
-            Record("local", os.fsdecode(path), _state(one), _state(other), certain)
-            for path, one, other in differing(snapshot.folders, seen.folders)
-        ]
-        # A folder that was closed meanwhile may have lost anything; what it did not lose is
-        # recognised when it comes to undoing.
-        found += [
-            Record("local", os.fsdecode(path), _state(one), ABSENT, certain=False)
-            for path, one in hidden(snapshot.folders, seen)
-        ]
-        with self._database.writing() as connection:
-            records = found
-            if journal.watermark(connection) != snapshot.watermark:
-                records = [one for one in found if not _known(connection, one, snapshot)]
-            ids = []
-            if records:
-                ids = journal.record(connection, snapshot.author, self._clock(), records)
-            connection.execute("DELETE FROM snapshots WHERE id = ?", (snapshot.id,))
-            connection.execute("DELETE FROM frozen WHERE snapshot = ?", (snapshot.id,))
-            current = tree_walk.load(connection, place, self._manifests.get(place), self._clock())
-            self._manifests[place] = tree_walk.save(
-                connection, current, seen.folders, self._clock()
-            )
-            made = [journal.change(connection, number) for number in ids]
+        with self._at(place) as state:
+            known = self._known(state, place)
+            seen = self._walk(state, place, known, None)
+            for met in seen.met:
+                self._see_again(seen, met, snapshot.folders)
+            found = [
+                Record("local", os.fsdecode(path), _state(one), _state(other), certain)
+                for path, one, other in differing(snapshot.folders, seen.folders)
+            ]
+            # A folder that was closed meanwhile may have lost anything; what it did not lose is
+            # recognised when it comes to undoing.
+            found += [
+                Record("local", os.fsdecode(path), _state(one), ABSENT, certain=False)
+                for path, one in hidden(snapshot.folders, seen)
+            ]
+            found += _other_names(found, snapshot.folders)
+            with self._database.writing() as connection:
+                records = found
+                if journal.watermark(connection) != snapshot.watermark:
+                    records = [one for one in found if not _known(connection, one, snapshot)]
+                ids = []
+                if records:
+                    ids = journal.record(connection, snapshot.author, self._clock(), records)
+                connection.execute("DELETE FROM snapshots WHERE id = ?", (snapshot.id,))
+                connection.execute("DELETE FROM frozen WHERE snapshot = ?", (snapshot.id,))
+                current = tree_walk.load(connection, place, known, self._clock())
+                manifest = tree_walk.save(connection, current, seen.folders, self._clock())
+                made = [journal.change(connection, number) for number in ids]
+            state.settle(manifest, seen)
         self._release(snapshot)
-        return [change for change in made if change is not None]
+        return [change for change in made if change is not None and not change.quiet]
 
     def abandoned(self) -> list[Snapshot]:
         """Snapshots of commands that were running when their process ended."""
@@ -163,16 +176,35 @@ class Snapshots:
             found.append(snapshot)
         return found
 
-    def _walk(self, root: bytes, known: Folders, check: Callable[[], None] | None) -> Walk:
-        ours = (os.path.realpath(hermes_home()), os.path.realpath(self._database.folder))
-        # Where the work itself is below the home folder, only the store is left out.
-        skip = {os.fsencode(one) for one in ours}
-        return walk(
-            root, known, skip=skip, max_files=self._limits.files, now_ns=time.time_ns(), check=check
-        )
+    @contextmanager
+    def _at(self, place: bytes) -> Iterator[_Root]:
+        """What is known of a folder; one thread at a time."""
+        with self._lock:
+            state = self._roots.setdefault(place, _Root())
+        with state.lock:
+            yield state
 
-    def _open(self, snapshot: Snapshot, known: Manifest, draft: Draft) -> None:
-        place = os.fsencode(snapshot.root)
+    def _known(self, state: _Root, place: bytes) -> Manifest:
+        with self._database.writing() as connection:
+            return tree_walk.load(connection, place, state.manifest, self._clock())
+
+    def _walk(
+        self, state: _Root, root: bytes, known: Manifest, check: Callable[[], None] | None
+    ) -> Walk:
+        ours = (os.path.realpath(hermes_home()), os.path.realpath(self._database.folder))
+        changes = state.changes(known)
+        walk = Walk(
+            known.folders,
+            # Where the work itself is below the home folder, only the store is left out.
+            skip={os.fsencode(one) for one in ours},
+            max_files=self._limits.files,
+            now_ns=time.time_ns(),
+            check=check,
+            watch=state.watch.add,
+        )
+        return walk.whole(root) if changes is None else walk.part(changes, root)
+
+    def _open(self, snapshot: Snapshot, known: Manifest, draft: Draft) -> Manifest:
         with draft.storing() as connection:
             manifest = tree_walk.save(connection, known, snapshot.folders, self._clock())
             snapshot.watermark = journal.watermark(connection)
@@ -185,7 +217,7 @@ class Snapshots:
             # Locked before anybody can see it: a snapshot without a lock was cut off.
             snapshot.lock = open_lock(self._lock_path(snapshot.id))
             flock(snapshot.lock, exclusive=True, wait=True)
-        self._manifests[place] = manifest
+        return manifest
 
     def _release(self, snapshot: Snapshot) -> None:
         if snapshot.lock is not None:
@@ -203,14 +235,90 @@ class Snapshots:
     def _see_again(self, seen: Walk, met: Met, before: Folders) -> None:
         """Record the digest of a file after a command; its bytes are stored when next needed."""
         was = before.get(met.folder, {}).get(met.name)
-        if is_file(met.signature):
-            digest, traits = b"", ""
-            if met.signature[1] <= self._limits.file_bytes:
-                digest, traits = _digest(met.path)
-            kept = was is not None and was[2] and was[1] == digest != b""
-            seen.see(met, digest, kept=kept, traits=traits)
+        digest, traits = b"", ""
+        if met.signature[1] <= self._limits.file_bytes:
+            digest, traits = _digest(met.path)
+        kept = was is not None and was[2] and was[1] == digest != b""
+        seen.see(met, digest, kept=kept, traits=traits)
+
+
+class _Root:
+    """A folder that snapshots are taken of: its state after the last walk, and what watches it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.manifest: Manifest | None = None
+        self.watch = ChangeWatch()
+        self._inodes: set[int] = set()
+        self._unreadable: list[bytes] = []
+
+    def changes(self, known: Manifest) -> dict[bytes, set[bytes]] | None:
+        """The names that may differ from what is known; None where everything may.
+
+        Until `settle` nothing counts as known any more: the events are used up.
+        """
+        if self.watch.inherited:
+            self.watch.close()
+            self.watch, self.manifest = ChangeWatch(), None
+        events = self.watch.changes()
+        complete = self.manifest is known
+        self.manifest = None
+        if events is None or not complete:
+            return None
+        found = {folder: set(names) - {b"."} for folder, names in events.items()}
+        # Written through one name, a file has changed under its others, too.
+        shared = {
+            inode
+            for folder, names in events.items()
+            for name, inodes in names.items()
+            if has_other_names(joined(folder, name))
+            for inode in inodes & self._inodes
+        }
+        for folder, listing in known.folders.items() if shared else ():
+            names = {name for name, seen in listing.items() if seen[0][4] in shared}
+            if names:
+                found.setdefault(folder, set()).update(names)
+        # Names elsewhere are not watched, and neither are folders that can't be read.
+        for folder, linked in known.linked.items():
+            found.setdefault(folder, set()).update(linked)
+        for path in self._unreadable:
+            folder, _, name = path.rpartition(b"/")
+            found.setdefault(folder or b"/", set()).add(name)
+        return found
+
+    def settle(self, manifest: Manifest, seen: Walk) -> None:
+        """Take the result of a walk for known."""
+        if seen.unvisited:
+            self.manifest = None
+            return
+        if not self.watch.works:
+            # Gives the marks back.
+            self.watch.close()
+        elif seen.is_whole:
+            listings = manifest.folders.values()
+            self._inodes = {one[0][4] for listing in listings for one in listing.values()}
         else:
-            seen.see(met, _target(met), kept=True)
+            self._inodes.update(met.signature[4] for met in seen.met)
+        self._unreadable = seen.unreadable
+        self.manifest = manifest
+
+
+def _other_names(records: list[Record], before: Folders) -> list[Record]:
+    """Records of unchanged files that shared their bytes (hard links) with changed ones.
+
+    Undo needs one of them to restore the others as its names.
+    """
+    shared = {one.before.traits.shared for one in records if one.before.traits is not None} - {""}
+    if not shared:
+        return []
+    known = {one.place for one in records}
+    states = (
+        (os.fsdecode(joined(folder, name)), _state(seen))
+        for folder, listing in before.items()
+        for name, seen in listing.items()
+        if seen[3].rpartition(" @")[2] in shared
+    )
+    return [Record("local", place, state, state) for place, state in states if place not in known]
 
 
 def _known(connection: Connection, one: Record, snapshot: Snapshot) -> bool:
@@ -233,9 +341,6 @@ class _Keeper:
 
     def see(self, seen: Walk, met: Met) -> None:
         """Record the state of a file, its bytes stored."""
-        if not is_file(met.signature):
-            seen.see(met, _target(met), kept=True)
-            return
         digest, traits = b"", ""
         if met.signature[1] > self._limits.file_bytes:
             self._large.append(met.path)
@@ -301,15 +406,6 @@ def _counted(paths: Iterable[bytes]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 
-def _target(met: Met) -> bytes:
-    if not is_link(met.signature):
-        return b""
-    try:
-        return os.readlink(met.path)
-    except OSError:
-        return b""
-
-
 def _digest(path: bytes) -> tuple[bytes, str]:
     """The digest of a file and its traits."""
     hashed = hashlib.sha256()
@@ -328,17 +424,13 @@ def _state(seen: Seen | None) -> State:
         return ABSENT
     signature, content, _, kept = seen
     mode, size, mtime, _, inode = signature
-    if is_folder(signature):
-        return State("folder", mode=mode & 0o7777)
-    if is_link(signature):
-        return State("link", target=os.fsdecode(content))
-    if not is_file(signature):
-        return State("special", mode=mode & 0o7777)
     known = read_traits(kept)
-    return State(
-        "file",
-        content.hex() or by_status(size, mtime, inode),
-        mode & 0o7777,
-        size,
-        traits=None if known is None else known._replace(mtime_ns=mtime),
-    )
+    traits = None if known is None else known._replace(mtime_ns=mtime)
+    if is_folder(signature):
+        return State("folder", mode=mode & 0o7777, traits=traits)
+    if is_link(signature):
+        return State("link", target=os.fsdecode(content), traits=traits)
+    if not is_file(signature):
+        return State("special", mode=mode & 0o7777, target=os.fsdecode(content), traits=traits)
+    digest = content.hex() or by_status(size, mtime, inode)
+    return State("file", digest, mode & 0o7777, size, traits=traits)

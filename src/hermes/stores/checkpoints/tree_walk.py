@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
+from operator import is_
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from hermes.stores.checkpoints.path_state import node_traits, special_type
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from sqlite3 import Connection
 
 
-# Mode with type, size, mtime, ctime, inode; of a folder only mode and inode.
+# Mode with type, size, mtime, ctime, inode; a folder has the size 0.
 Signature = tuple[int, int, int, int, int]
-# The signature; the digest of a file or the target of a link; whether the store has the bytes;
-# the traits of a file but for its time.
+# The signature; the digest of a file, the target of a link or the type of a special file; whether
+# the store has the bytes; the traits but for the time.
 Seen = tuple[Signature, bytes, bool, str]
 Folders = dict[bytes, dict[bytes, Seen]]
 
@@ -47,84 +51,158 @@ class Met(NamedTuple):
 
 
 class Walk:
-    """Result of a walk: `folders`, without the entries in `met`, which have to be read."""
+    """Result of a walk: `folders`, without the entries in `met`, which have to be read.
 
-    def __init__(self) -> None:
+    A folder that is as `known` has it keeps that very listing, so that comparing two walks is
+    comparing identities.
+    """
+
+    def __init__(
+        self,
+        known: Folders,
+        *,
+        skip: Collection[bytes],
+        max_files: int,
+        now_ns: int,
+        check: Callable[[], None] | None = None,
+        watch: Callable[[bytes], None] | None = None,
+    ) -> None:
+        """`watch` is called with each folder before it is looked into."""
         self.folders: Folders = {}
         self.met: list[Met] = []
         self.files = 0
         self.unreadable: list[bytes] = []
         # Folders that were not looked into because there are too many files.
         self.unvisited = 0
+        # Whether everything was looked at.
+        self.is_whole = False
+        self._known = known
+        self._unwanted = _WINDOWS.union(skip)
+        self._max_files = max_files
+        self._fine, self._coarse = now_ns - _FINE_NS, now_ns - _COARSE_NS
+        self._check = check
+        self._watch = watch
 
     def see(self, met: Met, digest: bytes, *, kept: bool, traits: str = "") -> None:
         """Record the state of an entry that was met."""
         self.folders[met.folder][met.name] = (met.noted, digest, kept, traits)
 
+    def whole(self, root: bytes) -> Walk:
+        """Look at everything below `root`."""
+        self.is_whole = True
+        top: dict[bytes, Seen] = {}
+        if (found := _status(root)) is not None:
+            self._look(TOP, root, found, self._known.get(TOP, _NOTHING), top)
+        self._enter(TOP, top, 0)
+        self._descend([root])
+        return self
 
-def walk(
-    root: bytes,
-    known: Folders,
-    *,
-    skip: Collection[bytes],
-    max_files: int,
-    now_ns: int,
-    check: Callable[[], None] | None = None,
-) -> Walk:
-    """Look at everything below `root`; where a folder is as `known` has it, its listing is that
-    very object."""
-    seen = Walk()
-    seen.folders[TOP] = _top(root)
-    queue = [root]
-    unwanted = _WINDOWS.union(skip)
-    fine, coarse = now_ns - _FINE_NS, now_ns - _COARSE_NS
-    for at, folder in enumerate(queue):
-        if seen.files > max_files:
-            seen.unvisited = len(queue) - at
-            break
-        if check is not None:
-            check()
-        before = known.get(folder, _NOTHING)
-        listing: dict[bytes, Seen] = {}
-        prefix = joined(folder, b"")
-        changed = False
-        try:
-            entries = os.scandir(folder)
-        except OSError:
-            seen.unreadable.append(folder)
-            continue
-        with entries:
-            for entry in entries:
-                name = entry.name
-                seen.files += 1
-                try:
-                    found = entry.stat(follow_symlinks=False)
-                except OSError:
-                    # Gone since the listing.
-                    continue
-                mode = found.st_mode
-                if mode & _TYPE == _FOLDER:
-                    path = prefix + name
-                    if path in unwanted:
+    def part(self, dirty: Mapping[bytes, Collection[bytes]], root: bytes) -> Walk:
+        """Look at some names in some folders, everything else being as known."""
+        self.folders = dict(self._known)
+        self.files = sum(map(len, self.folders.values()))
+        wanted: dict[bytes, set[bytes]] = {TOP: {root}}
+        for folder, names in dirty.items():
+            wanted.setdefault(folder, set()).update(names)
+            # What happens in a folder changes its time.
+            above, name = (TOP, root) if folder == root else _split(folder)
+            wanted.setdefault(above, set()).add(name)
+        fresh: list[bytes] = []
+        for folder in sorted(wanted, key=len):
+            if folder not in self.folders:
+                # It is gone, or will be looked at as a whole.
+                continue
+            met = len(self.met)
+            before = self.folders[folder]
+            listing = dict(before)
+            for name in wanted[folder]:
+                was = listing.pop(name, None)
+                path = joined(folder, name)
+                found = _status(path)
+                enters = found is not None and self._look(folder, name, found, before, listing)
+                if was is not None and (not enters or found is None or was[0][4] != found.st_ino):
+                    self._drop(path)
+                # New, another one of that name, or not readable before.
+                if enters and path not in self.folders:
+                    fresh.append(path)
+            self._enter(folder, listing, met)
+        self._descend(fresh)
+        return self
+
+    def _drop(self, folder: bytes) -> None:
+        for name, seen in self.folders.pop(folder, _NOTHING).items():
+            if is_folder(seen[0]):
+                self._drop(joined(folder, name))
+
+    def _descend(self, queue: list[bytes]) -> None:
+        for at, folder in enumerate(queue):
+            if self.files > self._max_files:
+                self.unvisited = len(queue) - at
+                break
+            if self._check is not None:
+                self._check()
+            before = self._known.get(folder, _NOTHING)
+            listing: dict[bytes, Seen] = {}
+            met = len(self.met)
+            try:
+                if self._watch is not None:
+                    self._watch(folder)
+                entries = os.scandir(folder)
+            except OSError:
+                self.unreadable.append(folder)
+                continue
+            with entries:
+                for entry in entries:
+                    self.files += 1
+                    try:
+                        found = entry.stat(follow_symlinks=False)
+                    except OSError:
+                        # Gone since the listing.
                         continue
-                    queue.append(path)
-                    signature = (mode, 0, 0, 0, found.st_ino)
-                    listing[name] = (signature, b"", True, "")
-                    changed = changed or before.get(name) != listing[name]
-                    continue
-                ctime = found.st_ctime_ns
-                signature = (mode, found.st_size, found.st_mtime_ns, ctime, found.st_ino)
-                was = before.get(name)
-                if was is not None and was[0] == signature:
-                    listing[name] = was
-                    continue
-                changed = True
-                young = ctime > (fine if ctime % _SECOND_NS else coarse)
-                noted = (*signature[:3], -1, signature[4]) if young else signature
-                seen.met.append(Met(folder, name, signature, noted))
-        # The same object, so that comparing two walks is comparing identities.
-        seen.folders[folder] = listing if changed or len(listing) != len(before) else before
-    return seen
+                    if self._look(folder, entry.name, found, before, listing):
+                        queue.append(joined(folder, entry.name))
+            self._enter(folder, listing, met)
+
+    def _enter(self, folder: bytes, listing: dict[bytes, Seen], met: int) -> None:
+        """Note the listing of a folder; the known one where nothing was met and it is the same."""
+        before = self._known.get(folder, _NOTHING)
+        same = len(self.met) == met and len(listing) == len(before)
+        same = same and all(map(is_, listing.values(), map(before.get, listing)))
+        self.folders[folder] = before if same else listing
+
+    def _look(
+        self,
+        folder: bytes,
+        name: bytes,
+        found: os.stat_result,
+        before: Mapping[bytes, Seen],
+        listing: dict[bytes, Seen],
+    ) -> bool:
+        """Look at one entry: it is listed or met. Returns whether it is a folder to look into."""
+        mode, ctime = found.st_mode, found.st_ctime_ns
+        is_directory = mode & _TYPE == _FOLDER
+        if is_directory and joined(folder, name) in self._unwanted:
+            return False
+        size = 0 if is_directory else found.st_size
+        signature = (mode, size, found.st_mtime_ns, ctime, found.st_ino)
+        was = before.get(name)
+        if was is not None and was[0] == signature:
+            listing[name] = was
+            return is_directory
+        young = ctime > (self._fine if ctime % _SECOND_NS else self._coarse)
+        noted = (*signature[:3], -1, signature[4]) if young else signature
+        if mode & _TYPE == _FILE:
+            self.met.append(Met(folder, name, signature, noted))
+            return False
+        path = joined(folder, name)
+        content = b""
+        if mode & _TYPE == _LINK:
+            with suppress(OSError):
+                content = os.readlink(path)
+        elif not is_directory:
+            content = special_type(mode, found.st_rdev).encode()
+        listing[name] = (noted, content, True, node_traits(path, found).text)
+        return is_directory
 
 
 def differing(before: Folders, after: Folders) -> Iterator[tuple[bytes, Seen | None, Seen | None]]:
@@ -140,7 +218,7 @@ def differing(before: Folders, after: Folders) -> Iterator[tuple[bytes, Seen | N
             was = _NOTHING
         for name in was.keys() | now.keys():
             one, other = was.get(name), now.get(name)
-            if one is not other and _visible(one) != _visible(other):
+            if one is not other and not _same(one, other):
                 yield joined(folder, name), one, other
     gone: dict[bytes, bool] = {}
     for folder, was in before.items():
@@ -178,22 +256,35 @@ def is_folder(signature: Signature) -> bool:
     return signature[0] & _TYPE == _FOLDER
 
 
-def _top(root: bytes) -> dict[bytes, Seen]:
+def _status(path: bytes) -> os.stat_result | None:
     try:
-        found = os.stat(root, follow_symlinks=False)
+        return os.lstat(path)
     except OSError:
-        return {}
-    return {root: ((found.st_mode, 0, 0, 0, found.st_ino), b"", True, "")}
-
-
-def _visible(seen: Seen | None) -> tuple[object, ...] | None:
-    """The fields compared: mode, content, traits; times only where the bytes are unknown."""
-    if seen is None:
         return None
-    signature, content, _, traits = seen
-    if is_file(signature) and not content:
-        return (signature[0], signature[1:3], signature[4])
-    return (signature[0], content, traits)
+
+
+def has_other_names(path: bytes) -> bool:
+    """Whether a path is, or since it is gone may have been, one of several names of a file."""
+    found = _status(path)
+    return found is None or (found.st_nlink > 1 and not stat.S_ISDIR(found.st_mode))
+
+
+def _split(path: bytes) -> tuple[bytes, bytes]:
+    folder, _, name = path.rpartition(b"/")
+    return folder or b"/", name
+
+
+def _same(one: Seen | None, other: Seen | None) -> bool:
+    """Whether nothing that undo restores differs: mode, content, traits and time."""
+    if one is None or other is None:
+        return one is other
+    if is_file(one[0]) and not (one[1] and other[1]):
+        # The bytes are unknown: what the system says stands for them.
+        return (one[0][:3], one[0][4]) == (other[0][:3], other[0][4])
+    if not (one[3] and other[3]):
+        # Kept by a version that knew nothing else of folders and links.
+        return (one[0][0], one[1]) == (other[0][0], other[1])
+    return (one[0][0], one[0][2], *one[1::2]) == (other[0][0], other[0][2], *other[1::2])
 
 
 def _listed(folders: Folders, folder: bytes) -> bool:
@@ -222,7 +313,7 @@ _decode = msgspec.msgpack.Decoder(dict[bytes, Seen]).decode
 class Manifest:
     """The folders of a root as of the last walk, with a version number."""
 
-    __slots__ = ("folders", "root", "unkept", "version")
+    __slots__ = ("folders", "linked", "root", "unkept", "version")
 
     def __init__(
         self, root: int, version: int, folders: Folders, before: Manifest | None = None
@@ -230,16 +321,20 @@ class Manifest:
         self.root = root
         self.version = version
         self.folders = folders
-        # What the store does not have the bytes of yet.
+        # What the store does not have the bytes of yet, and files with several names.
         self.unkept: dict[bytes, list[bytes]] = {}
+        self.linked: dict[bytes, list[bytes]] = {}
         known = {} if before is None else before.folders
         for folder, listing in folders.items():
             if before is not None and known.get(folder) is listing:
-                names = before.unkept.get(folder)
+                unkept, linked = before.unkept.get(folder), before.linked.get(folder)
             else:
-                names = [name for name, seen in listing.items() if not seen[2]]
-            if names:
-                self.unkept[folder] = names
+                unkept = [name for name, seen in listing.items() if not seen[2]]
+                linked = [name for name, seen in listing.items() if "@" in seen[3]]
+            if unkept:
+                self.unkept[folder] = unkept
+            if linked:
+                self.linked[folder] = linked
 
 
 def load(connection: Connection, place: bytes, cached: Manifest | None, at: float) -> Manifest:

@@ -115,6 +115,8 @@ class Change(NamedTuple):
     after: State
     # False for what was found after a command was cut off: others may have done it.
     certain: bool = True
+    # True where only times changed, or which names are one file; not shown to people.
+    quiet: bool = False
 
 
 class Turn(NamedTuple):

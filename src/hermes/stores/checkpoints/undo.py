@@ -10,7 +10,13 @@ import hermes.stores.checkpoints.journal as journal
 from hermes.core.errors import ToolError
 from hermes.core.home import flock, open_lock
 from hermes.stores.checkpoints.journal import Record
-from hermes.stores.checkpoints.path_state import kept_state, present_state, same_content, unchanged
+from hermes.stores.checkpoints.path_state import (
+    is_quiet,
+    kept_state,
+    present_state,
+    same_content,
+    unchanged,
+)
 from hermes.stores.checkpoints.restore import Plan, Restoration, Step, fitted, plan_undo
 from hermes.stores.checkpoints.types import (
     Author,
@@ -244,7 +250,7 @@ class Undoing:
         run.check(steps)
         if dry_run:
             would = [Restored(s.place, s.present, s.target, s.disk) for s in steps
-                     if not unchanged(s.present, s.target)]  # fmt: skip
+                     if not is_quiet(s.present, s.target)]  # fmt: skip
             return blank._replace(restored=_sorted(would), dry_run=True)
         if not steps:
             return blank
