@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.files import workspace
 from benchmarks.measure import Row, process_ms, python_ms
-from hermes.core.messages import Message
+from hermes.core.model_protocol import Message
 from hermes.testing import Call, ScriptedModel, Turn
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from benchmarks.measure import Row
-from hermes.runtime.span_files import SpanFiles
-from hermes.runtime.tracing import Tracer
+from hermes.runtime.tracing import SpanFiles, Tracer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

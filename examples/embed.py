@@ -19,7 +19,7 @@ from hermes import (
     ToolRegistry,
     tool,
 )
-from hermes.runtime.events import Event
+from hermes.runtime.hooks import Event
 
 registry = ToolRegistry()
 stock = {"lamp": 4, "chair": 0}

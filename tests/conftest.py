@@ -34,7 +34,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
 
 def approve_plugins(home: Path) -> None:
     """Approve the plugins of a home as they are now, as `hermes plugins approve` does."""
-    from hermes.runtime.trust import TrustStore
+    from hermes.runtime.plugins import TrustStore
 
     for path in (home / "plugins").iterdir():
         if path.suffix == ".py" or path.is_dir():

@@ -27,9 +27,15 @@ if TYPE_CHECKING:
     from hermes.core.approval import ApprovalRequest
     from hermes.core.arguments import coerce_tool_args
     from hermes.core.availability import needs
-    from hermes.core.cancellation import Cancellation, CancelledError
-    from hermes.core.context import Task, ToolContext
-    from hermes.core.entry import ToolCall, ToolEntry, ToolOutcome
+    from hermes.core.context import Cancellation, CancelledError, Task, ToolContext
+    from hermes.core.entry import (
+        ToolCall,
+        ToolEntry,
+        ToolOutcome,
+        ToolResult,
+        tool_error,
+        tool_result,
+    )
     from hermes.core.errors import (
         ArgumentError,
         ConfigError,
@@ -39,7 +45,6 @@ if TYPE_CHECKING:
         UnavailableError,
     )
     from hermes.core.registry import ToolRegistry, registry
-    from hermes.core.result import ToolResult, tool_error, tool_result
     from hermes.core.tool_definition import BaseTool, tool
     from hermes.core.toolsets import Toolset, create_custom_toolset, resolve_toolset
     from hermes.runtime.app import App, discover_builtin_tools, handle_function_call
@@ -76,13 +81,11 @@ def __getattr__(name: str) -> object:
             "core.approval": "ApprovalRequest",
             "core.arguments": "coerce_tool_args",
             "core.availability": "needs",
-            "core.cancellation": "Cancellation CancelledError",
-            "core.context": "Task ToolContext",
-            "core.entry": "ToolCall ToolEntry ToolOutcome",
+            "core.context": "Cancellation CancelledError Task ToolContext",
+            "core.entry": "ToolCall ToolEntry ToolOutcome ToolResult tool_error tool_result",
             "core.errors": "ArgumentError ConfigError HermesError RegistrationError ToolError "
             "UnavailableError",
             "core.registry": "ToolRegistry registry",
-            "core.result": "ToolResult tool_error tool_result",
             "core.tool_definition": "BaseTool tool",
             "core.toolsets": "Toolset create_custom_toolset resolve_toolset",
             "runtime.app": "App discover_builtin_tools handle_function_call",

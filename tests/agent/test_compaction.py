@@ -20,8 +20,8 @@ from hermes.agent.compaction import (
     with_handles,
 )
 from hermes.core import ToolRegistry, tool
-from hermes.core.messages import Message, ToolUse
-from hermes.runtime import bridge
+from hermes.core.model_protocol import Message, ToolUse
+from hermes.runtime import waits
 from hermes.runtime.app import App
 from hermes.runtime.artifacts import ArtifactStore
 from hermes.stores.sessions import Sessions
@@ -239,7 +239,7 @@ def test_a_person_can_have_it_made_shorter(work: Path, ask: Any) -> None:
     agent.run("look around")
     before = sum(map(tokens, agent.conversation.messages))
 
-    assert bridge.run(Compaction().compress(agent.conversation))
+    assert waits.run(Compaction().compress(agent.conversation))
 
     assert sum(map(tokens, agent.conversation.messages)) < before * 0.6
 

@@ -12,8 +12,7 @@ import pytest
 from hermes.agent.agent import Agent
 from hermes.agent.budget import Pricing
 from hermes.agent.providers.model_profiles import Prices
-from hermes.core.messages import Message, Usage
-from hermes.core.model_protocol import Done
+from hermes.core.model_protocol import Done, Message, Usage
 from hermes.interfaces.cli.main import run as command
 from hermes.runtime.app import App
 from hermes.stores.sessions import Session, Sessions
@@ -123,9 +122,9 @@ def test_what_compaction_and_approval_ask_is_counted(
     long = ["word " * 2000] * 30
     agent.conversation.messages += [Message("user", text) for text in long]
     from hermes.agent.compaction import Compaction
-    from hermes.runtime import bridge
+    from hermes.runtime import waits
 
-    bridge.run(Compaction().compress(agent.conversation))
+    waits.run(Compaction().compress(agent.conversation))
 
     found = cost(capsys, "--by", "tool")
 

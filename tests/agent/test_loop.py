@@ -221,7 +221,7 @@ def test_a_call_whose_end_nobody_saw_is_not_repeated(work: Path, ask: Any) -> No
 
     with Sessions() as sessions:
         session = sessions.begin(workspace=str(work), model="m", front_door="test")
-        from hermes.core.messages import Message, ToolUse
+        from hermes.core.model_protocol import Message, ToolUse
 
         session.append(Message("user", "do three things"), turn="t1")
         uses = tuple(ToolUse(f"c{n}", "once", "{}") for n in range(3))

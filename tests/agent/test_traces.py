@@ -10,7 +10,7 @@ import pytest
 
 from hermes.agent.agent import Agent
 from hermes.runtime.app import App
-from hermes.runtime.span_files import SpanFiles, traces
+from hermes.runtime.tracing import SpanFiles, traces
 from hermes.testing import Call, ScriptedModel, Turn
 
 

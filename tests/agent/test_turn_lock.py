@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import hermes.runtime.bridge as bridge
+import hermes.runtime.waits as waits
 from hermes.agent.agent import Agent
 from hermes.agent.turn_lock import TurnLock
 from hermes.core.errors import HermesError
@@ -140,7 +140,7 @@ def test_a_cell_that_would_block_the_turn_it_waits_for_is_told_so(agent: Agent) 
 def test_in_a_notebook_a_turn_may_take_longer_than_a_call(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bridge, "HELPER_LIMIT_SECONDS", 0.001)
+    monkeypatch.setattr(waits, "HELPER_LIMIT_SECONDS", 0.001)
 
     async def cell() -> str:
         return agent.run("in a cell")

@@ -12,7 +12,7 @@ import pytest
 
 from hermes.agent.agent import Agent
 from hermes.core import ToolContext, ToolRegistry, tool
-from hermes.core.messages import Message
+from hermes.core.model_protocol import Message
 from hermes.runtime.app import App
 from hermes.stores.sessions import Sessions, SessionsError
 from hermes.testing import Call, ScriptedModel, Turn

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hermes.core.home import (
+from hermes.core.paths import (
     flock,
     hermes_home,
     home_path,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hermes.core import RegistrationError, ToolContext
-from hermes.core.invoke import invoke_for, is_coroutine_function
+from hermes.core.entry import invoke_for, is_coroutine_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable

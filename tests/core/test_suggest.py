@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.core.suggest import close_matches, did_you_mean
+from hermes.core.errors import close_matches, did_you_mean
 
 
 def test_the_most_similar_names_come_first() -> None:

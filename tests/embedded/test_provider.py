@@ -9,8 +9,7 @@ import pytest
 
 from hermes.agent.providers.model_choice import chosen_provider
 from hermes.core.config import Config
-from hermes.core.messages import Message, ToolUse
-from hermes.core.model_protocol import Done, Request, TextDelta, WindowError
+from hermes.core.model_protocol import Done, Message, Request, TextDelta, ToolUse, WindowError
 from hermes.embedded.download import EngineFiles
 from hermes.embedded.engine_client import EngineClient
 from hermes.embedded.provider import EmbeddedModel, prompt_of

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.environments.command_output import ERR, IN_MEMORY, OUT, Collector, RollingLog, Spill
+from hermes.environments.command import ERR, IN_MEMORY, OUT, Collector, RollingLog, Spill
 
 PIECES = st.lists(
     st.tuples(st.sampled_from([OUT, ERR]), st.text("abé日\n", max_size=30)), max_size=30

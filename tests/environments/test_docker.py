@@ -16,10 +16,16 @@ import pytest
 
 from hermes.core.errors import ConfigError
 from hermes.environments.command import BackendError
-from hermes.environments.docker import DockerEnvironment, DockerSettings, run_arguments
+from hermes.environments.docker import (
+    DockerEnvironment,
+    DockerSettings,
+    containers,
+    explain_error,
+    prune,
+    run_arguments,
+)
 from hermes.environments.docker import engine as find_engine
-from hermes.environments.docker_engine import containers, explain_error, prune
-from hermes.environments.owner_labels import MACHINE, PID, STARTED, TASK
+from hermes.environments.host.process_listing import MACHINE, PID, STARTED, TASK
 
 IMAGE = "hermes-testbox"
 Make = Callable[..., DockerEnvironment]

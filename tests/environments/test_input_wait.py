@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hermes.environments.input_wait import last_line, looks_like_prompt, wanted_input
+from hermes.environments.command_wait import last_line, looks_like_prompt, wanted_input
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from hermes.environments.background import Restarts
 from hermes.environments.host.host_environment import LocalEnvironment
-from hermes.environments.restart_policy import Restarts
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 
 from hermes.core.errors import ConfigError
 from hermes.environments.command import BackendError, CommandResult
-from hermes.environments.sandbox import cgroups
+from hermes.environments.sandbox import bwrap
 from hermes.environments.sandbox.bwrap import check_workspace, parse_binds
 from hermes.environments.sandbox.sandbox_environment import SandboxEnvironment
 
@@ -180,14 +180,14 @@ def test_nothing_is_left_after_cleanup(make: Make) -> None:
 def test_cgroups_of_programs_that_are_gone_are_removed() -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
-    parents = set(cgroups._groups().values())
+    parents = set(bwrap._groups().values())
     if not parents:
         pytest.skip("no cgroup can be made here")
     left = [os.path.join(parent, f"hermes-{gone.pid}-abc") for parent in parents]
     for folder in left:
         os.mkdir(folder)
 
-    assert set(left) <= set(cgroups.prune())
+    assert set(left) <= set(bwrap.prune())
     assert not any(map(os.path.exists, left))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hermes.environments.input_wait import unfed_read, wanted_input
+from hermes.environments.command_wait import unfed_read, wanted_input
 
 
 @pytest.mark.parametrize(

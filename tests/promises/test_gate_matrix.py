@@ -177,7 +177,7 @@ def _mcp_tool(command: str, tmp_path: Path) -> None:
     import yaml
     from tests.mcp.client.conftest import Desk, tool
 
-    from hermes.core.home import hermes_home
+    from hermes.core.paths import hermes_home
     from hermes.mcp.client import attach
 
     schema = {"type": "object", "properties": {"command": {"type": "string"}}}

@@ -420,7 +420,7 @@ def test_s14_credentials_are_not_read_or_sent_through_the_shell(
 def test_s15_temporary_names_can_not_be_guessed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from hermes.core.home import write_private
+    from hermes.core.paths import write_private
 
     opened: list[tuple[str, int, int]] = []
     real = os.open

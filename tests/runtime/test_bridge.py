@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from hermes.core import ToolCall, ToolRegistry, tool
-from hermes.runtime import Runtime, bridge
+from hermes.runtime import Runtime, waits
 
 
 async def this_loop() -> asyncio.AbstractEventLoop:
@@ -23,8 +23,8 @@ async def this_loop() -> asyncio.AbstractEventLoop:
 
 
 def test_the_main_thread_has_one_loop_for_good() -> None:
-    first = bridge.run(this_loop())
-    second = bridge.run(this_loop())
+    first = waits.run(this_loop())
+    second = waits.run(this_loop())
 
     assert first is second
     assert not first.is_closed()
@@ -34,7 +34,7 @@ def test_each_thread_has_a_loop_of_its_own_that_ends_with_it() -> None:
     seen: list[tuple[Any, Any]] = []
 
     def work() -> None:
-        seen.append((bridge.run(this_loop()), bridge.run(this_loop())))
+        seen.append((waits.run(this_loop()), waits.run(this_loop())))
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -52,7 +52,7 @@ def test_each_thread_has_a_loop_of_its_own_that_ends_with_it() -> None:
 
 def test_inside_a_running_loop_a_helper_with_one_loop_does_it() -> None:
     async def scene() -> tuple[Any, Any, Any]:
-        return bridge.run(this_loop()), bridge.run(this_loop()), asyncio.get_running_loop()
+        return waits.run(this_loop()), waits.run(this_loop()), asyncio.get_running_loop()
 
     first, second, own = asyncio.run(scene())
     third, _, _ = asyncio.run(scene())
@@ -73,13 +73,13 @@ def test_inside_a_running_loop_the_wait_has_a_limit(monkeypatch: pytest.MonkeyPa
             raise
 
     async def scene() -> None:
-        bridge.run(slow(), limit=0.02)
+        waits.run(slow(), limit=0.02)
 
     with pytest.raises(TimeoutError, match=r"0\.02 s"):
         asyncio.run(scene())
     assert cancelled.wait(10)
 
-    monkeypatch.setattr(bridge, "HELPER_LIMIT_SECONDS", 0.02)
+    monkeypatch.setattr(waits, "HELPER_LIMIT_SECONDS", 0.02)
     registry = ToolRegistry()
     tool("slow", registry=registry, effect="read")(slow)
     runtime = Runtime(registry)
@@ -97,9 +97,9 @@ def test_a_timeout_of_the_coroutine_itself_is_its_own() -> None:
         raise TimeoutError("mine")
 
     async def scene() -> None:
-        bridge.run(fails())
+        waits.run(fails())
 
-    for run in (lambda: bridge.run(fails()), lambda: asyncio.run(scene())):
+    for run in (lambda: waits.run(fails()), lambda: asyncio.run(scene())):
         with pytest.raises(TimeoutError, match="mine"):
             run()
 
@@ -107,12 +107,12 @@ def test_a_timeout_of_the_coroutine_itself_is_its_own() -> None:
 def test_bridges_may_cross_bridges() -> None:
     async def nested(depth: int) -> int:
         await asyncio.sleep(0)
-        return 0 if depth == 0 else 1 + bridge.run(nested(depth - 1), limit=10)
+        return 0 if depth == 0 else 1 + waits.run(nested(depth - 1), limit=10)
 
     async def scene() -> int:
-        return bridge.run(nested(4), limit=10)
+        return waits.run(nested(4), limit=10)
 
-    assert bridge.run(nested(4)) == 4
+    assert waits.run(nested(4)) == 4
     assert asyncio.run(scene()) == 4
 
 
@@ -127,14 +127,14 @@ def test_context_variables_cross_in_all_three_places() -> None:
 
     async def scene() -> None:
         variable.set("loop")
-        bridge.run(read())
+        waits.run(read())
 
     def thread() -> None:
         variable.set("thread")
-        bridge.run(read())
+        waits.run(read())
 
     variable.set("main")
-    bridge.run(read())
+    waits.run(read())
     worker = threading.Thread(target=thread)
     worker.start()
     worker.join()

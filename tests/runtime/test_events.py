@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hermes.core import ToolContext, ToolRegistry, tool
 from hermes.runtime import Runtime
-from hermes.runtime.events import EventBus
+from hermes.runtime.hooks import EventBus
 
 if TYPE_CHECKING:
     import pytest

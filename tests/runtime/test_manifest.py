@@ -14,8 +14,7 @@ import pytest
 
 import hermes
 from hermes.core.registry import ToolRegistry
-from hermes.runtime.discovery import discover
-from hermes.runtime.manifest import Manifest
+from hermes.runtime.discovery import Manifest, discover
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from hermes.core import ToolCall, ToolRegistry, tool
 from hermes.core.config import Config
 from hermes.core.errors import ConfigError
 from hermes.runtime.app import App
-from hermes.runtime.otlp import Exporter, exporter
+from hermes.runtime.tracing import Exporter, exporter
 
 SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"
 
@@ -167,7 +167,7 @@ def _line(number: int) -> dict[str, Any]:
 def test_what_could_not_be_sent_is_sent_later(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hermes.runtime.otlp._REST_SECONDS", 0.0)
+    monkeypatch.setattr("hermes.runtime.tracing._REST_SECONDS", 0.0)
     export = Exporter(f"{collector.url}/v1/traces")
     collector.status = 503
     export([_line(1)])

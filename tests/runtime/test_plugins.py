@@ -17,11 +17,10 @@ from hermes.core.registry import ToolRegistry
 from hermes.core.registry import registry as shared
 from hermes.core.toolsets import Toolsets
 from hermes.runtime.definitions import Definitions
+from hermes.runtime.discovery import Manifest
 from hermes.runtime.hooks import Hooks
-from hermes.runtime.manifest import Manifest
 from hermes.runtime.pipeline import Runtime
-from hermes.runtime.plugins import Plugins
-from hermes.runtime.trust import TrustStore
+from hermes.runtime.plugins import Plugins, TrustStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,8 +13,8 @@ import pytest
 from hermes.core.context import Cancellation, ToolContext
 from hermes.core.errors import ToolError
 from hermes.runtime import reviews as module
-from hermes.runtime.call_state import CallState
 from hermes.runtime.reviews import Review, ReviewError, Reviews
+from hermes.runtime.stages import CallState
 from hermes.safety.policy import Ruling
 
 

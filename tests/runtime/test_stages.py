@@ -50,7 +50,7 @@ def test_the_twelve_stages_come_in_their_order(monkeypatch: pytest.MonkeyPatch) 
     entry = registry.get("work")
     assert entry is not None
     monkeypatch.setattr(
-        "hermes.runtime.truncate.fit",
+        "hermes.runtime.result_texts.fit",
         lambda content, limit, store, source: seen.append("fit") or ('"cut"', None),
     )
     runtime.before_resolve = lambda: seen.append("resolve")

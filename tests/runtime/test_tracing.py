@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from hermes.core import ToolCall, ToolContext, ToolRegistry, tool
 from hermes.runtime import Runtime
-from hermes.runtime.span_files import SpanFiles, Trace, meant, traces
-from hermes.runtime.tracing import Tracer, current
+from hermes.runtime.tracing import SpanFiles, Trace, Tracer, current, meant, traces
 from hermes.safety.policy import Policy, Ruling
 
 SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hermes.core.json_text import to_json
 from hermes.runtime.artifacts import ArtifactStore
-from hermes.runtime.truncate import fit
+from hermes.runtime.result_texts import fit
 
 if TYPE_CHECKING:
     from pathlib import Path

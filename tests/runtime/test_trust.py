@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hermes.core.errors import ConfigError
-from hermes.runtime.trust import TrustStore, fingerprint
+from hermes.runtime.plugins import TrustStore, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hermes.core import ToolCall, ToolContext, ToolRegistry, tool
-from hermes.core.context import Answer, ApprovalRequest
+from hermes.core.approval import Answer, ApprovalRequest
 from hermes.runtime.audit import AuditLog, lines
 from hermes.runtime.pipeline import Runtime
 from hermes.safety.gate import Gate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hermes.text.path_patterns import Patterns
+from hermes.text.globs import Patterns
 
 
 @pytest.mark.parametrize(

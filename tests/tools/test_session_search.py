@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.tools.bench import Bench
 
-from hermes.core.messages import Message, ToolUse
+from hermes.core.model_protocol import Message, ToolUse
 from hermes.stores.sessions import Sessions
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from hermes.runtime.events import Event
+    from hermes.runtime.hooks import Event
     from hermes.runtime.pipeline import Runtime
 
 SECTIONS = ["system", "cpu", "memory", "disk", "network", "processes"]

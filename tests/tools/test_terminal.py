@@ -14,7 +14,7 @@ from tests.tools.conftest import processes
 from hermes.core.entry import ToolCall, ToolOutcome
 from hermes.core.registry import ToolRegistry
 from hermes.runtime.app import App
-from hermes.runtime.events import Event
+from hermes.runtime.hooks import Event
 from hermes.runtime.pipeline import Runtime
 
 

@@ -22,8 +22,7 @@ from hermes.agent.mixture import Mixture
 from hermes.agent.system_prompt import context_files, system_prompt
 from hermes.core.errors import HermesError
 from hermes.core.log import Log
-from hermes.core.messages import Message
-from hermes.core.model_protocol import Request
+from hermes.core.model_protocol import Message, Request
 from hermes.mcp.client import attach, follow
 from hermes.runtime.app import App, default_app
 from hermes.runtime.pipeline import begin_session, end_session
@@ -129,7 +128,7 @@ class Agent:
 
     def close(self) -> None:
         """End the session: its children, processes, connections and approvals."""
-        from hermes.runtime import bridge
+        from hermes.runtime import waits
 
         with self._lock:
             if self._closed:
@@ -141,7 +140,7 @@ class Agent:
             session.delegation.close()
             end_session(self.app.runtime, self.id)
             self.app.runtime.close_task(self.id)
-        bridge.run(self.provider.close())
+        waits.run(self.provider.close())
         if session is not None:
             session.delegation.loop_thread.close()
 
@@ -258,7 +257,7 @@ class Agent:
         files = context_files(self.workspace)
         if not files:
             return {}
-        from hermes.runtime.trust import TrustStore
+        from hermes.runtime.plugins import TrustStore
 
         trust = TrustStore()
         return {
@@ -277,11 +276,11 @@ class Agent:
         """Carry out one request; its result with cost and refusals."""
         from threading import TIMEOUT_MAX
 
-        from hermes.runtime import bridge
+        from hermes.runtime import waits
 
         self._check_deadlock()
         # No limit but the agent's own, also inside a notebook's event loop.
-        result: Result = bridge.run(self._turn(text), limit=TIMEOUT_MAX)
+        result: Result = waits.run(self._turn(text), limit=TIMEOUT_MAX)
         return result
 
     async def arun(self, text: str) -> str:

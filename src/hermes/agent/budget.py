@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from hermes.agent.providers.model_profiles import Prices, prices_of
 from hermes.core.errors import HermesError
-from hermes.core.messages import Usage
+from hermes.core.model_protocol import Usage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable

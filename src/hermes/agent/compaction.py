@@ -19,9 +19,8 @@ from hermes.agent.system_prompt import PROGRAM_NOTE
 from hermes.core.errors import HermesError
 from hermes.core.json_text import to_json
 from hermes.core.log import Log
-from hermes.core.messages import Message, ToolUse
-from hermes.core.model_protocol import Request, WindowError
-from hermes.runtime.truncate import fit
+from hermes.core.model_protocol import Message, Request, ToolUse, WindowError
+from hermes.runtime.result_texts import fit
 from hermes.safety.call_effects import call_effects
 
 if TYPE_CHECKING:

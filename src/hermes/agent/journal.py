@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from hermes.core.errors import HermesError
 from hermes.core.json_text import to_json
 from hermes.core.log import Log
-from hermes.core.messages import Message
+from hermes.core.model_protocol import Message
 from hermes.safety.taint import declared_source
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hermes.agent.loop import Conversation, Journal
     from hermes.core.entry import ToolOutcome
-    from hermes.core.messages import ToolUse
+    from hermes.core.model_protocol import ToolUse
     from hermes.runtime.pipeline import Runtime
 
 log = Log("hermes.agent")

@@ -23,8 +23,7 @@ from hermes.agent.repeat_detector import RepeatDetector
 from hermes.agent.system_prompt import PROGRAM_NOTE
 from hermes.agent.turn_lock import TurnLock
 from hermes.core.entry import ToolCall
-from hermes.core.messages import Message, ToolUse, Usage
-from hermes.core.model_protocol import Request, TurnRunner, WindowError
+from hermes.core.model_protocol import Message, Request, ToolUse, TurnRunner, Usage, WindowError
 from hermes.core.wire_names import wire_definitions, wire_name
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from hermes.agent.compaction import record
 from hermes.core.entry import ToolCall
 from hermes.core.errors import HermesError
 from hermes.core.log import Log
-from hermes.core.messages import Message
-from hermes.core.model_protocol import Noted, Request
+from hermes.core.model_protocol import Message, Noted, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from hermes.agent.budget import Pricing
 from hermes.agent.model_call import call_model
 from hermes.core.errors import HermesError, ToolError
-from hermes.core.messages import Message, Usage
-from hermes.core.model_protocol import Request
+from hermes.core.model_protocol import Message, Request, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from hermes.core.messages import Usage
-    from hermes.core.model_protocol import Event, Provider, Request
+    from hermes.core.model_protocol import Event, Provider, Request, Usage
     from hermes.runtime.tracing import Tracer
 
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from hermes.code.script_calls import ScriptCalls
 from hermes.code.script_channel import FileChannel, SocketChannel
 from hermes.code.stubs import identifiers, javascript_stub, python_stub
-from hermes.core.cancellation import Cancellation
+from hermes.core.context import Cancellation
+from hermes.core.entry import ToolResult
 from hermes.core.errors import ConfigError, ToolError, UnavailableError
-from hermes.core.result import ToolResult
 from hermes.environments.backends import BACKENDS
 from hermes.environments.environment import Environment, SharedSettings
 from hermes.environments.for_task import LOCAL, backend_name, environment_of, setting_of

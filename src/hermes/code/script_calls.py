@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hermes.core.approval import ApprovalRequest
-    from hermes.core.cancellation import Cancellation
-    from hermes.core.context import ToolContext
+    from hermes.core.context import Cancellation, ToolContext
     from hermes.core.protocols import Approver
 
 # Calls that a question names; further ones are counted.

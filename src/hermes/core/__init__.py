@@ -1,23 +1,19 @@
 """Core: tools, calls to them, and their results; the vocabulary of all other packages.
 
-    entry            ToolEntry, ToolCall, ToolOutcome
+    entry            ToolEntry, ToolCall, ToolResult, ToolOutcome; invocation of a handler
     registry         ToolRegistry: tools by name, versions, owners
     tool_definition  `@tool` and `BaseTool`
-    invoke           handler invocation by signature
     schema           JSON Schema from signatures and docstrings
     arguments        arguments from a model: repair, coercion, defaults, validation
-    context          ToolContext, Task
-    cancellation     cancellation token; deadline
+    context          ToolContext, Task, the cancellation token
     approval         requests to a person;  protocols  Policy, services and other interfaces
     availability     needs(): requirements of a tool, checked and cached
     toolsets         groups of tools, and the table of those that we ship
-    result           ToolResult, tool_result, tool_error
-    messages         conversation messages;  model_protocol  what a model provider implements
+    model_protocol   conversation messages, and the interface of a model provider
     wire_names       tool names that any model API accepts
-    errors           HermesError and its subclasses, by who can act on them
+    errors           HermesError and its subclasses, by who can act on them; "did you mean"
     config           settings;  yaml_edit  edits that keep comments
-    home             home directory, private files, atomic writes, file locks
-    paths, suggest   "is below" and "did you mean"
+    paths            "is below", home directory, private files, atomic writes, file locks
     json_text        JSON encoder;  log  lazy loggers;  lazy  lazy package exports
 
 The only input and output are the settings and files of the home directory.
@@ -25,9 +21,10 @@ The only input and output are the settings and files of the home directory.
 
 from __future__ import annotations
 
+from hermes.core.approval import ApprovalRequest
 from hermes.core.availability import needs, require
-from hermes.core.context import ApprovalRequest, Cancellation, CancelledError, Task, ToolContext
-from hermes.core.entry import ToolCall, ToolEntry, ToolOutcome
+from hermes.core.context import Cancellation, CancelledError, Task, ToolContext
+from hermes.core.entry import ToolCall, ToolEntry, ToolOutcome, ToolResult, tool_error, tool_result
 from hermes.core.errors import (
     ArgumentError,
     ConfigError,
@@ -39,7 +36,6 @@ from hermes.core.errors import (
 )
 from hermes.core.lazy import names_from
 from hermes.core.registry import ToolRegistry, registry
-from hermes.core.result import ToolResult, tool_error, tool_result
 from hermes.core.tool_definition import BaseTool, tool
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up

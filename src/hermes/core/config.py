@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
-from hermes.core.errors import ConfigError
-from hermes.core.home import home_path, locked, write_private
-from hermes.core.suggest import did_you_mean
+from hermes.core.errors import ConfigError, did_you_mean
+from hermes.core.paths import home_path, locked, write_private
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ parses text.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 
 class HermesError(Exception):
@@ -55,3 +55,20 @@ class ArgumentError(ToolError):
 
 class EditError(ToolError):
     """A text replacement was refused; nothing was changed."""
+
+
+def close_matches(
+    name: str, known: Iterable[str], *, count: int = 1, cutoff: float = 0.5
+) -> list[str]:
+    """The known names most similar to `name`, best first; `cutoff` is the least similarity."""
+    from difflib import get_close_matches
+
+    return get_close_matches(name, list(known), count, cutoff)
+
+
+def did_you_mean(
+    name: str, known: Iterable[str], otherwise: str = "", *, count: int = 1, cutoff: float = 0.5
+) -> str:
+    """`Did you mean X or Y?`, or `otherwise` when no known name is similar."""
+    near = close_matches(name, known, count=count, cutoff=cutoff)
+    return f"Did you mean {' or '.join(near)}?" if near else otherwise

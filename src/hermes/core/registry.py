@@ -7,9 +7,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from hermes.core.availability import Availability
-from hermes.core.entry import DEFAULT_RESULT_SIZE, PRECEDENCE, ToolEntry, parameters_of
+from hermes.core.entry import (
+    DEFAULT_RESULT_SIZE,
+    PRECEDENCE,
+    ToolEntry,
+    invoke_for,
+    is_coroutine_function,
+    parameters_of,
+)
 from hermes.core.errors import HermesError, RegistrationError
-from hermes.core.invoke import invoke_for, is_coroutine_function
 
 TYPE_CHECKING = False
 

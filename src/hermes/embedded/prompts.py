@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from hermes.core.messages import Message
+from hermes.core.model_protocol import Message
 from hermes.embedded.grammar import choice
 from hermes.embedded.result_text import cut
 from hermes.embedded.tools import TOOLS

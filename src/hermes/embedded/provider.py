@@ -5,8 +5,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from hermes.core.messages import Message, ToolUse, Usage
-from hermes.core.model_protocol import Done, ModelError, TextDelta, WindowError
+from hermes.core.model_protocol import (
+    Done,
+    Message,
+    ModelError,
+    TextDelta,
+    ToolUse,
+    Usage,
+    WindowError,
+)
 from hermes.embedded.engine_client import WINDOW, Completion, EngineClient
 from hermes.embedded.grammar import actions
 from hermes.embedded.prompts import CHAT_SLOT, prefixes

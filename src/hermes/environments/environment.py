@@ -19,14 +19,20 @@ from typing import TYPE_CHECKING
 import hermes.environments.shell_state as shell_state
 from hermes.core.paths import is_below
 from hermes.environments.background import Background, BackgroundSet
-from hermes.environments.command import CommandRequest, CommandResult, Isolation, stdin_bytes
-from hermes.environments.command_output import Collector, Spill
+from hermes.environments.command import (
+    Collector,
+    CommandRequest,
+    CommandResult,
+    Isolation,
+    Spill,
+    stdin_bytes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hermes.core.context import Cancellation
-    from hermes.environments.command_output import Output
+    from hermes.environments.command import Output
     from hermes.environments.disk.protocol import Disk
     from hermes.environments.sync import Synced
 

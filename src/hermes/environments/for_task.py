@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from hermes.core.context import ToolContext
     from hermes.environments.backends import Setting
+    from hermes.environments.background import Restarts
     from hermes.environments.confinement import ConfinedEnvironment
     from hermes.environments.disk.protocol import Disk
     from hermes.environments.environment import Environment
-    from hermes.environments.restart_policy import Restarts
 
 # Environment variable that overrides the setting.
 VARIABLE = "HERMES_TERMINAL_ENV"
@@ -66,7 +66,7 @@ def record_cwd(ctx: ToolContext, environment: Environment) -> None:
 
 def restarts_of(ctx: ToolContext) -> Restarts:
     """The restart policies of a call's task."""
-    from hermes.environments.restart_policy import Restarts
+    from hermes.environments.background import Restarts
 
     restarts: Restarts = ctx.task.keep("restarts", Restarts, Restarts.close)
     return restarts

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
-from hermes.environments.input_wait import asks_for_secret, last_line, looks_like_prompt
+from hermes.environments.command_wait import asks_for_secret, last_line, looks_like_prompt
 from hermes.environments.terminal_result import exit_meaning
 from hermes.text.regex_worker import SECONDS, RegexWorker, SlowPatternError
 

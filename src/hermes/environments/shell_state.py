@@ -11,7 +11,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from hermes.core.home import MARK
+from hermes.core.paths import MARK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,8 +16,7 @@ from hermes.core.paths import is_below
 from hermes.environments.command import BackendError, Isolation, inherited_variables
 from hermes.environments.host.guardian_client import guardian
 from hermes.environments.host.process import Poller, Process
-from hermes.environments.remote_shell.connection import Transport
-from hermes.environments.remote_shell.frames import start
+from hermes.environments.remote_shell.connection import Transport, start
 from hermes.environments.remote_shell.remote_environment import RemoteShellEnvironment
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.errors import ToolError
-from hermes.core.home import home_path, write_private
-from hermes.core.paths import is_below
+from hermes.core.paths import home_path, is_below, write_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,8 +7,8 @@ import re
 import signal
 from typing import TYPE_CHECKING
 
-from hermes.core.result import ToolResult
-from hermes.environments.input_wait import wanted_input
+from hermes.core.entry import ToolResult
+from hermes.environments.command_wait import wanted_input
 
 if TYPE_CHECKING:
     from typing import Any

@@ -4,7 +4,6 @@
     write, edit       whole files; replaced text and patches
     edit_transaction  lock, read, compute, keep for undo, write, put back on failure
     seen_files        versions that a task has seen: stale-write check, private keys to redact
-    repeated_patch    detection of a patch that was applied already
     command_undo      snapshot of the workspace before a shell command
     programs          programs of YAML tools: confined and undoable
     file_type         file type by magic number

@@ -157,7 +157,7 @@ def _unrestorable(path: str, status: os.stat_result) -> str:
 
 def _not_ignored(root: str, places: Sequence[str], files: set[str]) -> set[str]:
     """Those of the files at some places that git does not ignore; all where it knows nothing."""
-    from hermes.files.compare.git_head import run_git
+    from hermes.files.compare.content_diff import run_git
 
     words = ("--literal-pathspecs", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     try:

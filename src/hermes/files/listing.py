@@ -15,7 +15,7 @@ from hermes.environments.disk.protocol import DiskError
 from hermes.files.search.query import Choice, Skipped, Watch
 from hermes.files.search.report import quoted, skipped_text
 from hermes.files.search.walk import rules_above, sift, with_own_rules
-from hermes.text.gitignore import Ignoring
+from hermes.text.globs import Ignoring
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

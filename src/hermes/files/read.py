@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hermes.core.errors import ToolError
-from hermes.core.result import ToolResult
-from hermes.core.suggest import close_matches
+from hermes.core.entry import ToolResult
+from hermes.core.errors import ToolError, close_matches
 from hermes.environments.for_task import disk_of
 from hermes.files.edit_transaction import LARGEST, disk_error
 from hermes.files.file_type import kind_of_content

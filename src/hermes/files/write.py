@@ -10,7 +10,7 @@ from hermes.core.errors import ToolError
 from hermes.files.seen_files import digest_of
 from hermes.text.diff import short_diff
 from hermes.text.encoding import decode, encode
-from hermes.text.replace.elision import elisions
+from hermes.text.replace.engine import elisions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,22 +1,22 @@
 """Runtime: how a call happens, and where tools come from.
 
-app              settings, registry, gate and runtime of one program
-pipeline         Runtime: runs calls; stages: the twelve stages of a call; approval_stage: the
-                 question to a person; call_state: one running call; waits: handler, hook or
-                 approver with timeout and cancellation; result_texts: JSON for the model
-parallel         concurrent calls of one turn, with locks per resource
-workers          thread pool; bridge: sync to async; loop_thread: an event loop in a thread
-discovery        tool modules by their syntax tree; manifest: cache of their declarations
-definitions      tool definitions for the model; tool_offer: core tools and deferred ones
-tool_search      index behind `tool_search`
-plugins          tools and hooks of other authors; trust: project folders pinned by digest
-yaml_tools       tools defined in YAML files
-gate_setup       permission gate from its files; reviews: calls that wait for a person
-placeholder_fill secrets masked in results and filled in arguments
-hooks            functions that observe, veto or rewrite a call; events: progress for observers
-artifacts        large results on disk; truncate: results cut to size
-json_lines       rotating line files; audit: log of calls; span_files, tracing, otlp: traces
-child_process    environment of child processes, and killing all that carry a marker
+app          settings, registry, gate and runtime of one program
+pipeline     Runtime: runs calls
+stages       the twelve stages of a call: approval, hooks, handler, secrets, result
+waits        handler, hook or approver with timeout and cancellation; sync to async
+result_texts JSON for the model, cut to size
+parallel     concurrent calls of one turn, with locks per resource
+workers      thread pool;  loop_thread  an event loop in a thread
+discovery    tool modules by their syntax tree; cached manifest of their declarations
+definitions  tool definitions for the model;  tool_offer  core tools and deferred ones
+tool_search  index behind `tool_search`
+plugins      tools and hooks of other authors; project folders pinned by digest
+yaml_tools   tools defined in YAML files
+gate_setup   permission gate from its files;  reviews  calls that wait for a person
+hooks        functions that observe, veto or rewrite a call; progress events for observers
+artifacts    large results on disk
+json_lines   rotating line files;  audit  log of calls;  tracing  spans, their files, OTLP export
+child_process  environment of child processes, and killing all that carry a marker
 """
 
 from __future__ import annotations

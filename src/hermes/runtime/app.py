@@ -11,7 +11,7 @@ from functools import cached_property
 
 from hermes.core.config import Config
 from hermes.core.errors import HermesError
-from hermes.core.home import check_home, hermes_home, home_path
+from hermes.core.paths import check_home, hermes_home, home_path
 from hermes.core.registry import registry as shared_registry
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from hermes.runtime.artifacts import ArtifactStore
     from hermes.runtime.audit import AuditLog
     from hermes.runtime.definitions import Definitions
-    from hermes.runtime.discovery import Discovery
+    from hermes.runtime.discovery import Discovery, Manifest
     from hermes.runtime.hooks import Hooks
-    from hermes.runtime.manifest import Manifest
     from hermes.runtime.pipeline import Runtime
     from hermes.runtime.plugins import Plugins
     from hermes.runtime.tool_offer import Offer, ToolIndex
@@ -108,7 +107,7 @@ class App:
     @cached_property
     def manifest(self) -> Manifest:
         """Cache of tool declarations."""
-        from hermes.runtime.manifest import Manifest
+        from hermes.runtime.discovery import Manifest
 
         return Manifest.load(self._tools_folder)
 
@@ -206,8 +205,7 @@ class App:
         """Tracer, unless the settings disable it."""
         if not self.config.get("trace.enabled"):
             return None
-        from hermes.runtime.span_files import SpanFiles
-        from hermes.runtime.tracing import Tracer
+        from hermes.runtime.tracing import SpanFiles, Tracer
 
         files = SpanFiles(
             max_bytes=self.config.get("trace.max_bytes"),
@@ -215,7 +213,7 @@ class App:
         )
         export = None
         if self.config.get("trace.export"):
-            from hermes.runtime.otlp import exporter
+            from hermes.runtime.tracing import exporter
 
             export = exporter(self.config.get("trace.otlp_endpoint"), os.environ)
         return Tracer(files, export=export)

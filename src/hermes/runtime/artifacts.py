@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
-from hermes.core.home import home_path, make_private, write_private
+from hermes.core.paths import home_path, make_private, write_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

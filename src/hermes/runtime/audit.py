@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from hermes.core.home import flock, home_path, make_private
 from hermes.core.json_text import to_json
+from hermes.core.paths import flock, home_path, make_private
 from hermes.runtime.json_lines import FULL, LineBuffer, append_lines, read_at, read_json_lines
 from hermes.safety.redaction import redact
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from hermes.runtime.call_state import CallState
+    from hermes.runtime.stages import CallState
 
 
 # What the first line follows.

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from hermes.core.log import Log
 from hermes.core.toolsets import UnknownToolsetError, declared_tools
-from hermes.runtime.manifest import Later
+from hermes.runtime.discovery import Later
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:

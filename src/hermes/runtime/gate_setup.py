@@ -11,9 +11,8 @@ import os
 from typing import TYPE_CHECKING
 
 from hermes.core.config import Config, set_value
-from hermes.core.errors import ConfigError
-from hermes.core.home import home_path
-from hermes.core.suggest import did_you_mean
+from hermes.core.errors import ConfigError, did_you_mean
+from hermes.core.paths import home_path
 from hermes.safety.approvals import Approvals
 from hermes.safety.gate import Gate
 from hermes.safety.permissions import PermissionChecker, load_policy

@@ -1,26 +1,20 @@
-"""Plugin hooks: functions that observe, veto or rewrite a call.
-
-    pre_tool_call(call)                 returns None, Veto(reason) or Rewrite(arguments)
-    post_tool_call(call, outcome)       observes
-    transform_tool_result(call, value)  returns the value for the model, or None
-    session_start(session_id), session_end(session_id)
-
-A hook that raises or exceeds its time limit is reported and ignored. Enforce rules in the policy,
-not in hooks.
-"""
+"""Hooks that observe, veto or rewrite a call, and progress events for observers."""
 
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import RegistrationError
+from hermes.core.log import Log
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Literal
 
     from hermes.core.context import ToolContext
+
 
 NAMES = (
     "pre_tool_call",
@@ -94,3 +88,68 @@ class Hooks:
                 setattr(self, name, tuple(kept))
 
         return remove
+
+
+if TYPE_CHECKING:
+    Kind = Literal[
+        "started",
+        "progress",
+        "output",
+        "approval_requested",
+        "finished",
+        "trouble",
+        "tools_changed",
+    ]
+
+log = Log("hermes.events")
+
+
+class Event:
+    """Something that happened to a call. `data` depends on the kind."""
+
+    __slots__ = ("at", "call_id", "data", "kind", "tool")
+
+    def __init__(self, kind: Kind, call_id: str, tool: str, data: dict[str, Any]) -> None:
+        self.kind: Kind = kind
+        self.call_id = call_id
+        self.tool = tool
+        self.data = data
+        self.at = time.time()
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.tool} {self.call_id} {self.data}>"
+
+
+class EventBus:
+    """Hands each event to every listener, in the thread that emits it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # Replaced as a whole, so that emitting needs no lock.
+        self.listeners: tuple[Callable[[Event], None], ...] = ()
+
+    def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]:
+        """Have `listener` called for every event; gives the function that ends it."""
+        with self._lock:
+            self.listeners = (*self.listeners, listener)
+
+        def unsubscribe() -> None:
+            with self._lock:
+                kept = list(self.listeners)
+                # One of them: the same listener may have been added twice.
+                if listener in kept:
+                    kept.remove(listener)
+                self.listeners = tuple(kept)
+
+        return unsubscribe
+
+    def emit(self, kind: Kind, call_id: str = "", tool: str = "", /, **data: Any) -> None:
+        """Send an event to every listener; the exception of one is logged and ignored."""
+        if not self.listeners:
+            return
+        event = Event(kind, call_id, tool, data)
+        for listener in self.listeners:
+            try:
+                listener(event)
+            except Exception:  # watching a call must not break it
+                log.exception("a listener failed on %r", event)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes.core.home import flock, is_current, make_private
 from hermes.core.log import Log
+from hermes.core.paths import flock, is_current, make_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -19,10 +19,8 @@ from hermes.core.errors import ToolError
 from hermes.core.log import Log
 from hermes.core.registry import registry as shared_registry
 from hermes.runtime import waits
-from hermes.runtime.events import EventBus
-from hermes.runtime.hooks import Hooks
-from hermes.runtime.placeholder_fill import Secrets
-from hermes.runtime.stages import stages
+from hermes.runtime.hooks import EventBus, Hooks
+from hermes.runtime.stages import Secrets, stages
 from hermes.runtime.workers import Workers
 from hermes.safety.call_effects import effects_of
 from hermes.safety.policy import EffectPolicy
@@ -34,15 +32,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from hermes.core.cancellation import Cancellation
+    from hermes.core.context import Cancellation
     from hermes.core.entry import Lifecycle, ToolEntry, ToolOutcome
     from hermes.core.protocols import Approver
     from hermes.core.registry import ToolRegistry
     from hermes.runtime.artifacts import ArtifactStore
     from hermes.runtime.audit import AuditLog
-    from hermes.runtime.call_state import CallState
     from hermes.runtime.parallel import Watcher
     from hermes.runtime.reviews import Reviews
+    from hermes.runtime.stages import CallState
     from hermes.runtime.tracing import Tracer
     from hermes.safety.file_guard import HomeGuard
     from hermes.safety.policy import Policy
@@ -203,9 +201,7 @@ class Runtime:
         at_once: int = 16,
     ) -> list[ToolOutcome]:
         """`call_many` from code that can't await."""
-        from hermes.runtime import bridge
-
-        outcomes: list[ToolOutcome] = bridge.run(self.call_many(calls, context, at_once=at_once))
+        outcomes: list[ToolOutcome] = waits.run(self.call_many(calls, context, at_once=at_once))
         return outcomes
 
     def dispatch(
@@ -266,9 +262,7 @@ class Runtime:
             try:
                 rest = lifecycle.close()
                 if hasattr(rest, "__await__"):
-                    from hermes.runtime import bridge
-
-                    bridge.run(waits.settle(rest))
+                    waits.run(waits.settle(rest))
             except Exception as error:  # noqa: BLE001 - the others are to be taken down all the same
                 self.report_trouble(f"teardown of {name}: {type(error).__name__}: {error}")
         if self.audit is not None:

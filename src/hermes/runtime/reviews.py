@@ -14,14 +14,14 @@ import time
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError, ToolError
-from hermes.core.home import home_path, make_private, write_private
 from hermes.core.json_text import to_json
+from hermes.core.paths import home_path, make_private, write_private
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Literal
 
-    from hermes.runtime.call_state import CallState
+    from hermes.runtime.stages import CallState
     from hermes.safety.policy import Ruling
 
 # A model that is told to write on and on must not fill the disk.

@@ -8,21 +8,21 @@ person, a hook, the handler) it yields a wait (`waits.py`), and a driver of `Run
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from copy import deepcopy
 from typing import TYPE_CHECKING
 
-from hermes.core.cancellation import Cancellation, CancelledError
-from hermes.core.entry import DEFAULT_RESULT_SIZE, ToolOutcome
+import msgspec
+
+from hermes.core.approval import ApprovalRequest, Ruling
+from hermes.core.context import Cancellation, CancelledError
+from hermes.core.entry import DEFAULT_RESULT_SIZE, ToolOutcome, ToolResult
 from hermes.core.errors import ArgumentError, HermesError, ToolError, UnavailableError
 from hermes.core.json_text import to_json
 from hermes.core.log import Log
-from hermes.core.result import ToolResult
 from hermes.runtime import result_texts, waits
-from hermes.runtime.approval_stage import approve
-from hermes.runtime.call_state import CallState
 from hermes.runtime.hooks import HookCall, Rewrite, Veto
-from hermes.runtime.placeholder_fill import PLACEHOLDER
 from hermes.runtime.workers import StoppedLateError, StuckError
 from hermes.safety.taint import conversation_key, untrusted_source
 
@@ -33,7 +33,40 @@ if TYPE_CHECKING:
     from hermes.core.context import ToolContext
     from hermes.core.entry import ToolCall, ToolEntry
     from hermes.runtime.pipeline import Runtime
+    from hermes.runtime.tracing import Span
     from hermes.safety.file_guard import HomeGuard
+    from hermes.safety.placeholders import Used, Vault
+    from hermes.safety.policy import Policy
+    from hermes.safety.redaction import Redactor
+# Until the policy has ruled.
+UNJUDGED = Ruling("refuse", rule="policy:pending")
+
+
+class CallState(msgspec.Struct, eq=False):
+    """A running call: its arguments, the ruling on it, and its place in the trace."""
+
+    call_id: str
+    tool: str
+    context: ToolContext
+    cancellation: Cancellation
+    started: float
+    entry: ToolEntry | None = None
+    arguments: dict[str, Any] = {}
+    # The arguments as JSON, before the handler can change them.
+    noted: str = "{}"
+    ruling: Ruling = UNJUDGED
+    # The rule that asked for or refused the call, or that an earlier approval covers.
+    rule: str = ""
+    verdict: str = "allowed"
+    # The approver that allowed or refused it.
+    approver: str = ""
+    # Secrets that were filled in for placeholders.
+    used: Used | None = None
+    # Source of untrusted text in its result.
+    source: str = ""
+    # Its span in the trace, and the parent of that.
+    span: Span | None = None
+    around: Span | None = None
 
 
 def before_call(
@@ -98,8 +131,6 @@ def _name(hook: Any) -> str:
     return str(getattr(hook, "__qualname__", None) or repr(hook))
 
 
-log = Log("hermes.runtime")
-
 _clock = time.perf_counter
 
 
@@ -116,7 +147,7 @@ def end(runtime: Runtime, state: CallState, answer: result_texts.Answer) -> Tool
         if answer.error is not None:
             answer.error = runtime.redactor.redact(answer.error)
         if len(content) > limit:  # 11 fit
-            from hermes.runtime.truncate import fit
+            from hermes.runtime.result_texts import fit
 
             content, artifact = fit(content, limit, runtime.artifacts, state.source)
     except Exception as error:
@@ -150,8 +181,6 @@ def end(runtime: Runtime, state: CallState, answer: result_texts.Answer) -> Tool
 
 if TYPE_CHECKING:
     Stages = Generator[waits.Need, Any, ToolOutcome]
-
-
 _ids = itertools.count(1)
 
 
@@ -350,3 +379,178 @@ def _offered_text(runtime: Runtime, state: CallState, text: str) -> str:
 
     offer = state.context.services.offer
     return offered_text(text, runtime.registry, None if offer is None else offer.reachable)
+
+
+log = Log("hermes.runtime")
+_YES = ("once", "session", "always")
+
+
+def approve(
+    runtime: Runtime, state: CallState, ruling: Ruling
+) -> Generator[waits.Need, Any, result_texts.Answer | None]:
+    """Ask for approval; the refusal for the model, or None when the call is approved."""
+    state.ruling, state.rule = ruling, ruling.rule
+    if ruling.action == "refuse":
+        state.verdict = "refused"
+        return result_texts.refused(ruling.reason)
+    context = state.context
+    if context.approver is None:
+        return _nobody(runtime, state, ruling)
+    # What is approved is what runs: neither who called nor who is asked can change it any more.
+    state.arguments = deepcopy(state.arguments)
+    request = ApprovalRequest(
+        state.tool,
+        deepcopy(state.arguments),
+        reason=ruling.reason,
+        rule=ruling.rule,
+        rules=tuple(dict.fromkeys(grant.rule for grant in ruling.grants)),
+        human_only=ruling.human_only,
+        call_id=state.call_id,
+        front_door=context.front_door,
+        agent_path=context.agent_path,
+    )
+    runtime.events.emit(
+        "approval_requested", state.call_id, state.tool, reason=ruling.reason, request=request
+    )
+    try:
+        answer = yield from _ask(runtime, waits.Ask(context.approver, request, state.cancellation))
+    except Exception as error:
+        state.cancellation.check()
+        log.exception("asking for approval of %s failed", state.tool)
+        state.verdict = "asking failed"
+        return result_texts.refused(f"asking for approval failed: {type(error).__name__}")
+    state.cancellation.check()
+    if answer is None:
+        return _nobody(runtime, state, ruling)
+    state.approver = getattr(answer, "by", "") or context.front_door
+    if answer is not True and not (isinstance(answer, str) and answer in _YES):
+        state.verdict = "denied"
+        runtime.policy.denied(ruling, context)
+        return result_texts.refused(f"{ruling.reason}, and the person asked said no")
+    if ruling.grants:
+        assert state.entry is not None
+        again = runtime.judge(state.entry, state.arguments, context)
+        # Scripts and links may have changed while the person was asked.
+        if again.action != "allow" and again.grants != ruling.grants:
+            state.verdict = "changed"
+            return result_texts.refused("what it would do changed while it was being approved")
+        state.ruling = again
+    state.verdict = "approved"
+    if answer in ("session", "always"):
+        runtime.policy.remember(ruling, answer, context)
+    if runtime.audit is not None:
+        # On disk before it runs: a call that kills us has still been noted.
+        runtime.audit.record(state, "approved", 0.0, now=True)
+    return None
+
+
+def _ask(runtime: Runtime, ask: waits.Ask) -> Generator[waits.Need, Any, Any]:
+    """The approver's answer, traced as a span."""
+    if runtime.tracer is None:
+        return (yield ask)
+    request = ask.request
+    attributes: dict[str, Any] = {
+        "gen_ai.tool.name": request.tool,
+        "gen_ai.tool.call.id": request.call_id,
+        "hermes.approval.reason": request.reason,
+        "hermes.rule": ", ".join(request.rules),
+    }
+    with runtime.tracer.inside("approval", f"approval {request.tool}", attributes) as span:
+        answer = yield ask
+        attributes["hermes.approval.answer"] = "nobody" if answer is None else str(answer)
+        attributes["hermes.approval.by"] = getattr(answer, "by", "") or request.front_door
+        span.status = "ok" if answer is True or answer in _YES else "refused"
+    return answer
+
+
+def _nobody(runtime: Runtime, state: CallState, ruling: Ruling) -> result_texts.Answer:
+    if ruling.keeps and runtime.reviews is not None:
+        sources = runtime.heard.sources(state.context)
+        held = runtime.reviews.hold(state, ruling, sources)
+        state.verdict = "waits for review"
+        return result_texts.waiting(held.id, ruling.keeps, sources)
+    state.verdict = "nobody to ask"
+    return result_texts.nobody_to_ask(ruling.reason)
+
+
+# What every placeholder begins with; see `hermes.safety.placeholders`.
+PLACEHOLDER = "[secret:"
+# The right to have placeholders filled.
+RIGHT = "secret:use"
+
+
+class Secrets:
+    """The vault of one runtime, made when the first secret is seen."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._vault: Vault | None = None
+
+    def filled(self, state: CallState, policy: Policy) -> dict[str, Any]:
+        """The arguments as the handler gets them; raises `ToolError` where a secret may not go."""
+        if state.entry is None:
+            return state.arguments
+        given, state.used = self._open().fill(
+            state.arguments,
+            _acts(state),
+            _session(state),
+            workspace=state.context.workspace,
+            resolve=lambda path: _place(state, path),
+            effect=state.entry.effect,
+            allowed=policy.allows(RIGHT, state.context),
+        )
+        return given
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a secret was seen."""
+        return self._vault is not None
+
+    def masked(self, content: str, state: CallState) -> str:
+        """A result with a placeholder for each secret in it."""
+        plain = self._redactor.redact(content)
+        if self._vault is None and plain is content:
+            return plain
+        known = self._vault.known(_session(state)) if self._vault is not None else None
+        if (plain == content and not (known and known.values)) or state.entry is None:
+            return plain
+        from hermes.safety.placeholders import origin_of
+
+        origin = origin_of(
+            state.tool,
+            _acts(state),
+            workspace=state.context.workspace,
+            resolve=lambda path: _place(state, path),
+        )
+        vault = self._open()
+        # What was a secret once in this session stays one, whatever stands around it now.
+        return vault.mask(content, session=_session(state), origin=origin, used=known)
+
+    def end_session(self, session: str) -> None:
+        """Forget the secrets of a session."""
+        if self._vault is not None:
+            self._vault.end_session(session)
+
+    def _open(self) -> Vault:
+        if self._vault is None:
+            from hermes.safety.placeholders import Vault
+
+            self._vault = Vault(self._redactor)
+        return self._vault
+
+
+def _acts(state: CallState) -> list[tuple[str, str]]:
+    effects = state.ruling.effects
+    return [act[:2] for act in effects.acts] if effects is not None else []
+
+
+def _session(state: CallState) -> str:
+    return state.context.session_id or state.context.task.id
+
+
+def _place(state: CallState, path: str) -> str:
+    """Where a path of the call leads, as the gate judged it."""
+    for (_, spelled), place in (state.ruling.paths or {}).items():
+        if spelled == path:
+            return place
+    return os.path.realpath(os.path.join(state.context.workspace, os.path.expanduser(path)))

@@ -11,8 +11,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from hermes.runtime.definitions import patched
-from hermes.runtime.tool_search.hints import hint
-from hermes.runtime.tool_search.index import Document, SearchIndex
+from hermes.runtime.tool_search.index import Document, SearchIndex, hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

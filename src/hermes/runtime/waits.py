@@ -1,19 +1,28 @@
 """Waits of a call: handler, approval or hook, each sync and async, with timeout and cancellation.
 
 A sync handler without timeout runs in the caller's thread, one with timeout in a worker thread; an
-async handler runs in the caller's task, or through the bridge when the caller is sync.
+async handler runs in the caller's task. A sync caller reaches it through `run`:
+
+    main thread, no loop    one loop for the life of the program
+    another thread          one loop for the life of the thread
+    inside a running loop   a helper thread with its own loop; the wait has a timeout
+
+Loops persist so that clients bound to a loop (an HTTP connection pool) survive between calls.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextvars
+import threading
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes.core.cancellation import Cancellation, CancelledError
-from hermes.core.invoke import is_coroutine_function
-from hermes.runtime import bridge
-from hermes.runtime.workers import stopped_error
+from hermes.core.context import Cancellation, CancelledError
+from hermes.core.entry import is_coroutine_function
+from hermes.runtime.loop_thread import LoopThread, close_loop
+from hermes.runtime.workers import StoppedLateError, stopped_error
 
 if TYPE_CHECKING:
     import asyncio
@@ -25,6 +34,78 @@ if TYPE_CHECKING:
     from hermes.core.entry import ToolEntry
     from hermes.core.protocols import Approver
     from hermes.runtime.pipeline import Runtime
+
+
+HELPER_LIMIT_SECONDS = 300.0
+
+
+class _ThreadLoop(threading.local):
+    """The loop of this thread; closed when the thread ends."""
+
+    runner: asyncio.Runner | None = None
+
+    def get(self) -> asyncio.Runner:
+        if self.runner is None:
+            import asyncio
+
+            self.runner = asyncio.Runner()
+            if threading.current_thread() is threading.main_thread():
+                atexit.register(close_loop, self.runner.get_loop())
+            else:
+                self.guard = _Closer(self.runner)
+        return self.runner
+
+
+class _Closer:
+    """Closes a thread's loop when the thread's storage is let go."""
+
+    def __init__(self, runner: asyncio.Runner) -> None:
+        self._runner = runner
+
+    def __del__(self) -> None:
+        close_loop(self._runner.get_loop())
+
+
+_local = _ThreadLoop()
+_helper_lock = threading.Lock()
+# The first serves loops of other people; each further one serves the loop of the one before.
+_helpers: list[LoopThread] = []
+
+
+def run(coroutine: Coroutine[Any, Any, Any], *, limit: float | None = None) -> Any:
+    """The result of a coroutine, for a caller that can't await."""
+    import asyncio
+
+    try:
+        here = asyncio.get_running_loop()
+    except RuntimeError:
+        return _local.get().run(coroutine, context=contextvars.copy_context())
+    return _run_in_helper(coroutine, here, HELPER_LIMIT_SECONDS if limit is None else limit)
+
+
+def _run_in_helper(
+    coroutine: Coroutine[Any, Any, Any], here: asyncio.AbstractEventLoop, limit: float
+) -> Any:
+    future = _helper(here).submit(coroutine)
+    try:
+        return future.result(limit)
+    except BaseException as error:
+        if future.done() or not future.cancel() or not isinstance(error, TimeoutError):
+            raise
+        raise StoppedLateError(
+            f"gave no answer within {limit:g} s; call it with `await runtime.call(...)` instead",
+            stuck=False,
+        ) from None
+
+
+def _helper(here: asyncio.AbstractEventLoop) -> LoopThread:
+    with _helper_lock:
+        # A helper that waits for itself would wait for ever.
+        loops = [helper.loop for helper in _helpers]
+        level = loops.index(here) + 1 if here in loops else 0
+        if level == len(_helpers):
+            _helpers.append(LoopThread("hermes-bridge"))
+        return _helpers[level]
 
 
 # Coroutines that refused even to be closed; letting go of them would ask them again.
@@ -210,7 +291,7 @@ class Run(msgspec.Struct, eq=False):
         entry = self.entry
         assert entry.invoke is not None
         if entry.is_async:
-            return bridge.run(self.wait(runtime))
+            return run(self.wait(runtime))
         if entry.timeout_seconds is None:
             try:
                 value = entry.invoke(self.arguments, self.context)
@@ -218,7 +299,7 @@ class Run(msgspec.Struct, eq=False):
                 raise
             except BaseException as error:  # noqa: BLE001 - it may end its own work, not the program
                 raise ended(error) from None
-            return bridge.run(settle(value)) if hasattr(value, "__await__") else value
+            return run(settle(value)) if hasattr(value, "__await__") else value
         return runtime.workers.run(
             self._work,
             seconds=entry.timeout_seconds,
@@ -262,7 +343,7 @@ class Ask(msgspec.Struct, eq=False):
     def sync(self, runtime: Runtime) -> Any:
         """The approver's answer, for a sync caller."""
         if is_coroutine_function(self.approver):
-            return bridge.run(self.wait(runtime))
+            return run(self.wait(runtime))
         return _settled(self.approver(self.request))
 
     async def wait(self, runtime: Runtime) -> Any:
@@ -288,7 +369,7 @@ class Hook(msgspec.Struct, eq=False):
     def sync(self, runtime: Runtime) -> Any:
         """The hook's result, for a sync caller."""
         if is_coroutine_function(self.hook):
-            return bridge.run(self.wait(runtime))
+            return run(self.wait(runtime))
         return runtime.workers.run(
             self._work,
             seconds=runtime.hooks.limit_seconds,
@@ -313,7 +394,7 @@ class Hook(msgspec.Struct, eq=False):
 
 def _settled(value: Any) -> Any:
     """`value`, awaited through the bridge if it is awaitable."""
-    return bridge.run(settle(value)) if hasattr(value, "__await__") else value
+    return run(settle(value)) if hasattr(value, "__await__") else value
 
 
 async def settle(awaitable: Any) -> Any:

@@ -14,14 +14,14 @@ from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from hermes.core.cancellation import CancelledError
+from hermes.core.context import CancelledError
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from hermes.core.cancellation import Cancellation
+    from hermes.core.context import Cancellation
 
 
 # How long a thread that has nothing to do stays around.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "paths": "check_path",
-    "policy": "EffectPolicy Ruling",
+    "policy": "EffectPolicy Policy Ruling",
     "redaction": "Redactor redact",
     "shell": "detect_dangerous_command",
     "skills": "scan_skill",

@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.core.home import DECIDING, home_path, on_write, write_private
+from hermes.core.paths import DECIDING, home_path, on_write, write_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -10,9 +10,8 @@ import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.core.home import hermes_home, home_path
 from hermes.core.json_text import to_json
-from hermes.core.paths import is_below
+from hermes.core.paths import hermes_home, home_path, is_below
 from hermes.safety.approvals import call_grant
 from hermes.safety.call_effects import effects_of
 from hermes.safety.paths import PathRefusedError

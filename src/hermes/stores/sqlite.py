@@ -12,7 +12,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.core.home import make_private
+from hermes.core.paths import make_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,14 +1,12 @@
 """Text: encodings, line pages, differences, globs, edits. Pure functions; nothing opens a file.
 
-encoding         decode and encode files; decode console output
-charset          charset detection
+encoding         charset detection; decode and encode files; decode console output
 line_pages       numbered lines of a large file
 ansi             ANSI sequences, control and invisible characters
 diff             line differences;  short_diff  a diff that fits into a result
-globs            glob patterns;  path_patterns, gitignore  rules made of them
+globs            glob patterns, choices made of them, gitignore rules
 regex_worker     regular expressions in a killable subprocess
 replace          fuzzy text replacement
 patches          unified diffs and codex patches
-already_applied  is the result of an edit in place already?
 syntax_check     syntax errors after an edit
 """

@@ -202,7 +202,7 @@ class _Letters:
             return name, not self.pending
         if bom:
             return name, False
-        from hermes.text.charset import guess, whole
+        from hermes.text.encoding import guess, whole
 
         return guess(b"\n".join(map(whole, self.samples)))
 

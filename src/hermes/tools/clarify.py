@@ -40,9 +40,9 @@ def clarify(
     offered = [reply for choice in choices or () if (reply := clean_text(choice).strip())]
     answer = ask(clean_text(question), offered)
     if hasattr(answer, "__await__"):
-        from hermes.runtime import bridge, waits
+        from hermes.runtime import waits
 
-        answer = bridge.run(waits.settle(answer))
+        answer = waits.run(waits.settle(answer))
     reply = str(answer or "").strip()
     if not reply:
         raise ToolError(

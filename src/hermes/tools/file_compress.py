@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hermes.environments.disk.protocol import Disk
-    from hermes.files.archives.creation import Made
+    from hermes.files.archives.creation import Made, Source
     from hermes.files.archives.limits import Member, Placed
-    from hermes.files.archives.pack_source import Source
     from hermes.stores.checkpoints import Planned
 
 _EVERY = 4 * 1024 * 1024
@@ -122,8 +121,7 @@ def _create(
     existing: str,
 ) -> ToolResult:
     from hermes.environments.for_task import disk_of
-    from hermes.files.archives.creation import create_archive, format_of
-    from hermes.files.archives.pack_source import gather, leads_out
+    from hermes.files.archives.creation import create_archive, format_of, gather, leads_out
     from hermes.stores.checkpoints import Planned, State
 
     if not sources:
@@ -315,8 +313,7 @@ def _readable(ctx: ToolContext, archive: str) -> Iterator[str]:
 
 def _source(ctx: ToolContext, disk: Disk, source: str) -> Source:
     """The path of a source, and its member name."""
-    from hermes.files.archives.creation import name_for
-    from hermes.files.archives.pack_source import Source
+    from hermes.files.archives.creation import Source, name_for
 
     name = name_for(source, ctx.workspace)
     folder, last = os.path.split(os.path.normpath(source))
@@ -330,7 +327,7 @@ def _source(ctx: ToolContext, disk: Disk, source: str) -> Source:
 
 
 def _chooser(members: list[str] | None, exclude: list[str] | None) -> Callable[[str], bool] | None:
-    from hermes.text.path_patterns import Patterns
+    from hermes.text.globs import Patterns
 
     wanted, unwanted = Patterns(members), Patterns(exclude)
     if not wanted and not unwanted:

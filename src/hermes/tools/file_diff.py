@@ -125,8 +125,7 @@ def _versions(
     ctx: ToolContext, disk: Disk, path: str, real_path: str, against: str
 ) -> tuple[Side, Side]:
     """A file before and now; an empty input where it does not exist."""
-    from hermes.files.compare.content_diff import Side
-    from hermes.files.compare.git_head import committed
+    from hermes.files.compare.content_diff import Side, committed
 
     if against == "checkpoint":
         before = previous(ctx, real_path)

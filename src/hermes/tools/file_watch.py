@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hermes.files.watch.background import Watches
-    from hermes.files.watch.snapshot import Change
-    from hermes.files.watch.watcher import AnyWatcher
+    from hermes.files.watch.watcher import AnyWatcher, Change
 
 _HOUR = 3600
 _SLICE = 1.0

@@ -68,8 +68,7 @@ def search_files(
     from hermes.files.search import report
     from hermes.files.search.content import search_content
     from hermes.files.search.file_names import search_names
-    from hermes.files.search.pattern import read_pattern
-    from hermes.files.search.query import Choice, Watch
+    from hermes.files.search.query import Choice, Watch, read_pattern
     from hermes.files.seen_files import hide_keys_at
     from hermes.text.globs import chooser
 

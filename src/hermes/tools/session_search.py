@@ -10,7 +10,7 @@ from hermes.core.schema import Field
 if TYPE_CHECKING:
     from typing import Any
 
-    from hermes.core.messages import Message
+    from hermes.core.model_protocol import Message
     from hermes.stores.sessions import Sessions
 
 _TEXT = 2_000

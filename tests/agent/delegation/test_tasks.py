@@ -13,7 +13,7 @@ from tests.agent.delegation.script import Answer, hand, lets_delegate, report
 
 from hermes.agent.delegation.child import BLOCKED
 from hermes.core import ToolCall, ToolContext, ToolRegistry, tool
-from hermes.runtime import bridge
+from hermes.runtime import waits
 from hermes.runtime.app import App
 from hermes.stores.checkpoints.checkpoint_store import checkpoints
 from hermes.stores.sessions import Sessions
@@ -262,7 +262,7 @@ def test_with_the_parent_its_children_end(work: Path, ask: Any) -> None:
         assert turn.cancelled()
 
     # In the loop in which the agent's connections are closed, too.
-    bridge.run(cancelled())
+    waits.run(cancelled())
 
     assert agent.app.runtime.running() == []
 

@@ -6,8 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from hermes.agent.providers.http_model import HttpModel
-from hermes.core.messages import Message
-from hermes.core.model_protocol import Done, Request
+from hermes.core.model_protocol import Done, Message, Request
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

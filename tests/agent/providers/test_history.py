@@ -16,7 +16,7 @@ from hermes.agent.providers.history import (
     valid_id,
     valid_name,
 )
-from hermes.core.messages import Message, ToolUse
+from hermes.core.model_protocol import Message, ToolUse
 
 USER = Message("user", "hi")
 ASKED = Message("assistant", calls=(ToolUse("a", "read_file"), ToolUse("b", "terminal")))

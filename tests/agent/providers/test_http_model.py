@@ -16,10 +16,10 @@ from tests.agent.providers.requests import HELLO, TOOLS, answer, ask, events, re
 from hermes.agent.providers.errors import BrokenStream, RetryLater
 from hermes.agent.providers.http_model import HttpModel
 from hermes.agent.providers.stream_reader import AnswerBuilder
-from hermes.core.messages import Message
 from hermes.core.model_protocol import (
     Discarded,
     Done,
+    Message,
     ModelError,
     ReasoningDelta,
     TextDelta,

@@ -15,7 +15,7 @@ from hermes.agent.providers.connection import is_loopback, shown_url
 from hermes.agent.providers.errors import retry_after
 from hermes.agent.providers.http_model import DONE, EventError, EventReader
 from hermes.agent.providers.model_profiles import Prices, prices_of, profile_of
-from hermes.core.messages import Usage
+from hermes.core.model_protocol import Usage
 
 VALUES = st.lists(st.dictionaries(st.text(max_size=5), st.text(max_size=8), max_size=3), max_size=5)
 

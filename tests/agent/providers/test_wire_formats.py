@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from tests.agent.providers.requests import HELLO, TOOLS, answer, ask, remote
 
-from hermes.core.messages import Image, Message, ToolUse
-from hermes.core.model_protocol import Discarded
+from hermes.core.model_protocol import Discarded, Image, Message, ToolUse
 from hermes.testing import Call, ScriptedModel, Turn
 
 PICTURE = Image("image/png", data="aGk=")

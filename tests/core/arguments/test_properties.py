@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from hermes.core.arguments import ArgumentReader, coerce_tool_args, split_glued
-from hermes.core.arguments.json_values import same
+from hermes.core.arguments.reader import same
 from hermes.core.errors import ArgumentError
 
 quick = settings(

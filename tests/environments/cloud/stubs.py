@@ -9,7 +9,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from hermes.environments.owner_labels import PID, labels
+from hermes.environments.host.process_listing import PID, labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -16,7 +16,7 @@ from hermes.core.errors import ToolError
 from hermes.environments.cloud.cloud_environment import CloudEnvironment
 from hermes.environments.cloud.provider import ListedSandbox, ProviderError, prune
 from hermes.environments.environment import SharedSettings
-from hermes.environments.owner_labels import MACHINE, PID, labels
+from hermes.environments.host.process_listing import MACHINE, PID, labels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

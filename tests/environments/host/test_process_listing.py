@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from hermes.core.home import home_path
+from hermes.core.paths import home_path
 from hermes.environments.host import process_listing
 
 

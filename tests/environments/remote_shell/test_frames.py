@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.environments.remote_shell.frames import FrameSplitter
+from hermes.environments.remote_shell.connection import FrameSplitter
 
 MARK = "0123456789abcdef"
 PIECES = st.one_of(

@@ -16,10 +16,17 @@ from hypothesis import strategies as st
 
 from hermes.core import ToolError
 from hermes.environments.disk.local_disk import LocalDisk
-from hermes.files.archives.creation import create_archive, folder_for, format_of, name_for
+from hermes.files.archives.creation import (
+    Source,
+    create_archive,
+    folder_for,
+    format_of,
+    gather,
+    leads_out,
+    name_for,
+)
 from hermes.files.archives.extraction import check_archive, extract_archive, list_archive
 from hermes.files.archives.limits import ArchiveError
-from hermes.files.archives.pack_source import Source, gather, leads_out
 
 FORMATS: list[Any] = ["zip", "tar", "tar.gz", "tar.bz2", "tar.xz", "tar.zst", "7z"]
 DISK = LocalDisk()

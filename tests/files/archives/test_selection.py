@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.files.archives.conftest import Place, entry, listing
 
-from hermes.files.archives import placement as placing_module
+from hermes.files.archives import extraction as placing_module
 from hermes.files.archives.extraction import check_archive, extract_archive
 from hermes.files.archives.limits import ArchiveError, Placed
 

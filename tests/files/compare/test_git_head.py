@@ -10,7 +10,7 @@ import pytest
 from tests.files.remote_disk import far_disk
 
 from hermes.core import ToolError
-from hermes.files.compare.git_head import committed
+from hermes.files.compare.content_diff import committed
 
 
 def git(folder: Path, *words: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from hermes.environments.disk.local_disk import LocalDisk
 from hermes.files.search.content import search_content
-from hermes.files.search.pattern import read_pattern
+from hermes.files.search.query import read_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.files.search.conftest import make, search
 
 from hermes.core.errors import ToolError
-from hermes.files.search.pattern import PatternError, read_pattern
+from hermes.files.search.query import PatternError, read_pattern
 
 
 @pytest.mark.parametrize("pattern", ["foo(", "[a-", "a[z-a]", "*a", "a{3,2}", "a\\"])

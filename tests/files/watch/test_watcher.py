@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from hermes.core import ToolError
-from hermes.files.watch import snapshot as known_module
-from hermes.files.watch.snapshot import Change
-from hermes.files.watch.watcher import Stop, Watcher, merged
+from hermes.files.watch import watcher as known_module
+from hermes.files.watch.watcher import Change, Stop, Watcher, merged
 
 LONG = 20.0
 NEVER = Stop(lambda: False)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import CommandLine
 
-from hermes.core.messages import Message
+from hermes.core.model_protocol import Message
 from hermes.stores.sessions import Sessions
 from hermes.testing import ScriptedModel, Turn
 

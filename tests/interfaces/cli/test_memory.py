@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hermes.core.context import Cancellation, ToolContext
-from hermes.runtime.call_state import CallState
 from hermes.runtime.reviews import Reviews
+from hermes.runtime.stages import CallState
 from hermes.safety.policy import Ruling
 from hermes.stores.memory import Memory
 

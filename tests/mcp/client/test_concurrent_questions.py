@@ -17,7 +17,7 @@ from tests.mcp.client.conftest import Desk, eventually, tool
 
 from hermes.core import ToolCall
 from hermes.core.entry import ToolOutcome
-from hermes.runtime import bridge
+from hermes.runtime import waits
 
 SDK = Path(__file__).parent.parent / "servers" / "sdk.py"
 NAMES = ("ann", "bob", "cleo")
@@ -66,7 +66,7 @@ def all_at_once(desk: Desk, calls: dict[str, tuple[ToolCall, Any]]) -> dict[str,
     async def run() -> list[ToolOutcome]:
         return await asyncio.gather(*(runtime.call(*one) for one in calls.values()))
 
-    return dict(zip(calls, bridge.run(run()), strict=True))
+    return dict(zip(calls, waits.run(run()), strict=True))
 
 
 @pytest.fixture(params=["old", "new"])
@@ -209,6 +209,6 @@ def test_a_question_that_may_be_anothers_ends_with_the_last_call_only(desk: Desk
         sleeping = asyncio.ensure_future(sleep())
         return [await asking, await sleeping]
 
-    outcome, _ = bridge.run(run())
+    outcome, _ = waits.run(run())
 
     assert json.loads(outcome.value)["action"] == "accept"

@@ -152,7 +152,7 @@ def test_the_remembered_listing_is_not_believed_beyond_what_was_approved(
 
 
 def test_a_projects_servers_wait_for_trust_in_exactly_that_file(desk: Desk, tmp_path: Path) -> None:
-    from hermes.runtime.trust import TrustStore
+    from hermes.runtime.plugins import TrustStore
 
     place = tmp_path / ".mcp.json"
     place.write_text(json.dumps({"mcpServers": {"theirs": desk.peer(tool("echo"))}}))

@@ -14,7 +14,7 @@ from tests.mcp.server.peers import ERAS, Person, app_with, client, run
 
 from hermes.core import ToolContext, ToolError, ToolRegistry, tool
 from hermes.core.errors import HermesError
-from hermes.runtime import bridge
+from hermes.runtime import waits
 
 both_eras = pytest.mark.parametrize("mode", ERAS)
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}}
@@ -32,7 +32,7 @@ def add(registry: ToolRegistry) -> None:
     def think_in_a_thread(ctx: ToolContext) -> str:
         """Ask the model from code that can't await."""
         asked = ctx.service("sample")([{"role": "user", "text": "x"}], max_tokens=5)
-        text: str = bridge.run(asked)[0]
+        text: str = waits.run(asked)[0]
         return text
 
     @tool(registry=registry, toolset="t", effect="read")

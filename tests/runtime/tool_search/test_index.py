@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.runtime.tool_search.hints import hint
-from hermes.runtime.tool_search.index import Document, Hit, SearchIndex
+from hermes.runtime.tool_search.index import Document, Hit, SearchIndex, hint
 
 ARCHIVES = Document(
     "file_compress", "file", "Create, list or extract archives.", ("zip", "archive"), ("paths",)

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from hermes.runtime.tool_search.lexicon import Lexicon, _data, shared, stopwords
-from hermes.runtime.tool_search.tokens import edits, fold, joined, similar, stem, tokens
+from hermes.runtime.tool_search.lexicon import (
+    Lexicon,
+    _data,
+    edits,
+    fold,
+    joined,
+    shared,
+    similar,
+    stem,
+    stopwords,
+    tokens,
+)
 
 SMALL = Lexicon("lamp,lampe,light bulb,灯\troom:0.5\n# a remark\nroom,zimmer,~chamber\n")
 

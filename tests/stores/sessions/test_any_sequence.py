@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from hermes.core.messages import Message, Role
+from hermes.core.model_protocol import Message, Role
 from hermes.stores.sessions import Session, Sessions
 from hermes.stores.sessions.index import fold
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import HermesError
-from hermes.core.messages import Message, ToolUse, Usage
+from hermes.core.model_protocol import Message, ToolUse, Usage
 from hermes.interfaces.cli.main import CliApp
 from hermes.interfaces.cli.sessions import arguments
 from hermes.stores.sessions import Session, Sessions

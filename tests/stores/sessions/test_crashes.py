@@ -9,13 +9,13 @@ import threading
 import time
 from pathlib import Path
 
-from hermes.core.messages import Message
+from hermes.core.model_protocol import Message
 from hermes.stores.sessions import Sessions
 
 # Says what was kept only once it was: whatever was said must be found afterwards.
 WRITER = """
 import sys
-from hermes.core.messages import Message, ToolUse, Usage
+from hermes.core.model_protocol import Message, ToolUse, Usage
 from hermes.stores.sessions import Sessions
 
 path, name, delete = sys.argv[1:4]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.core.messages import Image, Message, ToolUse, Usage
+from hermes.core.model_protocol import Image, Message, ToolUse, Usage
 from hermes.stores.sessions import Session, Sessions, SessionsError
 
 HOSTILE = '<script>alert(1)</script> " onload="x" \x1b[31m </pre><img src=x onerror=y> ```'

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.core.messages import Message
+from hermes.core.model_protocol import Message
 from hermes.stores.sessions import DamagedError, Session, Sessions, SessionsError
 
 PAGE = 4096
@@ -298,7 +298,7 @@ def test_a_backup_is_complete_and_searchable(
 
 _DELETER = """
 import sys
-from hermes.core.messages import Message
+from hermes.core.model_protocol import Message
 from hermes.stores.sessions import Sessions
 
 store = Sessions(sys.argv[1])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hermes.core.config import Config
-from hermes.core.messages import Message
+from hermes.core.model_protocol import Message
 from hermes.stores.sessions import Session, Sessions
 from hermes.stores.sessions.retention import apply_limits, open_sessions
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.core.messages import Message, ToolUse
+from hermes.core.model_protocol import Message, ToolUse
 from hermes.stores.sessions import QueryError, Session, Sessions, SessionsError
 from hermes.stores.sessions.index import fold
 from hermes.stores.sessions.search import Found

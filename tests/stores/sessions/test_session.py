@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.core.messages import Image, Message, ToolUse, Usage
+from hermes.core.model_protocol import Image, Message, ToolUse, Usage
 from hermes.stores.sessions import Base, Session, Sessions, SessionsError
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.agent.providers.model_profiles import Prices
-from hermes.core.messages import Message, ToolUse, Usage
+from hermes.core.model_protocol import Message, ToolUse, Usage
 from hermes.stores.sessions import Session, Sessions
 from hermes.stores.sessions.usage import Share, parts, spending
 

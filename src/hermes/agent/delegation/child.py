@@ -27,7 +27,7 @@ from hermes.agent.system_prompt import system_prompt
 from hermes.core.context import Cancellation
 from hermes.core.errors import HermesError, ToolError
 from hermes.core.log import Log
-from hermes.core.messages import Usage
+from hermes.core.model_protocol import Usage
 from hermes.runtime.tool_offer import Offer
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hermes.agent.loop import Journal
-    from hermes.core.messages import Message, Usage
+    from hermes.core.model_protocol import Message, Usage
 
 NOTE = "delegated"
 _TASK_FIELDS = ("goal", "toolsets", "timeout_seconds", "idle_timeout_seconds")

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from hermes.agent.delegation.child import ChildAgent
     from hermes.agent.loop import Conversation, Result
     from hermes.core.context import ToolContext
-    from hermes.core.messages import Message
-    from hermes.core.model_protocol import Event
-    from hermes.runtime.events import Event as CallEvent
+    from hermes.core.model_protocol import Event, Message
+    from hermes.runtime.hooks import Event as CallEvent
 
 log = Log("hermes.agent")
 

@@ -9,13 +9,13 @@ import msgspec
 
 from hermes.core.errors import ArgumentError
 from hermes.core.json_text import to_json
-from hermes.core.messages import Message
+from hermes.core.model_protocol import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from hermes.core.messages import Image
+    from hermes.core.model_protocol import Image
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode

@@ -10,9 +10,8 @@ import msgspec
 
 from hermes.agent.providers.model_profiles import profile_of
 from hermes.agent.providers.services import BY_NAME, SERVICES, Service
-from hermes.core.errors import ConfigError
+from hermes.core.errors import ConfigError, did_you_mean
 from hermes.core.model_protocol import Discarded, ModelError, WindowError
-from hermes.core.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence

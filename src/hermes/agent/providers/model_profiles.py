@@ -10,7 +10,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hermes.core.messages import Usage
+    from hermes.core.model_protocol import Usage
 
 Echo = Literal["", "calls", "all"]
 

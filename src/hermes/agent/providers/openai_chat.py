@@ -16,15 +16,14 @@ from hermes.agent.providers.history import (
     valid_name,
 )
 from hermes.agent.providers.stream_reader import AnswerBuilder, arguments_text, count, text_of
-from hermes.core.messages import Usage
+from hermes.core.model_protocol import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
     from hermes.agent.providers.model_profiles import Profile
-    from hermes.core.messages import Image, Message
-    from hermes.core.model_protocol import Event, Request
+    from hermes.core.model_protocol import Event, Image, Message, Request
 
 
 _CACHE_MARK = {"cache_control": {"type": "ephemeral"}}

@@ -14,14 +14,13 @@ from hermes.agent.providers.history import (
     valid_name,
 )
 from hermes.agent.providers.stream_reader import AnswerBuilder, arguments_text, count
-from hermes.core.messages import Usage
+from hermes.core.model_protocol import Usage
 
 if TYPE_CHECKING:
     from typing import Any
 
     from hermes.agent.providers.model_profiles import Profile
-    from hermes.core.messages import Image, Message
-    from hermes.core.model_protocol import Event, Request
+    from hermes.core.model_protocol import Event, Image, Message, Request
 
 _OPTIONAL = frozenset({"temperature", "reasoning.encrypted_content", "max_output_tokens"})
 

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes.core.messages import Message
-from hermes.core.model_protocol import Done, ModelError, Request
+from hermes.core.model_protocol import Done, Message, ModelError, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from hermes.core.messages import Usage
-    from hermes.core.model_protocol import Provider
+    from hermes.core.model_protocol import Provider, Usage
 
 
 class Service(msgspec.Struct, frozen=True):

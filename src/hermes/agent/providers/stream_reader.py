@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes.core.messages import Message, ToolUse, Usage
-from hermes.core.model_protocol import CallDelta, Done, ReasoningDelta, TextDelta
+from hermes.core.model_protocol import (
+    CallDelta,
+    Done,
+    Message,
+    ReasoningDelta,
+    TextDelta,
+    ToolUse,
+    Usage,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -291,7 +298,7 @@ def _pieces(raw: str) -> list[str]:
         _decode(raw)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         from hermes.core.arguments.json_repair import TextError, parse_each
-        from hermes.core.arguments.json_values import same
+        from hermes.core.arguments.reader import same
     else:
         return [raw]
     pieces: list[tuple[Any, str]] = []

@@ -1,13 +1,10 @@
 """Arguments of a tool call: parse, coerce, fill in defaults, validate.
 
-    reader           ArgumentReader, coerce_tool_args: the order of the steps, and the fast path
+    reader           ArgumentReader, coerce_tool_args: order of the steps, fast path, defaults
     json_repair      raw text to one object: near-JSON, fences, double encoding, glued objects
     compiled_schema  validator and references of a schema; older drafts rewritten
-    coercion_plan    a schema compiled into coercion functions
-    coerce           coercion of scalars, arrays, objects and unions
-    defaults         default values for absent keys
+    coerce           a schema compiled into coercion functions
     problems         validation errors as lines for a model
-    json_values      type names, equality and display of JSON values
 
 Start with reader.py. Valid arguments are returned unchanged; arguments with more than one reading
 raise ArgumentError.

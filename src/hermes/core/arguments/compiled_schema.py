@@ -8,7 +8,7 @@ import marshal
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
-from hermes.core.arguments.json_values import kind, plain, shorten
+from hermes.core.arguments.reader import kind, plain, shorten
 from hermes.core.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -280,13 +280,6 @@ class Part:
     def check(self, value: Any) -> bool:
         """Whether a value is valid for this piece."""
         return _check(self._is_valid, plain(value, encodable=True) if self._encoding else value)
-
-
-def child(pointer: str, *steps: str | int) -> str:
-    """The JSON pointer some steps further in."""
-    for step in steps:
-        pointer += "/" + str(step).replace("~", "~0").replace("/", "~1")
-    return pointer
 
 
 def _check(is_valid: Callable[[Any], bool], value: Any) -> bool:

@@ -6,7 +6,7 @@ import re
 from json import JSONDecoder
 from typing import TYPE_CHECKING, Any
 
-from hermes.core.arguments.json_values import MAX_DEPTH, ExactFloat, kind, same, shorten
+from hermes.core.arguments.reader import MAX_DEPTH, ExactFloat, kind, same, shorten
 from hermes.core.errors import ArgumentError
 
 if TYPE_CHECKING:

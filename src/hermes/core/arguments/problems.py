@@ -7,10 +7,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from hermes.core.arguments.compiled_schema import child
-from hermes.core.arguments.json_values import excerpt, kind, plain, shorten
-from hermes.core.errors import ArgumentError
-from hermes.core.suggest import close_matches
+from hermes.core.arguments.reader import child, excerpt, kind, plain, shorten
+from hermes.core.errors import ArgumentError, close_matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

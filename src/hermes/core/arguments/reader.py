@@ -1,17 +1,169 @@
-"""ArgumentReader: from the text or object that a model sent to validated arguments of one tool."""
+"""ArgumentReader: parse, coerce, fill in defaults, validate; JSON values.
+
+Arguments that are valid already take a fast path: nothing but the validator runs.
+"""
 
 from __future__ import annotations
 
 import marshal
+from collections.abc import Callable
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from hermes.core.arguments.json_values import has_other_keys, is_simple, plain, unusable
 from hermes.core.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from hermes.core.arguments.coercion_plan import Plan
+    from hermes.core.arguments.coerce import Plan
     from hermes.core.arguments.compiled_schema import Document, Schema
-    from hermes.core.arguments.defaults import Filler
+MAX_DEPTH = 200
+"""Nesting allowed in arguments; validators and callers recurse, models never come near it."""
+# Python turns integers past 4,300 digits into text only on request, and the validator lets
+# numbers that it can't turn into text slip past `maximum`.
+_MAX_BITS = 14_283
+_HARMLESS = frozenset((str, bool, type(None)))
+_SMALL = 1 << 64
+_KINDS: dict[type, str] = {
+    str: "string",
+    int: "integer",
+    bool: "boolean",
+    dict: "object",
+    list: "array",
+    tuple: "array",
+    type(None): "null",
+}
+
+
+class ExactFloat(float):
+    """A float that remembers how it was written: 1.10 is not 1.1 once it becomes a string."""
+
+    __slots__ = ("text",)
+
+    text: str
+
+
+def kind(value: Any) -> str:
+    """The JSON type of a value; a float without a fraction is an "integer" as in JSON Schema."""
+    found = _KINDS.get(type(value))
+    if found is not None:
+        return found
+    if isinstance(value, float):
+        return "integer" if value.is_integer() else "number"
+    for base in (bool, int, str, dict, list):
+        if isinstance(value, base):
+            return _KINDS[base]
+    return type(value).__name__
+
+
+def same(left: Any, right: Any) -> bool:
+    """Whether two JSON values are equal; unlike `==`, true is not 1."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right)
+
+
+def is_simple(arguments: dict[str, Any]) -> bool:
+    """Whether there are only texts, booleans, nulls and integers of a usual size."""
+    for value in arguments.values():
+        what = type(value)
+        if what is int:
+            if -_SMALL < value < _SMALL:
+                continue
+        elif what in _HARMLESS:
+            continue
+        return False
+    return True
+
+
+def unusable(arguments: dict[str, Any]) -> str | None:
+    """Why a value is refused under any schema: too deep, too large, not JSON."""
+    level: list[Any] = [arguments]
+    for _ in range(MAX_DEPTH):
+        inner: list[Any] = []
+        for container in level:
+            for value in container.values() if isinstance(container, dict) else container:
+                what = type(value)
+                if what is str or what is bool:
+                    continue
+                if what is int:
+                    if value.bit_length() > _MAX_BITS:
+                        return "a number has too many digits"
+                elif what is float:
+                    if value - value != 0:
+                        return f"{value} is not a JSON number"
+                elif isinstance(value, (dict, list, tuple)) and value:
+                    inner.append(value)
+        if not inner:
+            return None
+        level = inner
+    return f"nested more than {MAX_DEPTH} levels deep"
+
+
+def has_other_keys(value: Any) -> bool:
+    """Whether an object somewhere in a value has keys that are no strings."""
+    if isinstance(value, dict):
+        return not all(isinstance(key, str) for key in value) or any(
+            map(has_other_keys, value.values())
+        )
+    return isinstance(value, (list, tuple)) and any(map(has_other_keys, value))
+
+
+def plain(value: Any, *, encodable: bool = False) -> Any:
+    """A copy made of the plain JSON types only; with `encodable`, also without lone surrogates.
+
+    Lone surrogates are legal in JSON text but not in UTF-8, so the validator can't see them;
+    each gets a stand-in of the same length from the last private plane.
+    """
+    if isinstance(value, str):
+        text = str.__str__(value)
+        return text.translate(_STAND_INS) if encodable and not text.isascii() else text
+    if isinstance(value, dict):
+        return {
+            plain(key, encodable=encodable): plain(item, encodable=encodable)
+            for key, item in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [plain(item, encodable=encodable) for item in value]
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return int(value)
+    return float(value) if isinstance(value, float) else value
+
+
+class _StandIns(dict[int, int]):
+    def __missing__(self, code: int) -> int:
+        return code + 0x102000 if 0xD800 <= code <= 0xDFFF else code
+
+
+_STAND_INS = _StandIns()
+
+
+def excerpt(value: Any, limit: int = 80) -> str:
+    """A value as JSON text, cut in the middle to at most `limit` characters."""
+    import json
+
+    if isinstance(value, str):
+        # Only the two ends can show, so a long text is not encoded as a whole.
+        short = value if len(value) <= 2 * limit else value[:limit] + value[-limit:]
+        text = json.dumps(short, ensure_ascii=False)
+    else:
+        try:
+            text = json.dumps(value, ensure_ascii=False)
+        except (TypeError, ValueError, RecursionError):
+            text = f"<{type(value).__name__}>"
+    return shorten(text, limit)
+
+
+def shorten(text: str, limit: int) -> str:
+    """A text cut in the middle to at most `limit` characters, safe to print and to encode."""
+    if len(text) > limit:
+        tail = limit // 3
+        text = text[: limit - tail - 1] + "…" + text[-tail:]
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 _NESTED = (float, dict, list)
@@ -123,7 +275,6 @@ class ArgumentReader:
 
     def _compile(self) -> Document:
         from hermes.core.arguments.compiled_schema import Document
-        from hermes.core.arguments.defaults import Defaults
 
         document = Document(self._schema)
         self._fill = Defaults(document).filler()
@@ -166,7 +317,7 @@ class ArgumentReader:
         if filled is not arguments and document.check(arguments):
             return self._handed(document, arguments)
         if self._plan is None:
-            from hermes.core.arguments.coercion_plan import Plan
+            from hermes.core.arguments.coerce import Plan
 
             self._plan = Plan(document)
         parsed = isinstance(raw, str)
@@ -219,3 +370,171 @@ def coerce_tool_args(schema: dict[str, Any], args: dict[str, Any] | str | None) 
         # The copy keeps a reader from seeing changes that its key does not show.
         reader = _readers[key] = ArgumentReader(marshal.loads(key))
     return reader.read(args)
+
+
+Filler = Callable[[Any], Any]
+_ABSENT: Any = object()
+_IMMUTABLE = (str, int, float, bool, type(None))
+
+
+def child(pointer: str, *steps: str | int) -> str:
+    """The JSON pointer some steps further in."""
+    for step in steps:
+        pointer += "/" + str(step).replace("~", "~0").replace("/", "~1")
+    return pointer
+
+
+class Defaults:
+    """Builds the filler of a document, each piece of the schema once."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._made: dict[str, Filler | None] = {}
+        self._referring = False
+
+    def filler(self) -> Filler | None:
+        """A function that adds defaults to a copy; None where the schema has none to add."""
+        if not self._document.has_defaults:
+            return None
+        try:
+            made = self._at(self._document.root, "")
+        except RecursionError:
+            return None
+        if made is None or not self._referring:
+            return made
+
+        def fill(value: Any) -> Any:
+            try:
+                return made(value)
+            except RecursionError:
+                # References that only lead to each other.
+                return value
+
+        return fill
+
+    def _at(self, schema: Schema, pointer: str) -> Filler | None:
+        if isinstance(schema, bool):
+            return None
+        if pointer in self._made:
+            return self._made[pointer]
+        self._made[pointer] = lambda value: made(value) if (made := self._made[pointer]) else value
+        steps = [
+            step
+            for step in (
+                self._object(schema, pointer),
+                self._array(schema, pointer),
+                self._reference(schema),
+                *(
+                    self._at(branch, child(pointer, "allOf", at))
+                    for at, branch in enumerate(schema.get("allOf", ()))
+                ),
+                *(self._union(schema, pointer, keyword) for keyword in ("anyOf", "oneOf")),
+            )
+            if step is not None
+        ]
+        self._made[pointer] = _chain(steps)
+        return self._made[pointer]
+
+    def _reference(self, schema: dict[str, Any]) -> Filler | None:
+        target = self._document.resolve(schema.get("$ref"))
+        self._referring = self._referring or target is not None
+        return self._at(*target) if target else None
+
+    def _object(self, schema: dict[str, Any], pointer: str) -> Filler | None:
+        absent: list[tuple[str, Any, bool]] = []
+        inner: list[tuple[str, Filler]] = []
+        for name, value in schema.get("properties", {}).items():
+            at = child(pointer, "properties", name)
+            made = self._at(value, at)
+            if made:
+                inner.append((name, made))
+            default = self._default(value, at)
+            if default is not _ABSENT:
+                if made:
+                    default = made(default)
+                absent.append((name, default, not isinstance(default, _IMMUTABLE)))
+        others = schema.get("additionalProperties", True)
+        rest = self._at(others, child(pointer, "additionalProperties"))
+        if not absent and not inner and not rest:
+            return None
+        known = schema.get("properties", {})
+
+        def fill(value: Any) -> Any:
+            if not isinstance(value, dict):
+                return value
+            new = value
+            for name, default, mutable in absent:
+                if name not in value:
+                    if new is value:
+                        new = dict(value)
+                    new[name] = deepcopy(default) if mutable else default
+            for name, made in inner:
+                if name in value and (fresh := made(value[name])) is not value[name]:
+                    if new is value:
+                        new = dict(value)
+                    new[name] = fresh
+            if rest and "patternProperties" not in schema:
+                for name in value.keys() - known.keys():
+                    if (fresh := rest(value[name])) is not value[name]:
+                        if new is value:
+                            new = dict(value)
+                        new[name] = fresh
+            return new
+
+        return fill
+
+    def _default(self, schema: Schema, pointer: str) -> Any:
+        holder, seen = schema, {pointer}
+        while isinstance(holder, dict) and "default" not in holder:
+            target = self._document.resolve(holder.get("$ref"))
+            if target is None or target[1] in seen:
+                return _ABSENT
+            holder = target[0]
+            seen.add(target[1])
+        if isinstance(holder, bool):
+            return _ABSENT
+        default = holder["default"]
+        return default if self._document.part(pointer).check(default) else _ABSENT
+
+    def _array(self, schema: dict[str, Any], pointer: str) -> Filler | None:
+        items = schema.get("items", True)
+        if isinstance(items, list) or "prefixItems" in schema:
+            return None
+        made = self._at(items, child(pointer, "items"))
+        if made is None:
+            return None
+
+        def fill(value: Any) -> Any:
+            if not isinstance(value, list):
+                return value
+            fresh = [made(item) for item in value]
+            return value if all(map(_is, fresh, value)) else fresh
+
+        return fill
+
+    def _union(self, schema: dict[str, Any], pointer: str, keyword: str) -> Filler | None:
+        branches = [
+            (at, branch, self._document.types(branch) & {"object", "array"})
+            for at, branch in enumerate(schema.get(keyword, ()))
+        ]
+        fitting = [(at, branch) for at, branch, types in branches if types]
+        if len(fitting) != 1:
+            return None
+        at, branch = fitting[0]
+        return self._at(branch, child(pointer, keyword, at))
+
+
+def _chain(steps: list[Filler]) -> Filler | None:
+    if len(steps) < 2:
+        return steps[0] if steps else None
+
+    def fill(value: Any) -> Any:
+        for step in steps:
+            value = step(value)
+        return value
+
+    return fill
+
+
+def _is(left: Any, right: Any) -> bool:
+    return left is right

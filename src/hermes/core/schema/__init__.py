@@ -3,11 +3,8 @@
     function    function_schema: parameters, hints, docstring of a callable
     docstrings  docstring parser: description of the tool, and of each parameter
     field       `Field` constraints, converter types, default values
-    types       type hints to JSON Schema and converter
-    atoms       dates, paths, enums, bytes and other single values
-    composites  unions, arrays, mappings
-    records     dataclasses, typed dicts, named tuples, msgspec, attrs and pydantic classes
-    scope       name lookup for annotations written as strings
+    types       type hints to JSON Schema and converter; dataclasses, typed dicts, pydantic classes
+    composites  unions, arrays, mappings; dates, paths, enums, bytes
 
 A function annotated with plain builtins needs only `function`, `docstrings` and `field`, and no
 `typing`: start-up depends on it.

@@ -1,7 +1,6 @@
 """Sandboxes of cloud services: a machine with a limited lifetime, saved by snapshots.
 
-    provider.py            `Provider`: the operations of a service
-    lifecycle.py           creation, snapshots and expiry of a task's sandbox
+    provider.py            `Provider`: the operations of a service; creation, snapshots, expiry
     relay.py               programs there with pipes here, as the remote shell needs them
     cloud_environment.py   `CloudEnvironment`: the transport, the same for all services
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from hermes.environments.cloud.lifecycle import Lifecycle
+from hermes.environments.cloud.provider import Lifecycle
 from hermes.environments.cloud.relay import SandboxRelay
 from hermes.environments.command import BackendError, Isolation
 from hermes.environments.remote_shell.connection import Transport

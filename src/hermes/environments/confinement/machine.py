@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import UnavailableError
-from hermes.core.home import home_path, write_private
+from hermes.core.paths import home_path, write_private
 from hermes.environments.command import BackendError
 from hermes.environments.host.host_environment import LocalHost
 

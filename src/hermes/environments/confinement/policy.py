@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hermes.core.errors import ConfigError
-from hermes.core.home import hermes_home
-from hermes.core.paths import is_below
+from hermes.core.paths import hermes_home, is_below
 from hermes.environments.confinement.tables import (
     ALLOWANCES,
     CACHES,

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.core.home import hermes_home
+from hermes.core.paths import hermes_home
 
 if TYPE_CHECKING:
     from hermes.environments.confinement.confined_environment import ConfinedEnvironment

@@ -2,9 +2,8 @@
 
     protocol.py        `Disk`, `Status`, `Entry`
     local_disk.py      this machine, by system calls that follow no symbolic link
-    shell_disk.py      files that only a shell can reach
-    shared_folder.py   a remote disk with one folder of this machine
+    shell_disk.py      files that only a shell can reach; with one folder of this machine
 
-Paths are absolute and free of links, as the gate resolved them (`ToolContext.place`). A disk checks
-no permissions; it opens exactly that path, and fails if a link was put in its way since.
+Paths are absolute and free of links, as the gate resolved them (`ToolContext.resolve_path`). A disk
+checks no permissions; it opens exactly that path, and fails if a link was put in its way since.
 """

@@ -7,7 +7,7 @@
     guardian.py             the process that starts commands, and ends them when Hermes ends
     guardian_processes.py   the guardian's process trees
     process_table.py        the system's process table, for the guardian and others
-    process_listing.py      all processes of this user, for `hermes ps`
+    process_listing.py      all processes of this user, for `hermes ps`; owner labels
 
 New here? Read the docstring of guardian.py, then host_environment.py.
 """

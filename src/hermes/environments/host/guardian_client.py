@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import hermes.environments.host.process_table as process_table
 from hermes.core.errors import UnavailableError
-from hermes.core.home import MARK
+from hermes.core.paths import MARK
 from hermes.runtime.child_process import kill_marked
 
 if TYPE_CHECKING:

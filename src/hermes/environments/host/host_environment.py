@@ -8,16 +8,16 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from hermes.core.errors import ToolError
-from hermes.core.home import MARK
+from hermes.core.paths import MARK
 from hermes.environments.background import MAX_LEFT_RUNNING, Background, stop_excess
 from hermes.environments.command import (
+    Collector,
     CommandRequest,
     CommandResult,
     Isolation,
     encode_text,
     inherited_variables,
 )
-from hermes.environments.command_output import Collector
 from hermes.environments.command_wait import follow
 from hermes.environments.disk.local_disk import LocalDisk
 from hermes.environments.environment import Environment

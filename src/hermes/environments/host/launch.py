@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import hermes.environments.shell_state as shell_state
 from hermes.core.errors import ToolError, UnavailableError
-from hermes.core.home import MARK
+from hermes.core.paths import MARK
 from hermes.environments.command import command_environment, encode_text, variable_error
 from hermes.environments.host.process import stdin_file
 

@@ -1,9 +1,4 @@
-"""Process listing for `hermes ps`: the processes of all Hermes programs of this user.
-
-The process table alone has neither the names of background commands nor the purpose of a connection
-to another machine. So each Hermes publishes a notice, a small file, for each background command.
-It is removed when the command has ended; notices of a Hermes that is gone are removed by readers.
-"""
+"""Processes of this user for `hermes ps`; labels of containers, so that orphans can be found."""
 
 from __future__ import annotations
 
@@ -13,13 +8,42 @@ from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.core.home import MARK, home_path, make_private, write_private
-from hermes.environments.owner_labels import MACHINE, is_stale, labels
+from hermes.core.paths import MARK, home_path, make_private, write_private
+from hermes.environments.host.process_table import start_time
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import psutil
+
+
+TASK, PID, STARTED, MACHINE = "hermes.task", "hermes.pid", "hermes.started", "hermes.machine"
+
+
+def labels(task: str) -> dict[str, str]:
+    """Labels of a container or sandbox that this process makes for a task."""
+    pid = os.getpid()
+    return {TASK: task, PID: str(pid), STARTED: start_time(pid), MACHINE: _machine()}
+
+
+def is_stale(owner: Mapping[str, str]) -> bool:
+    """Whether the process named by some labels ran on this machine and is gone."""
+    pid = owner.get(PID, "")
+    if not pid.isdigit() or owner.get(MACHINE) != _machine():
+        return False
+    return start_time(int(pid)) != owner.get(STARTED)
+
+
+def _machine() -> str:
+    """The boot id: process ids of another machine, or of an earlier boot, mean nothing here."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        import platform
+
+        return platform.node()
+
 
 _numbers = count(1)
 _PREFIX = "background."

@@ -1,7 +1,6 @@
 """Commands through a remote shell: another host, a container.
 
-    connection.py           `Transport`, the way to a remote; all open shells to it
-    frames.py               one open shell; messages marked off from output
+    connection.py           `Transport`, the way to a remote; open shells, messages in frames
     scripts.py              the shell scripts that run there
     run.py                  one command in a worker shell, until its end
     remote_background.py    a background command

@@ -12,7 +12,7 @@ from hermes.core.errors import ToolError
 from hermes.environments.background import Background
 from hermes.environments.host.process import ERR, OUT, Process
 from hermes.environments.host.process_listing import take_killer
-from hermes.environments.remote_shell.frames import BrokenChannelError, FrameSplitter, start
+from hermes.environments.remote_shell.connection import BrokenChannelError, FrameSplitter, start
 from hermes.environments.remote_shell.run import send_stdin
 from hermes.environments.remote_shell.scripts import (
     CAN_MAKE_TERMINAL,
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hermes.environments.background import State
-    from hermes.environments.command import CommandRequest
-    from hermes.environments.command_output import Spill
+    from hermes.environments.command import CommandRequest, Spill
     from hermes.environments.remote_shell.connection import Connection
     from hermes.environments.remote_shell.run import WorkerScript
 

@@ -18,14 +18,13 @@ from hermes.environments.command import (
 from hermes.environments.command_wait import wait_on_terminal
 from hermes.environments.disk.shell_disk import ShellDisk
 from hermes.environments.environment import Environment
-from hermes.environments.remote_shell.connection import Connection
-from hermes.environments.remote_shell.frames import BrokenChannelError
+from hermes.environments.remote_shell.connection import BrokenChannelError, Connection
 from hermes.environments.remote_shell.remote_background import RemoteBackground, begin
 from hermes.environments.remote_shell.run import WorkerScript, run, run_script
 
 if TYPE_CHECKING:
     from hermes.environments.command import Isolation
-    from hermes.environments.disk.shared_folder import SharedFolderDisk
+    from hermes.environments.disk.shell_disk import SharedFolderDisk
     from hermes.environments.environment import SharedSettings
     from hermes.environments.host.process import Process
     from hermes.environments.remote_shell.connection import Transport

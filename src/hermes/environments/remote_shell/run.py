@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 import hermes.environments.shell_state as shell_state
-from hermes.core.home import MARK
+from hermes.core.paths import MARK
 from hermes.environments.command import is_variable_name
 from hermes.environments.command_wait import (
     DOUBT_SECONDS,
@@ -15,20 +15,19 @@ from hermes.environments.command_wait import (
     STOP_SECONDS,
     LiveOutput,
     WaitOutcome,
+    last_line,
+    looks_like_prompt,
     poll_seconds,
 )
 from hermes.environments.host.process import ERR, OUT, Process
-from hermes.environments.input_wait import last_line, looks_like_prompt
-from hermes.environments.remote_shell.frames import BrokenChannelError, run_with_input
+from hermes.environments.remote_shell.connection import BrokenChannelError, run_with_input
 from hermes.environments.remote_shell.scripts import exports, make_terminal, quote, set_limit_mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from hermes.environments.command import CommandRequest, EndReason
-    from hermes.environments.command_output import Collector
-    from hermes.environments.remote_shell.connection import Connection
-    from hermes.environments.remote_shell.frames import Channel
+    from hermes.environments.command import Collector, CommandRequest, EndReason
+    from hermes.environments.remote_shell.connection import Channel, Connection
 
 # Larger stdin is sent apart from the script.
 MAX_INLINE = 64 * 1024

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from hermes.core.errors import ToolError
 from hermes.environments.background import MAX_LEFT_RUNNING
 from hermes.environments.command import Isolation, inherited_variables
-from hermes.environments.disk.shared_folder import SharedFolderDisk
-from hermes.environments.disk.shell_disk import ShellDisk
+from hermes.environments.disk.shell_disk import SharedFolderDisk, ShellDisk
 from hermes.environments.environment import SharedSettings
 from hermes.environments.host.host_environment import HostedEnvironment
 from hermes.environments.host.launch import shell

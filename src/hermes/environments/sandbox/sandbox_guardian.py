@@ -14,7 +14,7 @@ import weakref
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import hermes.environments.sandbox.cgroups as limiting
+import hermes.environments.sandbox.bwrap as limiting
 from hermes.core.errors import UnavailableError
 from hermes.environments.command import BackendError
 from hermes.environments.host.guardian_client import GuardianClient, guardian
@@ -24,8 +24,7 @@ from hermes.environments.sandbox.bwrap import GUARDIAN_FOLDER, bwrap_arguments
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hermes.environments.sandbox.bwrap import Bind
-    from hermes.environments.sandbox.cgroups import Limits
+    from hermes.environments.sandbox.bwrap import Bind, Limits
 
 INFO_FILE = 10
 _PYTHON = os.path.realpath(sys.executable)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any, BinaryIO
 
+    from hermes.files.archives.creation import Content, Item
     from hermes.files.archives.limits import Kind, Meter
-    from hermes.files.archives.pack_source import Content, Item
 
 MAGIC = b"7z\xbc\xaf\x27\x1c"
 _WORKER = os.path.join(os.path.dirname(__file__), "seven_zip_worker.py")

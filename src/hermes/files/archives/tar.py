@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from tarfile import TarInfo
 
     from hermes.files.archives.compression import Source
+    from hermes.files.archives.creation import Content, Item
     from hermes.files.archives.limits import Kind, Meter
-    from hermes.files.archives.pack_source import Content, Item
 
 
 _BLOCK = 512

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from zipfile import ZipInfo
 
     from hermes.files.archives.compression import Decompressor, Source
+    from hermes.files.archives.creation import Content, Item
     from hermes.files.archives.limits import Kind, Meter
-    from hermes.files.archives.pack_source import Content, Item
 
 
 _STORED, _DEFLATED, _BZIP2, _LZMA = 0, 8, 12, 14

@@ -1,20 +1,124 @@
-"""Content diff: two inputs are equal, differ in lines, or (not text, or too large) in bytes."""
+"""Differences between two files: their inputs, the comparison, and its display."""
 
 from __future__ import annotations
 
 import io
+import os
+import shlex
+import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
-import hermes.files.compare.render as render
-from hermes.text.diff import line_changes
+from hermes.core.errors import ToolError
+from hermes.text.diff import excerpt, first_shown, groups, hunk_lines, line_changes, span
 from hermes.text.encoding import codec_of, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any, BinaryIO, Literal
 
     from hermes.environments.disk.protocol import Disk
+    from hermes.text.diff import Change
     from hermes.text.encoding import Text
+
+
+LONGEST_LINE = 2_000
+_NO_NEWLINE = "\\ No newline at end of file"
+_COLUMN = 72
+# Letters of a long line in front of what changed in it.
+_LEAD, _COLUMN_LEAD = 200, 20
+
+
+class Pair(NamedTuple):
+    """The lines of both inputs, the numbers of their first lines, and the changes."""
+
+    old: Sequence[str]
+    new: Sequence[str]
+    old_first: int
+    new_first: int
+    changes: Sequence[Change]
+
+
+def unified(pair: Pair, old_label: str, new_label: str, context: int) -> str:
+    """The changes as a unified diff."""
+    shown = [f"--- {old_label}", f"+++ {new_label}"]
+    firsts = (pair.old_first, pair.new_first)
+    for mark, line, start in hunk_lines(
+        pair.old, pair.new, pair.changes, context=context, most=LONGEST_LINE, lead=_LEAD,
+        firsts=firsts,
+    ):  # fmt: skip
+        shown.append(mark + cut(line.removesuffix("\n"), start))
+        if mark != "@" and not line.endswith("\n"):
+            shown.append(_NO_NEWLINE)
+    return "\n".join(shown) + "\n"
+
+
+def side_by_side(pair: Pair, context: int) -> str:
+    """The changes in two columns: `|` changed, `<` only on the left, `>` only on the right."""
+    rows: list[tuple[str, str, str]] = []
+    for group in groups(pair.changes, context):
+        start, end, begin, _ = span(group, context, len(pair.old))
+        if rows:
+            rows.append(("", "", ""))
+        rows.append((f"line {start + pair.old_first}", " ", f"line {begin + pair.new_first}"))
+        at = start
+        for change in group:
+            rows.extend((_cell(line), " ", _cell(line)) for line in pair.old[at : change.old_start])
+            rows.extend(_changed_rows(pair, change))
+            at = change.old_end
+        rows.extend((_cell(line), " ", _cell(line)) for line in pair.old[at:end])
+    width = max((len(left) for left, _, _ in rows), default=0)
+    return "\n".join(f"{left:<{width}} {mark} {right}".rstrip() for left, mark, right in rows)
+
+
+def places(pair: Pair) -> list[str]:
+    """Where lines were changed, added or removed, one sentence each."""
+    changes = []
+    for change in pair.changes:
+        old = _lines(change.old_start, change.old_end, pair.old_first)
+        new = _lines(change.new_start, change.new_end, pair.new_first)
+        if change.old_start == change.old_end:
+            changes.append(f"{new} added")
+        elif change.new_start == change.new_end:
+            changes.append(f"{old} removed")
+        else:
+            changes.append(f"{old} changed to {new}")
+    return changes
+
+
+def _sides(pair: Pair, change: Change) -> tuple[Sequence[str], Sequence[str]]:
+    old = pair.old[change.old_start : change.old_end]
+    return old, pair.new[change.new_start : change.new_end]
+
+
+def cut(line: str, start: int = 0) -> str:
+    """A line as far as it is shown, from about a letter on."""
+    if len(line) <= LONGEST_LINE:
+        return line
+    return f"{excerpt(line, start, LONGEST_LINE)} [{len(line) - LONGEST_LINE} more characters]"
+
+
+def _changed_rows(pair: Pair, change: Change) -> Iterator[tuple[str, str, str]]:
+    from itertools import zip_longest
+
+    old, new = ([_plain(line) for line in side] for side in _sides(pair, change))
+    starts = first_shown(old, new, most=_COLUMN - 2, lead=_COLUMN_LEAD)
+    for left, right, start in zip_longest(old, new, starts):
+        mark = ">" if left is None else "<" if right is None else "|"
+        yield _cell(left or "", start), mark, _cell(right or "", start)
+
+
+def _plain(line: str) -> str:
+    return line.rstrip("\r\n").expandtabs(4)
+
+
+def _cell(line: str, start: int = 0) -> str:
+    return excerpt(_plain(line), start, _COLUMN - 2)
+
+
+def _lines(start: int, end: int, first: int) -> str:
+    if end - start == 1:
+        return f"line {start + first}"
+    return f"lines {start + first}-{end + first - 1}"
 
 
 CHUNK = 256 * 1024
@@ -162,7 +266,7 @@ def compare_contents(
     if isinstance(left, str) or isinstance(right, str):
         reason = left if isinstance(left, str) else right
         return {**_by_bytes(old, new, apart, check), "reason": reason}
-    pair = render.Pair(
+    pair = Pair(
         left.lines, right.lines, left.first, right.first, line_changes(left.lines, right.lines)
     )
     answer: dict[str, Any] = {
@@ -171,11 +275,11 @@ def compare_contents(
         "removed": sum(change.old_end - change.old_start for change in pair.changes),
     }
     if form == "unified":
-        answer["diff"] = render.unified(pair, old.label, new.label, context)
+        answer["diff"] = unified(pair, old.label, new.label, context)
     elif form == "side_by_side":
-        answer["diff"] = render.side_by_side(pair, context)
+        answer["diff"] = side_by_side(pair, context)
     else:
-        changes = render.places(pair)
+        changes = places(pair)
         answer["changes"] = changes[:MOST_PLACES]
         if len(changes) > MOST_PLACES:
             answer["more_changes"] = len(changes) - MOST_PLACES
@@ -264,8 +368,8 @@ def _notes(old: _Part, new: _Part) -> list[str]:
         plain = [[line.rstrip("\r\n") for line in part.lines] for part in (old, new)]
         if plain[0] == plain[1]:
             notes.append("only line endings or encoding differ")
-    if any(len(line) > render.LONGEST_LINE for part in (old, new) for line in part.lines):
-        notes.append(f"lines are shown up to {render.LONGEST_LINE} characters")
+    if any(len(line) > LONGEST_LINE for part in (old, new) for line in part.lines):
+        notes.append(f"lines are shown up to {LONGEST_LINE} characters")
     return notes
 
 
@@ -275,3 +379,124 @@ def _line_ends(lines: list[str]) -> str:
     if not carriage:
         return "LF" if feeds else "none"
     return "CRLF" if carriage == feeds else "mixed"
+
+
+if TYPE_CHECKING:
+    Said = subprocess.CompletedProcess[bytes]
+    # A place and a script; exit code, output and errors of the script, run in the place's folder.
+    Far = Callable[[str, str], tuple[int, bytes, bytes]]
+
+MAX_COMMITTED_BYTES = 64 * 1024 * 1024
+_SECONDS = 30
+_SILENT = os.devnull
+# No hooks, filters, conversion, pagers or prompts, and what is missing is not fetched.
+_OPTIONS = (
+    "--no-pager",
+    "--no-optional-locks",
+    "-c",
+    "core.fsmonitor=",
+    "-c",
+    f"core.hooksPath={_SILENT}",
+    "-c",
+    "protocol.allow=never",
+)
+_SETTINGS = {
+    "LC_ALL": "C",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": _SILENT,
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+
+
+def committed(
+    real_path: str, check: Callable[[], object] = lambda: None, far: Far | None = None
+) -> bytes | None:
+    """The bytes of a file in `HEAD`; None where the commit does not have it.
+
+    Args:
+        check: Called again and again; may raise to stop.
+        far: Runs a script beside the file, where the file is on another machine.
+    """
+    folder, name = os.path.split(real_path)
+
+    def git(*words: str) -> Said:
+        return run_git(folder, words, check) if far is None else _far_git(real_path, words, far)
+
+    if far is None and not os.path.isdir(folder):
+        raise ToolError(f"{folder} is no folder")
+    top = git("rev-parse", "--show-toplevel")
+    if top.returncode:
+        raise ToolError(
+            f"git has nothing for {real_path}: {_said(top)}",
+            hint="Compare with another file instead.",
+        )
+    if git("rev-parse", "--verify", "--quiet", "HEAD^{commit}").returncode:
+        raise ToolError(f"the repository of {real_path} has no commit yet")
+    blob = f"HEAD:./{name}"
+    listed = git("cat-file", "-s", blob)
+    if listed.returncode:
+        return None
+    size = int(listed.stdout)
+    if size > MAX_COMMITTED_BYTES:
+        raise ToolError(
+            f"{real_path} has {size} bytes in HEAD, more than {MAX_COMMITTED_BYTES} are not read"
+        )
+    content = git("cat-file", "blob", blob)
+    if content.returncode:
+        raise ToolError(f"{real_path} can't be read from HEAD: {_said(content)}")
+    return content.stdout
+
+
+def _far_git(real_path: str, words: tuple[str, ...], far: Far) -> Said:
+    command = ["git", *_OPTIONS, *words]
+    settings = [f"{name}={value}" for name, value in _SETTINGS.items()]
+    code, out, err = far(real_path, shlex.join(["env", *settings, *command]))
+    if code == 127:
+        raise ToolError("git is not installed there")
+    return subprocess.CompletedProcess(command, code, out, err)
+
+
+def run_git(
+    folder: str, words: tuple[str, ...], check: Callable[[], object] = lambda: None
+) -> Said:
+    """Run git in a folder without hooks, filters and the person's settings."""
+    command = ["git", "-C", folder, *_OPTIONS, *words]
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**_wanted(), **_SETTINGS},
+            start_new_session=True,
+        )
+    except FileNotFoundError:
+        raise ToolError("git is not installed here") from None
+    with process:
+        try:
+            waited = 0.0
+            while True:
+                try:
+                    out, err = process.communicate(timeout=0.2)
+                except subprocess.TimeoutExpired:
+                    check()
+                    waited += 0.2
+                    if waited > _SECONDS:
+                        raise ToolError(f"git gave no answer in {_SECONDS} s") from None
+                else:
+                    return subprocess.CompletedProcess(command, process.returncode, out, err)
+        except BaseException:
+            process.kill()
+            raise
+
+
+def _wanted() -> dict[str, str]:
+    return {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
+
+
+def _said(done: Said) -> str:
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    return lines[0].removeprefix("fatal: ") if lines else f"exit code {done.returncode}"

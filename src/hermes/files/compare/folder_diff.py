@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.errors import ToolError
 from hermes.files.compare.content_diff import CHUNK, read_exactly
-from hermes.text.path_patterns import Patterns
+from hermes.text.globs import Patterns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -1,7 +1,6 @@
 """Search files by content or by name, and report the entries that were skipped.
 
-    pattern        regular expression or plain text, for either engine
-    query          the request, the counts of an engine, the deadline
+    query          pattern, filters, counts of an engine, deadline
     walk           files and folders below a root, without hidden and ignored ones
     ripgrep        the fast engine
     python_engine  the engine for any disk, and for other encodings

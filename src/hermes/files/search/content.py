@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from typing import BinaryIO, Literal
 
     from hermes.environments.disk.protocol import Disk
-    from hermes.files.search.pattern import Pattern
     from hermes.files.search.python_engine import PythonSearch
-    from hermes.files.search.query import Opens, Skipped
+    from hermes.files.search.query import Opens, Pattern, Skipped
     from hermes.text.regex_worker import Spot
 
 

@@ -13,8 +13,7 @@ import threading
 from functools import lru_cache
 
 from hermes.core.errors import ToolError
-from hermes.files.search.pattern import ripgrep_error
-from hermes.files.search.query import Tally
+from hermes.files.search.query import Tally, ripgrep_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import os
 from hermes.environments.disk.local_disk import LocalDisk
 from hermes.environments.disk.protocol import DiskError
 from hermes.files.search.query import Skipped
-from hermes.text.gitignore import NAMES, Ignoring, as_bytes
+from hermes.text.globs import NAMES, Ignoring, as_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """File system changes: wait for them, or collect them in the background.
 
-    snapshot    paths and metadata of a folder, to compare with later
-    watcher     system notifications -> changes, batched and filtered; polling on remote disks
+    watcher     system notifications and snapshots -> changes, batched and filtered; polling on
+                remote disks
     background  watchers that run between calls, with bounded memory
 
 Start with watcher.py. Notifications come from `watchfiles` and are only hints: a replaced file is

@@ -11,8 +11,7 @@ from hermes.files.watch.watcher import Stop, merged
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hermes.files.watch.snapshot import Change
-    from hermes.files.watch.watcher import AnyWatcher
+    from hermes.files.watch.watcher import AnyWatcher, Change
 
 MOST_WATCHES = 16
 MOST_PENDING = 10_000

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hermes.agent.agent import Agent
-    from hermes.core.messages import Message
-    from hermes.core.model_protocol import Provider
+    from hermes.core.model_protocol import Message, Provider
     from hermes.interfaces.chat.view import View
     from hermes.interfaces.cli.approval_prompt import QuestionQueue
     from hermes.interfaces.cli.main import CliApp

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hermes.core.home import home_path, make_private
+from hermes.core.paths import home_path, make_private
 
 # Entries kept, and the file size at which older ones are dropped.
 _ENTRIES = 2_000
@@ -59,7 +59,7 @@ def append(text: str) -> None:
 def _shorten(path: str) -> None:
     import json
 
-    from hermes.core.home import write_private
+    from hermes.core.paths import write_private
 
     entries = load()
     while sum(map(len, entries)) > _BYTES // 4:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hermes.core.context import ToolContext
-    from hermes.core.messages import Image
+    from hermes.core.model_protocol import Image
     from hermes.runtime.pipeline import Runtime
 
 _MENTION = re.compile(r"""(?<![^\s(\[{"'])@(?:"([^"\n]+)"|'([^'\n]+)'|((?:\\.|[^\s"'\\])+))""")
@@ -154,7 +154,7 @@ def _image(path: str, context: ToolContext) -> Image:
     from base64 import b64encode
 
     from hermes.core.errors import ToolError
-    from hermes.core.messages import Image
+    from hermes.core.model_protocol import Image
 
     # The same permission check as for `read_file`.
     reading = context.for_call("mention", "read_file", context.cancellation, None)

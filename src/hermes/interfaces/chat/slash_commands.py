@@ -7,7 +7,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.core.suggest import close_matches
+from hermes.core.errors import close_matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

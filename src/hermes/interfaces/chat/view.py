@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from hermes.core.model_protocol import Event as ModelEvent
-    from hermes.runtime.events import Event as ToolEvent
+    from hermes.runtime.hooks import Event as ToolEvent
 
     class Display(Protocol):
         """Output of a chat; its methods may be called from any thread."""

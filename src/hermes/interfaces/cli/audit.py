@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
-from hermes.core.home import home_path
+from hermes.core.paths import home_path
 from hermes.interfaces.cli.commands import DONE, FAILED
 from hermes.interfaces.cli.screen_text import time_text
 from hermes.runtime.audit import lines, verify

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes.core.config import DEFAULTS, Config, set_value, unknown_setting
 from hermes.core.errors import HermesError
-from hermes.core.home import home_path, write_private
+from hermes.core.paths import home_path, write_private
 from hermes.interfaces.cli.commands import DONE, FAILED
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from hermes.core.messages import Usage
+from hermes.core.model_protocol import Usage
 from hermes.interfaces.cli.commands import DONE, UsageError
 from hermes.stores.sessions import Sessions
 

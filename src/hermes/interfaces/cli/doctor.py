@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import hermes
 from hermes.core.errors import HermesError
-from hermes.core.home import hermes_home
+from hermes.core.paths import hermes_home
 from hermes.interfaces.cli.commands import DONE, FAILED
 from hermes.interfaces.cli.config import config_problems
 from hermes.interfaces.cli.plugins import plugin_report

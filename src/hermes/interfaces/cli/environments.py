@@ -76,14 +76,12 @@ def _test(app: CliApp, options: Namespace) -> int:
 
 
 def _prune(app: CliApp, options: Namespace) -> int:
-    from hermes.environments import docker as link
-    from hermes.environments import docker_engine
+    from hermes.environments import docker
     from hermes.environments.backends import BACKENDS, CLOUD
     from hermes.environments.cloud.provider import provider_of, prune
-    from hermes.environments.docker import DockerSettings
-    from hermes.environments.sandbox import cgroups
+    from hermes.environments.sandbox import bwrap
 
-    removed: dict[str, list[str]] = {"sandbox": cgroups.prune(), "docker": []}
+    removed: dict[str, list[str]] = {"sandbox": bwrap.prune(), "docker": []}
     problem = ""
     used = chosen(app)
     if used in CLOUD and not BACKENDS[used].missing():
@@ -92,9 +90,9 @@ def _prune(app: CliApp, options: Namespace) -> int:
         except HermesError as error:
             problem = f"{used} was not asked: {error}"
     if not BACKENDS["docker"].missing():
-        settings = DockerSettings.read(setting_of(app))
+        settings = docker.DockerSettings.read(setting_of(app))
         try:
-            removed["docker"] = [one.id[:12] for one in docker_engine.prune(link.engine(settings))]
+            removed["docker"] = [one.id[:12] for one in docker.prune(docker.engine(settings))]
         except HermesError as error:
             problem = f"docker was not asked: {error}"
     if options.json:

@@ -7,10 +7,9 @@ from argparse import ArgumentParser
 from importlib import import_module
 
 from hermes import __version__
-from hermes.core.errors import HermesError
-from hermes.core.home import below_command, check_home
+from hermes.core.errors import HermesError, close_matches
 from hermes.core.log import Log
-from hermes.core.suggest import close_matches
+from hermes.core.paths import below_command, check_home
 from hermes.interfaces.cli.commands import (
     COMMANDS,
     DONE,

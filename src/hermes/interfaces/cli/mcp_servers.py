@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.core.errors import HermesError
-from hermes.core.suggest import did_you_mean
+from hermes.core.errors import HermesError, did_you_mean
 from hermes.interfaces.cli.commands import DONE, FAILED, UsageError
 
 TYPE_CHECKING = False
@@ -214,7 +213,7 @@ def _approved(app: CliApp, question: str) -> bool:
 def login(app: CliApp, options: Namespace) -> int:
     """Log in to a server on the network."""
     from hermes.core.availability import require
-    from hermes.runtime import bridge
+    from hermes.runtime import waits
 
     _, known = known_server(app, options.name)
     server = known.server
@@ -237,12 +236,12 @@ def login(app: CliApp, options: Namespace) -> int:
 
     flow = "device" if options.device else server.auth.get("flow")
     if flow == "device":
-        bridge.run(device_login(server, type_code))
+        waits.run(device_login(server, type_code))
     elif flow in MACHINE_FLOWS:
         # Tried now, so that what is wrong with it is seen by somebody.
-        bridge.run(machine_login(server))
+        waits.run(machine_login(server))
     else:
-        bridge.run(browser_login(server, visit))
+        waits.run(browser_login(server, visit))
     app.out(f"Logged in to {options.name}")
     return DONE
 

@@ -66,7 +66,7 @@ def _models(app: CliApp, options: Namespace) -> int:
     from hermes.agent.providers.model_choice import choice
     from hermes.agent.providers.services import BY_NAME, list_models
     from hermes.core.errors import ConfigError
-    from hermes.runtime import bridge
+    from hermes.runtime import waits
 
     if options.service not in BY_NAME:
         raise ConfigError(
@@ -79,7 +79,7 @@ def _models(app: CliApp, options: Namespace) -> int:
         raise ConfigError(
             f"there is no key for {options.service}", hint=f"export {keys[0]}=…" if keys else None
         )
-    names = bridge.run(
+    names = waits.run(
         list_models(found.base_url, name=found.service, key=found.key, wire=found.wire)
     )
     if options.json:
@@ -104,11 +104,11 @@ def _use(app: CliApp, options: Namespace) -> int:
 def _test(app: CliApp, options: Namespace) -> int:
     from hermes.agent.providers.model_choice import chosen_providers
     from hermes.agent.providers.services import probe
-    from hermes.runtime import bridge
+    from hermes.runtime import waits
 
     provider: Provider = chosen_providers(app.config, os.environ, options.name)[0]
     app.note(f"asking {provider.name}/{provider.model} …")
-    trial: ProbeResult = bridge.run(probe(provider))
+    trial: ProbeResult = waits.run(probe(provider))
     app.out(probe_line(trial))
     return DONE
 

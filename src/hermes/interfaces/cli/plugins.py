@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.core.errors import HermesError
-from hermes.core.suggest import did_you_mean
+from hermes.core.errors import HermesError, did_you_mean
 from hermes.interfaces.cli.commands import COMMANDS, DONE, FAILED
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def _list(app: CliApp, options: Namespace) -> int:
 
 
 def _approve(app: CliApp, options: Namespace) -> int:
-    from hermes.runtime.trust import TrustStore
+    from hermes.runtime.plugins import TrustStore
 
     app.registry  # noqa: B018 - finds the plugins
     own = {plugin.name: plugin for plugin in app.plugins.found if plugin.source == "home"}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hermes.core.entry import ToolOutcome
     from hermes.core.model_protocol import Event as ModelEvent
     from hermes.interfaces.cli.terminal import Terminal
-    from hermes.runtime.events import Event as ToolEvent
+    from hermes.runtime.hooks import Event as ToolEvent
     from hermes.safety.redaction.redactor import Redactor
 
 # How often a long wait is explained.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hermes.agent.agent import Agent
     from hermes.agent.loop import Result
-    from hermes.core.context import ApprovalRequest
+    from hermes.core.approval import ApprovalRequest
     from hermes.interfaces.cli.approval_prompt import LinePrompt
     from hermes.interfaces.cli.main import CliApp
     from hermes.stores.sessions import Session, Sessions
@@ -33,7 +33,7 @@ _USAGE = ("input", "output", "cached", "reasoning")
 
 def run_result(agent: Agent | None, *, ended: str, **fields: Any) -> dict[str, Any]:
     """The JSON result: the given fields, and the usage of the agent so far for the others."""
-    from hermes.core.messages import Usage
+    from hermes.core.model_protocol import Usage
 
     budget = agent.budget if agent is not None else None
     values = {

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
-from hermes.core.messages import Message
+from hermes.core.model_protocol import Message
 from hermes.interfaces.cli.commands import DONE, FAILED
 from hermes.interfaces.cli.screen_text import size_text, time_text
 from hermes.stores.sessions import Base, Intent, Note, Outcome, Sessions
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from hermes.core.messages import Usage
+    from hermes.core.model_protocol import Usage
     from hermes.interfaces.cli.main import CliApp
     from hermes.stores.sessions import Entry, SessionInfo
     from hermes.stores.sessions.search import Hit
@@ -154,7 +154,7 @@ def exported(app: CliApp, options: Namespace) -> int:
     with Sessions() as store:
         text = store.export(options.session, options.format, raw=options.raw)
     if options.output:
-        from hermes.core.home import write_private
+        from hermes.core.paths import write_private
 
         write_private(os.path.abspath(options.output), text.encode())
         app.note(f"written to {options.output}")

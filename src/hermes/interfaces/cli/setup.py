@@ -72,9 +72,9 @@ def _ask(app: CliApp, found: Sequence[Candidate], options: Namespace) -> int:
 
 def _found() -> list[Candidate]:
     from hermes.agent.providers.services import candidates
-    from hermes.runtime import bridge
+    from hermes.runtime import waits
 
-    found: list[Candidate] = bridge.run(candidates(os.environ))
+    found: list[Candidate] = waits.run(candidates(os.environ))
     return found
 
 
@@ -82,14 +82,14 @@ def _take(app: CliApp, name: str, options: Namespace) -> bool:
     """Try a model and remember it; whether it worked."""
     from hermes.agent.providers.model_choice import choice, provider
     from hermes.agent.providers.services import probe
-    from hermes.core.home import home_path
-    from hermes.runtime import bridge
+    from hermes.core.paths import home_path
+    from hermes.runtime import waits
 
     try:
         found = choice(app.config, os.environ, name)
         if found is not None and not options.no_test:
             app.note(f"asking {found.service}/{found.model} …")
-            trial = bridge.run(probe(provider(found, app.config, os.environ)))
+            trial = waits.run(probe(provider(found, app.config, os.environ)))
             app.out(probe_line(trial))
     except HermesError as error:
         app.error(error)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.core.errors import HermesError
-from hermes.core.suggest import did_you_mean
+from hermes.core.errors import HermesError, did_you_mean
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.core.errors import HermesError
-from hermes.core.suggest import did_you_mean
+from hermes.core.errors import HermesError, did_you_mean
 from hermes.interfaces.cli.commands import DONE, FAILED
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up

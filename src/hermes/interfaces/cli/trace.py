@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from hermes.core.errors import HermesError
 from hermes.interfaces.cli.commands import DONE
 from hermes.interfaces.cli.screen_text import time_text
-from hermes.runtime.span_files import INPUT, OUTPUT, SpanFiles, meant, traces
+from hermes.runtime.tracing import INPUT, OUTPUT, SpanFiles, meant, traces
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from typing import Any
 
     from hermes.interfaces.cli.main import CliApp
-    from hermes.runtime.span_files import Trace
+    from hermes.runtime.tracing import Trace
 
 _MARKS = {"ok": "", "open": "… ", "error": "✗ ", "refused": "⊘ ", "cancelled": "■ "}
 _WORDS = {"open": "not ended", "cancelled": "cancelled"}

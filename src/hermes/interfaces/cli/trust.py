@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
 from hermes.interfaces.cli.commands import DONE
-from hermes.runtime.trust import TrustStore, fingerprint
+from hermes.runtime.plugins import TrustStore, fingerprint
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from hermes.core.entry import ToolEntry
     from hermes.mcp.client.servers import Servers
     from hermes.runtime.app import App
-    from hermes.runtime.events import Event
+    from hermes.runtime.hooks import Event
     from hermes.runtime.tool_offer import Offer
 
 log = Log("hermes.mcp")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from hermes.core.home import home_path, write_private
 from hermes.core.json_text import to_json
+from hermes.core.paths import home_path, write_private
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:

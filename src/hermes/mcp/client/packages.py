@@ -13,8 +13,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.errors import ConfigError
-from hermes.core.home import home_path, write_private
 from hermes.core.json_text import to_json
+from hermes.core.paths import home_path, write_private
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ConfigError
-from hermes.core.home import home_path, locked, write_private
+from hermes.core.paths import home_path, locked, write_private
 from hermes.mcp.client.listing import digest, launch_digest
 
 if TYPE_CHECKING:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.core.entry import ToolEntry
-from hermes.core.result import ToolResult
+from hermes.core.entry import ToolEntry, ToolResult
 from hermes.core.wire_names import tool_name, toolset_name
 from hermes.mcp.client.registration import wire_aliases
 

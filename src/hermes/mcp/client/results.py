@@ -7,8 +7,8 @@ import hashlib
 from itertools import islice
 from typing import Any
 
-from hermes.core.home import home_path, write_private
-from hermes.core.result import ToolResult
+from hermes.core.entry import ToolResult
+from hermes.core.paths import home_path, write_private
 
 _SUFFIXES = {
     "image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 
-from hermes.core.home import home_path
+from hermes.core.paths import home_path
 from hermes.runtime.json_lines import append_lines
 
 MAX_LINES = 40  # in memory, and of one write

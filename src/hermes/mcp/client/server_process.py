@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.errors import ConfigError
-from hermes.core.home import MARK
+from hermes.core.paths import MARK
 from hermes.environments.host.guardian_client import GRACE_SECONDS, guardian
 from hermes.mcp.client.settings import expand
 from hermes.runtime.child_process import child_environment

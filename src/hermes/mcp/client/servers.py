@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hermes.mcp.client.registration import Invoke
     from hermes.mcp.client.settings import Server
     from hermes.runtime.app import App
-    from hermes.runtime.events import Kind
+    from hermes.runtime.hooks import Kind
 
 log = Log("hermes.mcp")
 

@@ -21,7 +21,7 @@ import re
 
 from hermes.core.config import Config
 from hermes.core.errors import ConfigError
-from hermes.core.home import home_path, write_private
+from hermes.core.paths import home_path, write_private
 from hermes.core.wire_names import is_server_name
 
 TYPE_CHECKING = False
@@ -202,7 +202,7 @@ def _project_servers(project: str) -> Iterator[Server]:
         return
     import json
 
-    from hermes.runtime.trust import TrustStore
+    from hermes.runtime.plugins import TrustStore
 
     try:
         values = json.loads(_project_text(path))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from hermes.core.errors import ConfigError
-from hermes.core.home import home_path, write_private
+from hermes.core.paths import home_path, write_private
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, MutableMapping

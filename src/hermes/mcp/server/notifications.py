@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mcp.server.session import ServerSession
 
     from hermes.mcp.server.sessions import Context, Session
-    from hermes.runtime.events import Event, EventBus
+    from hermes.runtime.hooks import Event, EventBus
     from hermes.runtime.pipeline import Runtime
 
 

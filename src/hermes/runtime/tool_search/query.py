@@ -5,8 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hermes.runtime.tool_search.lexicon import Lexicon, shared, stopwords
-from hermes.runtime.tool_search.tokens import bigrams, fold, stem, tokens, unspaced
+from hermes.runtime.tool_search.lexicon import (
+    Lexicon,
+    bigrams,
+    fold,
+    shared,
+    stem,
+    stopwords,
+    tokens,
+    unspaced,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.core.errors import RegistrationError
-from hermes.core.suggest import close_matches
+from hermes.core.errors import RegistrationError, close_matches
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ import os
 from functools import cache
 
 from hermes.core.availability import Requirement
-from hermes.core.entry import ToolEntry
+from hermes.core.entry import ToolEntry, ToolResult
 from hermes.core.errors import ToolError
-from hermes.core.result import ToolResult
 from hermes.runtime.yaml_tools.spec import CommandSpec, HttpSpec
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up

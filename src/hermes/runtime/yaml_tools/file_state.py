@@ -10,8 +10,8 @@ import time
 from contextlib import ExitStack, contextmanager
 
 from hermes.core.errors import ConfigError
-from hermes.core.home import locked, make_private, write_private
-from hermes.runtime.manifest import digest
+from hermes.core.paths import locked, make_private, write_private
+from hermes.runtime.discovery import digest
 from hermes.runtime.yaml_tools.document import MOST_BYTES, DefinitionError, Problem
 
 TYPE_CHECKING = False

@@ -16,7 +16,7 @@ import httpx2
 
 from hermes.core.config import Config
 from hermes.core.errors import ToolError
-from hermes.core.home import home_path
+from hermes.core.paths import home_path
 from hermes.runtime.yaml_tools.http_messages import Body
 from hermes.safety.pinned_http import AsyncPinnedTransport
 

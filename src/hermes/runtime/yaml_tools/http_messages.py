@@ -7,9 +7,9 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
+from hermes.core.entry import ToolResult
 from hermes.core.errors import ToolError
 from hermes.core.json_text import to_json
-from hermes.core.result import ToolResult
 from hermes.runtime.yaml_tools.jsonpath import JsonPath
 from hermes.runtime.yaml_tools.template import as_text
 

@@ -5,7 +5,7 @@
     guards.py        paths that stay closed under any rule
     checked_file.py  opens exactly the file that was checked
 
-Start with `check.py`. The patterns of the rules are in `text/path_patterns.py`.
+Start with `check.py`. The patterns of the rules are in `text/globs.py`.
 """
 
 from __future__ import annotations

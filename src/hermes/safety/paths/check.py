@@ -16,7 +16,7 @@ from hermes.safety.paths.resolve import (
     resolve,
     split,
 )
-from hermes.text.path_patterns import compile_parts, expand_braces, fold, is_wild, matches
+from hermes.text.globs import compile_parts, expand_braces, fold, is_wild, matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hermes.safety.paths.resolve import ResolveError, join, resolve, split
-from hermes.text.path_patterns import Part, compile_parts, expand_braces, fold, is_wild, matches
+from hermes.text.globs import Part, compile_parts, expand_braces, fold, is_wild, matches
 
 if TYPE_CHECKING:
     import re

@@ -9,7 +9,7 @@ import zlib
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from hermes.core.home import flock, open_lock
+from hermes.core.paths import flock, open_lock
 from hermes.stores.checkpoints.packs import FRESH, RAW, PackWriter, compact, read_packed, squeezed
 from hermes.stores.checkpoints.types import CheckpointError
 

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import hermes.stores.sqlite as sqlite
-from hermes.core.home import make_private
+from hermes.core.paths import make_private
 from hermes.stores.checkpoints.types import CheckpointError
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import hermes.stores.checkpoints.journal as journal
 from hermes.core.config import Config
-from hermes.core.home import home_path
 from hermes.core.log import Log
+from hermes.core.paths import home_path
 from hermes.stores.checkpoints.blobs import MOST_FRESH, Contents
 from hermes.stores.checkpoints.checkpoint_db import Database
 from hermes.stores.checkpoints.journal import Record

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
-from hermes.core.home import flock, is_current, open_lock
+from hermes.core.paths import flock, is_current, open_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

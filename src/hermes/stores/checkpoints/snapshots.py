@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import hermes.stores.checkpoints.journal as journal
 import hermes.stores.checkpoints.tree_walk as tree_walk
-from hermes.core.home import flock, hermes_home, open_lock
+from hermes.core.paths import flock, hermes_home, open_lock
 from hermes.stores.checkpoints.change_watch import ChangeWatch
 from hermes.stores.checkpoints.journal import Record
 from hermes.stores.checkpoints.packs import CHUNK

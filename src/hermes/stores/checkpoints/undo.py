@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import hermes.stores.checkpoints.journal as journal
 from hermes.core.errors import ToolError
-from hermes.core.home import flock, open_lock
+from hermes.core.paths import flock, open_lock
 from hermes.stores.checkpoints.journal import Record
 from hermes.stores.checkpoints.path_state import (
     is_quiet,

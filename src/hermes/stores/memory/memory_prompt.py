@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hermes.core.home import home_path
+from hermes.core.paths import home_path
 
 _TITLES = {"MEMORY.md": "Your notes", "USER.md": "About the person"}
 

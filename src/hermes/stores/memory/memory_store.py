@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hermes.core.errors import ToolError
-from hermes.core.home import home_path, write_private
+from hermes.core.paths import home_path, write_private
 from hermes.stores.memory.blocks import (
     entries,
     newline_of,

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hermes.core.errors import ToolError
-from hermes.core.home import locked, make_private, write_private
+from hermes.core.paths import locked, make_private, write_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

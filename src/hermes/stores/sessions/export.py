@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hermes.core.messages import Message
+from hermes.core.model_protocol import Message
 from hermes.safety.redaction import redact
 from hermes.stores.sessions.records import Base, Intent, Note, Outcome, SessionsError
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import msgspec
 
 from hermes.core.errors import HermesError
-from hermes.core.messages import Image, Message, Role, ToolUse
+from hermes.core.model_protocol import Image, Message, Role, ToolUse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hermes.core.messages import Usage
+    from hermes.core.model_protocol import Usage
 
 
 class SessionsError(HermesError):

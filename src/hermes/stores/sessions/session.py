@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hermes.core.messages import Usage
+from hermes.core.model_protocol import Usage
 from hermes.stores.sessions.records import (
     ASSISTANT,
     BASE,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from sqlite3 import Connection
 
-    from hermes.core.messages import Message
+    from hermes.core.model_protocol import Message
     from hermes.stores.sessions.records import SessionInfo, Totals
     from hermes.stores.sessions.session_db import Database
     from hermes.stores.sessions.session_store import Sessions

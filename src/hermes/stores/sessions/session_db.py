@@ -16,7 +16,7 @@ import os
 from typing import TYPE_CHECKING
 
 import hermes.stores.sqlite as sqlite
-from hermes.core.home import write_private
+from hermes.core.paths import write_private
 from hermes.stores.sessions.records import DamagedError, SessionsError
 
 if TYPE_CHECKING:

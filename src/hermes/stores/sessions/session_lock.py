@@ -51,7 +51,7 @@ def locked_session(session: Session, until: ExitStack) -> tuple[Session, str]:
 
 def _lock(session: str, until: ExitStack) -> str:
     """Take the lock of a session; the process id of its owner when another process has it."""
-    from hermes.core.home import flock, home_path, is_current, open_lock
+    from hermes.core.paths import flock, home_path, is_current, open_lock
 
     path = home_path(_FOLDER, session)
     while True:

@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from hermes.core.home import home_path
+from hermes.core.paths import home_path
 from hermes.stores.sessions.records import SessionInfo, SessionsError, writable
 from hermes.stores.sessions.session import Session, title_of
 from hermes.stores.sessions.session_db import Database
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from hermes.core.messages import Message
+    from hermes.core.model_protocol import Message
     from hermes.stores.sessions.maintenance import Health, Pruned
     from hermes.stores.sessions.records import Totals
     from hermes.stores.sessions.search import Found

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes.core.messages import Usage
+from hermes.core.model_protocol import Usage
 from hermes.stores.sessions.records import (
     ASSISTANT,
     BASE,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
     from typing import Any
 
-    from hermes.core.messages import Message
+    from hermes.core.model_protocol import Message
     from hermes.stores.sessions.session_db import Database
 
 

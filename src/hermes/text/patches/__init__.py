@@ -3,8 +3,7 @@
     model           FilePatch, Hunk, Applied
     parse           parse_patch, paths_of; the codex format (`*** Begin Patch`)
     unified_format  the format of `diff -u` and git
-    locate          position of each hunk: by content, headings, order and line number
-    apply           apply_hunks: all hunks of one file, or none; applied hunks are recognised
+    apply           apply_hunks: locate all hunks of one file, then apply all or none
 
 Start with `apply`.
 """

@@ -1,11 +1,9 @@
 """Text replacement: exact match first, then matches up to whitespace and typography.
 
-    engine           replace_text: match strategies in order of tolerance
+    engine           replace_text: match strategies in order of tolerance; is it applied already?
     needle_variants  the old text as sent, unescaped, without pasted line numbers
     source_lines     a text as lines; indentation; character folding
-    match            matching regions, and the nearest other region
-    reindent         the new text, adapted to the region it replaces
-    elision          placeholder lines such as `...`
+    match            matching regions, the nearest other region, new text adapted to its region
     errors           errors with the nearest region or the candidates
 
 Words, numbers, operators and the number of lines are never ignored in a comparison. Parts that old

@@ -1,19 +1,177 @@
-"""replace_text: match strategies in order of how much they tolerate."""
+"""replace_text: match strategies in order of tolerance; edits that are applied already."""
 
 from __future__ import annotations
 
 from hermes.core.errors import EditError
-from hermes.text.already_applied import TELLING, applied_at
-from hermes.text.replace.elision import elisions
 from hermes.text.replace.errors import AlreadyAppliedError, ambiguous, elided, not_found
-from hermes.text.replace.match import EXACT, Match, exact_positions, find_lines, nearest
-from hermes.text.replace.needle_variants import NEW, OLD, find, name
-from hermes.text.replace.reindent import rewritten
-from hermes.text.replace.source_lines import ShiftError, Source
+from hermes.text.replace.match import (
+    EXACT,
+    Match,
+    exact_positions,
+    find_lines,
+    find_matches,
+    nearest,
+    resembles,
+    rewritten,
+)
+from hermes.text.replace.needle_variants import NEW, OLD, find, find_words, name
+from hermes.text.replace.source_lines import ShiftError, Source, is_word
 
 TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_OPENERS = ("//", "/*", "<!--", "{/*", "#", "--", ";", "%", "* ", "rem ")
+_CLOSERS = ("*/}", "*/", "-->", "}")
+_DOTS = ("...", "…")
+# A comment of nothing but such words, with one that tells, speaks about code left out. The weak
+# ones tell only together with what they are about.
+_STRONG = _words("unchanged omitted unmodified unaltered snip snipped truncated elided brevity")
+_WEAK = _words("existing rest remaining remainder")
+_ABOUT = _words(
+    "code implementation logic content contents function functions method methods class classes "
+    "file body module page imports lines same stays remains here"
+)
+_COMMON = _words(
+    "the of this that your my our all other others and as is are in above below before after "
+    "import line block section stay remain keep kept no not change changes changed for from "
+    "previous original current everything else goes continue continues part parts stuff etc "
+    "properties props fields tests test config configuration handler handlers definitions"
+)
+
+
+def elisions(text: str, *, before: Sequence[str] = (), after: Sequence[str] = ()) -> list[str]:
+    """The lines of a text that stand for something left out, without their indentation.
+
+    `before` and `after` are the lines around it, which tell whether `...` is a body of its own.
+    """
+    if not any(dots in text for dots in _DOTS) and not _mentions(text):
+        return []
+    own = text.splitlines()
+    above = [line for line in before if line.strip()][-1:]
+    below = [line for line in after if line.strip()][:1]
+    lines = [*above, *own, *below]
+    places = range(len(above), len(above) + len(own))
+    return [lines[index].strip() for index in places if _elides(lines, index)]
+
+
+def _mentions(text: str) -> bool:
+    lowered = text.lower()
+    return any(word in lowered for word in (*_STRONG, *_WEAK))
+
+
+def _elides(lines: list[str], index: int) -> bool:
+    line = lines[index].strip()
+    if line in _DOTS:
+        return not _is_body(lines, index)
+    if line in ("[...]", "(...)", "[…]", "(…)", "<...>", "<snip>", "[snip]"):
+        return True
+    opener = next((o for o in _OPENERS if line.lower().startswith(o)), "")
+    text = line[len(opener) :].strip().lstrip("#/*-;%").strip() if opener else line
+    for closer in _CLOSERS if opener else ():
+        text = text.removesuffix(closer).rstrip()
+    text = text.strip("()[]<>{} ").strip()
+    leads, ends = text.startswith(_DOTS), text.endswith(_DOTS)
+    words = text.strip(".… -–—:").lower().replace("-", " ").split()
+    words = [word.strip("()[]{},.;:'\"`!") for word in words]
+    if leads and (not words or ends):
+        return bool(opener) or ends
+    if not words or not (opener or leads):
+        return False
+    if not all(word in _COMMON or word in _ABOUT or word in _STRONG | _WEAK for word in words):
+        return False
+    if leads or ends:
+        return True
+    telling = _STRONG.intersection(words) or (
+        _WEAK.intersection(words) and _ABOUT.intersection(words)
+    )
+    return bool(telling) and opener != "* " and not line.startswith("##")  # those may be prose
+
+
+def _is_body(lines: list[str], index: int) -> bool:
+    """Whether `...` is the whole body of a Python block, and so means itself."""
+    indent = _width(lines[index])
+    before = next((line for line in reversed(lines[:index]) if line.strip()), "")
+    after = next((line for line in lines[index + 1 :] if line.strip()), "")
+    opens = before.rstrip().endswith(":") and _width(before) < indent
+    documented = before.rstrip().endswith(('"""', "'''")) and _width(before) == indent
+    return (opens or documented) and (not after or _width(after) < indent)
+
+
+def _width(line: str) -> int:
+    return len(line.expandtabs()) - len(line.expandtabs().lstrip())
+
+
+TELLING = 6  # letters and signs that have to be there before a repetition is no coincidence
+_UNMISTAKABLE = 40  # of them are no coincidence anywhere
+_SLACK = 2  # lines around the nearest region that still count as there
+
+
+def applied_at(source: Source, old: str, new: str, start: int | None) -> int | None:
+    """The line of the new text, if it stands alone and about where the old text would be.
+
+    `start` is the line of the region nearest to the old text.
+    """
+    size = len("".join(new.split()))
+    if size < TELLING:
+        return _short_at(source, source.lines_of(old), source.lines_of(new), start)
+    matches = find_words(source, new) or find_matches(source, new, new)
+    if len(matches) != 1:
+        return None
+    line, last = source.line_at(matches[0].start), source.line_at(max(matches[0].end - 1, 0))
+    before, after = source.lines_of(old), source.lines_of(new)
+    if new in old and "\n" not in old.strip("\n") and source.contents[line].strip() != new.strip():
+        return None  # part of a line, of which the rest may just be another one
+    if not removed_is_gone(source, before, after, line, last + 1):
+        return None
+    near = start is not None and start - _SLACK <= last and line <= start + len(before) + _SLACK
+    return line if near or size >= _UNMISTAKABLE else None
+
+
+def _short_at(
+    source: Source, old: Sequence[str], new: Sequence[str], start: int | None
+) -> int | None:
+    """The line of a new text of few letters: whole lines, once, and just where old would be."""
+    wanted = [line.strip() for line in new]
+    if start is None or not any(map(is_word, "".join(wanted))):
+        return None
+    stripped = [line.strip() for line in source.contents]
+    places = [
+        place
+        for place, line in enumerate(stripped)
+        if line == wanted[0] and stripped[place : place + len(wanted)] == wanted
+    ]
+    if len(places) != 1 or not start <= places[0] < start + len(old):
+        return None
+    gone = removed_is_gone(source, old, new, places[0], places[0] + len(wanted))
+    return places[0] if gone else None
+
+
+def removed_is_gone(
+    source: Source, old: Sequence[str], new: Sequence[str], first: int, last: int
+) -> bool:
+    """Whether lines that the edit takes from the edge of a text are not there in another state.
+
+    `first` and `last` are the lines of the file where the new text stands.
+    """
+    before = [line.strip() for line in old if line.strip()]
+    after = [line.strip() for line in new if line.strip()]
+    size = len(after)
+    if size < len(before) and before[len(before) - size :] == after:
+        gone, around = before[: len(before) - size], source.contents[max(first - 5, 0) : first]
+    elif size < len(before) and before[:size] == after:
+        gone, around = before[size:], source.contents[last : last + 5]
+    else:
+        return True
+    beside = [line for line in around if line.strip()]
+    return not any(resembles(line, other) for line in gone[:5] + gone[-5:] for other in beside)
+
 
 _REPEATING = 8  # letters that do not repeat themselves by chance
 _SHORTEST = 4  # letters of a line that can be told from chance

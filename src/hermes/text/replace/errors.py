@@ -7,8 +7,8 @@ from __future__ import annotations
 import unicodedata
 
 from hermes.core.errors import EditError
+from hermes.text.replace.match import differences
 from hermes.text.replace.needle_variants import NEW, OLD
-from hermes.text.replace.reindent import differences
 
 TYPE_CHECKING = False
 

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ConfigError
-from hermes.core.home import flock, home_path, open_lock, write_private
 from hermes.core.json_text import to_json
+from hermes.core.paths import flock, home_path, open_lock, write_private
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
