@@ -10,6 +10,7 @@ import pytest
 from tests.tools.bench import Bench
 
 from hermes.files.command_undo import coverage
+from hermes.stores.checkpoints.checkpoint_store import checkpoints
 
 
 @pytest.fixture
@@ -53,20 +54,22 @@ def test_what_this_session_made_is_disposable(bench: Bench, repository: Path) ->
 
 
 def test_what_undo_does_not_restore_is_named_with_size_and_reason(
-    bench: Bench, repository: Path
+    bench: Bench, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (repository / "large").write_bytes(b"12345")
     os.mkfifo(repository / "pipe")
     outside = repository.parent / "other.txt"
-    outside.write_text("12345")
+    outside.write_text("123456")
+    monkeypatch.setattr(checkpoints(bench.context), "room", lambda: 4)
 
-    found = coverage(["pipe", str(outside)], bench.context)
+    found = coverage(["large", "pipe", str(outside)], bench.context)
 
     assert [(one.path, one.size) for one in found.uncovered] == [
-        (str(outside), 5),
-        (str(repository / "pipe"), 0),
+        (str(outside), 6),
+        (str(repository / "large"), 5),
     ]
     assert "outside of" in found.uncovered[0].reason
-    assert "pipe" in found.uncovered[1].reason
+    assert "room" in found.uncovered[1].reason
 
 
 def test_without_a_repository_nothing_is_ignored(bench: Bench) -> None:

@@ -112,7 +112,7 @@ def coverage(paths: Sequence[str], context: ToolContext, *, cwd: str = "") -> Co
         places.append(real)
         for found, status in _below(real):
             files[path].add(found)
-            why = _unrestorable(found, status) or store.refusal(status.st_size, room=room)
+            why = _unrestorable(found, status) or store.refusal(found, status, root=root, room=room)
             if why:
                 uncovered.append(Uncovered(found, status.st_size, why))
     uncovered.sort(key=lambda one: (-one.size, one.path))
@@ -152,7 +152,8 @@ def _unrestorable(path: str, status: os.stat_result) -> str:
         return ""
     if stat.S_ISDIR(status.st_mode) or not os.access(path, os.R_OK):
         return "not readable"
-    return "" if stat.S_ISREG(status.st_mode) else "a pipe, socket or device"
+    plain = stat.S_ISREG, stat.S_ISFIFO, stat.S_ISSOCK
+    return "" if any(one(status.st_mode) for one in plain) else "a device"
 
 
 def _not_ignored(root: str, places: Sequence[str], files: set[str]) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sqlite3
 import subprocess
@@ -211,3 +212,37 @@ def test_a_file_that_is_parted_from_names_elsewhere_is_said(agent: Agent, root: 
 
     assert (root / "a").read_text() == "one\n"
     assert any("had other names" in note for note in report.notes)
+
+
+def test_a_large_file_is_kept_in_chunks_that_are_kept_once(agent: Agent, root: Path) -> None:
+    large = root / "large"
+    with open(large, "wb") as file:
+        for number in range(17):
+            file.write(number.to_bytes(1, "big") * (4 << 20))
+    status = large.stat()
+    digest = hashlib.sha256(large.read_bytes()).hexdigest()
+
+    agent.run("printf changed | dd of=large bs=1 seek=9000000 conv=notrunc status=none", "one")
+    again = agent.store.snapshot(str(root), agent.author("two", "terminal"))
+    large.unlink()
+    agent.store.after_command(again)
+    before = agent.store.usage().contents
+    agent.store.prune()
+    agent.store.undo(turn="two")
+    agent.store.undo(turn="one")
+
+    assert again.notes == []
+    # 17 chunks, one of them in two versions, and the two lists of them.
+    assert agent.store.usage().contents == before == 20
+    assert hashlib.sha256(large.read_bytes()).hexdigest() == digest
+    assert large.stat().st_mtime_ns == status.st_mtime_ns
+
+
+def test_a_large_file_past_the_room_is_named(home: Path, root: Path) -> None:
+    (root / "large").write_bytes(os.urandom(66 << 20))
+    with Checkpoints(max_bytes=20 << 20) as store:
+        snapshot = store.snapshot(str(root), Agent(store, root).author("one", "terminal"))
+        store.after_command(snapshot)
+
+    assert "large" in snapshot.notes[0]
+    assert "room" in snapshot.notes[0]

@@ -10,7 +10,15 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from hermes.core.paths import flock, open_lock
-from hermes.stores.checkpoints.packs import FRESH, RAW, PackWriter, compact, read_packed, squeezed
+from hermes.stores.checkpoints.packs import (
+    CHUNKED,
+    FRESH,
+    RAW,
+    PackWriter,
+    compact,
+    read_packed,
+    squeezed,
+)
 from hermes.stores.checkpoints.types import CheckpointError
 
 if TYPE_CHECKING:
@@ -24,8 +32,15 @@ if TYPE_CHECKING:
 INLINE = 128 * 1024
 # Up to this size it is read at once, so that one that is known already is not written again.
 _WHOLE = 8 << 20
+# From this size on it is kept in chunks: what stays the same in them is kept once.
+LARGE, _CHUNK = 64 << 20, 4 << 20
+_DIGEST = 32
 # So much may lie in the store uncompressed, and a single content of this size.
 MOST_FRESH, _FRESH = 32 << 20, 4 << 20
+
+
+class NoRoomError(CheckpointError):
+    """A content does not fit into the room that there is."""
 
 
 class Contents:
@@ -103,6 +118,9 @@ class Contents:
         row = self._row(digest)
         while True:
             codec, data, name, start, length = row
+            if data is not None and codec == CHUNKED:
+                yield self._chunks(data)
+                return
             if data is not None:
                 yield iter((_inflated(data, codec, digest),))
                 return
@@ -119,6 +137,10 @@ class Contents:
             with file:
                 yield read_packed(file, path, codec, start, length)
                 return
+
+    def _chunks(self, digests: bytes) -> Iterator[bytes]:
+        for at in range(0, len(digests), _DIGEST):
+            yield from self.read(digests[at : at + _DIGEST].hex())
 
     def _row(self, digest: str) -> tuple[int, bytes | None, str, int, int]:
         with self._database.reading() as connection:
@@ -170,8 +192,13 @@ class Draft:
         self._count(len(packed))
         return digest
 
-    def add_file(self, file: Source, size: int) -> tuple[str, int]:
-        """Keep the rest of a file of about that size; the digest and the size that was read."""
+    def add_file(self, file: Source, size: int, *, room: int = 1 << 62) -> tuple[str, int]:
+        """Keep the rest of a file of about that size; the digest and the size that was read.
+
+        Raises `NoRoomError` where a large file takes more than `room`.
+        """
+        if size >= LARGE:
+            return self._add_large(file, room)
         if size <= _WHOLE:
             data = file.read(size + 1)
             # What grows meanwhile is read on as a large one.
@@ -186,6 +213,22 @@ class Draft:
         else:
             self._enter(packed)
         return packed.digest, packed.size
+
+    def _add_large(self, file: Source, room: int) -> tuple[str, int]:
+        hashed, size, chunks, before = hashlib.sha256(), 0, b"", self.added
+        while piece := file.read(_CHUNK):
+            hashed.update(piece)
+            size += len(piece)
+            chunks += bytes.fromhex(self.add(piece))
+            if self.added - before > room:
+                raise NoRoomError("no room for a checkpoint")
+            if self.gathered > LARGE:
+                with self.storing():
+                    pass
+        digest = hashed.hexdigest()
+        self._rows[digest] = (digest, size, CHUNKED, chunks, None, None, len(chunks))
+        self._count(len(chunks))
+        return digest, size
 
     def _enter(self, packed: Packed) -> None:
         self._rows[packed.digest] = (

@@ -180,9 +180,9 @@ class Checkpoints:
         """How many bytes more the store may take."""
         return max(0, self._max_bytes - self._pruning.size())
 
-    def refusal(self, size: int, *, room: int) -> str:
-        """Why a snapshot would not keep a file of that size; empty where it would."""
-        return self._snapshots.refusal(size, room=room)
+    def refusal(self, path: str, status: os.stat_result, *, root: str, room: int) -> str:
+        """Why a snapshot of `root` would not keep a file; empty where it would."""
+        return self._snapshots.refusal(path, status, root=root, room=room)
 
     def made_below(self, folder: str, session: str) -> set[str]:
         """The paths below a folder that a session created, whether they are still there or not."""

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 # How the bytes lie there; fresh ones are to be compressed when that delays nobody.
-RAW, ZLIB, FRESH = 0, 1, 2
+# Those of a chunked one are the digests of its chunks.
+RAW, ZLIB, FRESH, CHUNKED = 0, 1, 2, 3
 CHUNK = 1 << 20
 # Bytes that tell whether the rest can be compressed; fewer are not worth it.
 _SAMPLE, _SHORT = 16_384, 64

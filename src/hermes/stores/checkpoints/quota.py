@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import hermes.stores.checkpoints.journal as journal
-from hermes.stores.checkpoints.packs import compact, needed
+from hermes.stores.checkpoints.packs import CHUNKED, compact, needed
 from hermes.stores.checkpoints.types import CheckpointError, PruneReport, Usage
 
 if TYPE_CHECKING:
@@ -180,6 +180,14 @@ class Pruning:
         connection.execute(
             "INSERT OR IGNORE INTO wanted SELECT new_digest FROM changes JOIN undos"
             " ON undos.turn = changes.turn WHERE NOT finished"
+        )
+        chunked = connection.execute(
+            f"SELECT data FROM contents WHERE codec = {CHUNKED} AND digest IN"
+            " (SELECT digest FROM wanted)"
+        ).fetchall()
+        connection.executemany(
+            "INSERT OR IGNORE INTO wanted VALUES (?)",
+            [(data[at : at + 32].hex(),) for (data,) in chunked for at in range(0, len(data), 32)],
         )
         connection.execute("DELETE FROM contents WHERE digest NOT IN (SELECT digest FROM wanted)")
 

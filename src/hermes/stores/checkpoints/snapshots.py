@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import hermes.stores.checkpoints.journal as journal
 import hermes.stores.checkpoints.tree_walk as tree_walk
 from hermes.core.paths import flock, hermes_home, open_lock
+from hermes.stores.checkpoints.blobs import LARGE, NoRoomError
 from hermes.stores.checkpoints.change_watch import ChangeWatch
 from hermes.stores.checkpoints.journal import Record
 from hermes.stores.checkpoints.packs import CHUNK
@@ -51,8 +52,7 @@ class Limits(NamedTuple):
     """Limits of a snapshot; files beyond them are reported as unprotected."""
 
     files: int = 2_000_000
-    file_bytes: int = 64 << 20
-    total_bytes: int = 2 << 30
+    file_bytes: int = 1 << 40
 
 
 class Snapshots:
@@ -69,8 +69,16 @@ class Snapshots:
         self._lock = threading.Lock()
         self._running = os.path.join(database.folder, "running")
 
-    def refusal(self, size: int, *, room: int) -> str:
-        """Why a file of that size would not be kept; empty where it would be."""
+    def refusal(self, path: str, status: os.stat_result, *, root: str, room: int) -> str:
+        """Why a file would not be kept; empty where it would be, or is already."""
+        size = status.st_size
+        state = self._roots.get(os.fsencode(root))
+        known = None if state is None else state.manifest
+        if known is not None and size >= LARGE:
+            folder, name = os.path.split(os.fsencode(path))
+            seen = known.folders.get(folder, {}).get(name)
+            if seen is not None and seen[2] and seen[0][1:3] == (size, status.st_mtime_ns):
+                return ""
         if size > self._limits.file_bytes:
             return f"larger than {self._limits.file_bytes} bytes"
         return _NO_ROOM if size > room else ""
@@ -91,7 +99,7 @@ class Snapshots:
             known = self._known(state, place)
             seen = self._walk(state, place, known, check)
             _add_unkept(seen, known)
-            keeper = _Keeper(self._limits, min(room, self._limits.total_bytes), draft)
+            keeper = _Keeper(self._limits, room, draft)
             for number, met in enumerate(seen.met):
                 if number % 500 == 499 and progress is not None:
                     share = number / len(seen.met)
@@ -357,8 +365,12 @@ class _Keeper:
                 self._since += 1
                 try:
                     with os.fdopen(handle, "rb", buffering=0) as file:
-                        digest = bytes.fromhex(self._draft.add_file(file, met.signature[1])[0])
+                        room = self._room - self._draft.added
+                        kept, _ = self._draft.add_file(file, met.signature[1], room=room)
+                        digest = bytes.fromhex(kept)
                         traits = traits_at(handle, timeless=True).text
+                except NoRoomError:
+                    self._past.append(met.path)
                 except OSError:
                     self._unread.append(met.path)
         seen.see(met, digest, kept=bool(digest), traits=traits)
