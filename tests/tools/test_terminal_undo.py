@@ -6,7 +6,7 @@ import os
 
 from tests.tools.bench import Bench
 
-from hermes.stores.checkpoints.checkpoint_store import checkpoints
+from hermes.stores.checkpoints.checkpoint_store import Checkpoints, checkpoints
 
 
 def _say_yes(_: object) -> str:
@@ -48,3 +48,29 @@ def test_a_folder_that_the_person_filled_since_is_not_removed(bench: Bench) -> N
     checkpoints().undo(below=str(bench.work))
 
     assert os.listdir(bench.work / "out") == ["mine.txt"]
+
+
+def test_what_a_background_command_did_is_undone_after_its_end(bench: Bench) -> None:
+    (bench.work / "a.txt").write_text("old\n")
+
+    started = bench("terminal", command="sleep 0.6; rm a.txt; echo new > b.txt", background=True)
+    bench("process", action="wait", name=started["name"])
+    report = checkpoints().undo(below=str(bench.work), force=True)
+
+    assert "notes" not in started
+    assert report.complete
+    assert os.listdir(bench.work) == ["a.txt"]
+    assert (bench.work / "a.txt").read_text() == "old\n"
+
+
+def test_what_a_background_command_did_so_far_is_undone_while_it_runs(bench: Bench) -> None:
+    (bench.work / "a.txt").write_text("old\n")
+
+    started = bench("terminal", command="rm a.txt; echo gone; sleep 60", background=True)
+    bench("process", action="wait", name=started["name"], pattern="gone")
+    with Checkpoints() as another:
+        report = another.undo(below=str(bench.work))
+    bench("process", action="kill", name=started["name"])
+
+    assert report.complete
+    assert os.listdir(bench.work) == ["a.txt"]

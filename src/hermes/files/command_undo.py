@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
@@ -16,15 +17,19 @@ from hermes.files.edit_transaction import author_of
 from hermes.stores.checkpoints.checkpoint_store import checkpoints
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from hermes.core.context import ToolContext
+    from hermes.environments.background import Background
+    from hermes.stores.checkpoints import Snapshot
 
 
 # Time limit of a snapshot; after it the command runs without one.
 SNAPSHOT_SECONDS = 20.0
 # Changes during a longer command may be those of a person.
 CERTAIN_SECONDS = 5.0
+# How often a background command is looked at.
+_POLL_SECONDS = 0.2
 
 
 class _TooLongError(Exception):
@@ -42,15 +47,57 @@ def protected(ctx: ToolContext, *, cwd: str) -> Iterator[list[str]]:
         ctx: The call that runs the command.
         cwd: Its working directory.
     """
+    snapshot, notes = _taken(ctx, cwd)
+    began = time.monotonic()
+    try:
+        yield notes
+    finally:
+        if snapshot is not None:
+            certain = time.monotonic() - began < CERTAIN_SECONDS
+            checkpoints(ctx).after_command(snapshot, certain=certain)
+
+
+def start_protected(
+    ctx: ToolContext, start: Callable[[], Background], *, cwd: str
+) -> tuple[Background, list[str]]:
+    """Start a background command; the files that it changes until its end are recorded.
+
+    Where the program ends first, they are recorded at its next start. Returns the command and notes
+    on files that are not recorded.
+    """
+    snapshot, notes = _taken(ctx, cwd, background=True)
+    store, began = checkpoints(ctx), time.monotonic()
+    try:
+        started = start()
+    except BaseException:
+        if snapshot is not None:
+            store.after_command(snapshot)
+        raise
+    if snapshot is not None:
+
+        def record() -> None:
+            while started.state == "running":
+                time.sleep(_POLL_SECONDS)
+            # Where the store is gone, there is nothing to record for.
+            with suppress(ToolError, OSError):
+                store.after_command(snapshot, certain=time.monotonic() - began < CERTAIN_SECONDS)
+
+        threading.Thread(target=record, name="hermes-undo", daemon=True).start()
+    return started, notes
+
+
+def _taken(
+    ctx: ToolContext, cwd: str, *, background: bool = False
+) -> tuple[Snapshot | None, list[str]]:
+    """A snapshot before a command, None where there is none, and notes on what is not protected."""
     effects = ctx.ruling.effects if ctx.ruling is not None else None
     if effects is not None and effects.reads_only:
-        yield []
-        return
+        return None, []
     root = _root(ctx.workspace, cwd)
     if _holds_home(root):
-        yield [f"what this changed can't be undone: {root} is not a project but a whole home"]
-        return
-    store = checkpoints(ctx)
+        return None, [
+            f"what this changed can't be undone: {root} is not a project but a whole home"
+        ]
     end = time.monotonic() + SNAPSHOT_SECONDS
 
     def check() -> None:
@@ -59,16 +106,13 @@ def protected(ctx: ToolContext, *, cwd: str) -> Iterator[list[str]]:
             raise _TooLongError
 
     try:
-        snapshot = store.snapshot(root, author_of(ctx), progress=ctx.progress, check=check)
+        snapshot = checkpoints(ctx).snapshot(
+            root, author_of(ctx), progress=ctx.progress, check=check, background=background
+        )
     except _TooLongError:
         late = f"{root} holds more than could be kept in {SNAPSHOT_SECONDS:g} s"
-        yield [f"what this changed can't be undone: {late}"]
-        return
-    began = time.monotonic()
-    try:
-        yield snapshot.notes
-    finally:
-        store.after_command(snapshot, certain=time.monotonic() - began < CERTAIN_SECONDS)
+        return None, [f"what this changed can't be undone: {late}"]
+    return snapshot, snapshot.notes
 
 
 def _root(workspace: str, cwd: str) -> str:

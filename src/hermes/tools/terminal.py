@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from hermes.core import ToolContext, ToolError, ToolResult, tool
 from hermes.core.schema import Field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from typing import Any
 
     from hermes.core.protocols import Coverage, UndoCoverage
+    from hermes.environments.background import Background
     from hermes.environments.confinement import ConfinedEnvironment
 
 _DAY = 86_400
 # As much of what was typed into a process as is judged together with what comes next.
 _TYPED = 16_000
-_LATER = "what it changes later can't be undone"
 
 Action = Literal[
     "list", "status", "log", "wait", "ports",
@@ -180,12 +181,12 @@ def terminal(
         raise ToolError("there is no command")
     environment = environment_of(ctx)
     folder = _folder({"workdir": workdir}, ctx)
+    if background:
+        start = partial(environment.start, command, cwd=workdir, env=env, stdin=stdin, pty=pty)
+        with _outside(ctx, command, outside):
+            started, unprotected = _start(ctx, folder, start)
+        return ToolResult({**described(started), "output": started.recent()}, notes=unprotected)
     with _protect(ctx, folder) as unprotected, _outside(ctx, command, outside):
-        if background:
-            started = environment.start(command, cwd=workdir, env=env, stdin=stdin, pty=pty)
-            started.wait(0.3)
-            shown = {**described(started), "output": started.recent()}
-            return ToolResult(shown, notes=[*unprotected, _LATER])
         result = environment.execute(
             command,
             timeout=timeout,
@@ -252,8 +253,6 @@ def process(
         restart: For start.
         max_restarts: In a row.
     """
-    from functools import partial
-
     from hermes.environments import process_actions
     from hermes.environments.for_task import environment_of, existing_environment, restarts_of
 
@@ -261,14 +260,13 @@ def process(
         if not command or not command.strip():
             raise ToolError("start needs a command")
         begin = partial(environment_of(ctx).start, command, cwd=workdir, env=env, pty=pty)
-        with _protect(ctx, _folder({"workdir": workdir}, ctx)) as unprotected:
-            started = begin(name=name or "")
-            started.wait(0.3)
+        folder = _folder({"workdir": workdir}, ctx)
+        started, unprotected = _start(ctx, folder, partial(begin, name=name or ""))
         if restart == "on-failure":
             again = partial(begin, cwd=started.cwd, name=started.name)
             restarts_of(ctx).watch(started, again, most=max_restarts)
         shown = {**process_actions.described(started), "output": started.recent()}
-        return ToolResult(shown, notes=[*unprotected, _LATER])
+        return ToolResult(shown, notes=unprotected)
     environment = existing_environment(ctx)
     if action == "list":
         listed = environment.processes() if environment is not None else []
@@ -342,6 +340,21 @@ def _coverage(paths: Sequence[str], context: ToolContext, *, cwd: str = "") -> C
     from hermes.files.command_undo import coverage
 
     return coverage(paths, context, cwd=cwd)
+
+
+def _start(
+    ctx: ToolContext, folder: str, start: Callable[[], Background]
+) -> tuple[Background, list[str]]:
+    """Start a background command whose changes can be undone; notes on those that can't."""
+    notes: list[str] = []
+    if _undo(ctx) is None:
+        started = start()
+    else:
+        from hermes.files.command_undo import start_protected
+
+        started, notes = start_protected(ctx, start, cwd=folder)
+    started.wait(0.3)
+    return started, notes
 
 
 def _protect(ctx: ToolContext, folder: str) -> AbstractContextManager[list[str]]:

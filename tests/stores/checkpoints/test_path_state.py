@@ -147,6 +147,8 @@ def test_a_store_of_the_first_version_is_brought_up_to_date(
         "ALTER TABLE changes DROP COLUMN old_traits",
         "ALTER TABLE changes DROP COLUMN new_traits",
         "ALTER TABLE changes DROP COLUMN quiet",
+        "ALTER TABLE snapshots DROP COLUMN background",
+        "ALTER TABLE roots DROP COLUMN author",
         "DROP INDEX contents_fresh",
         "PRAGMA user_version = 1",
     ):

@@ -246,3 +246,16 @@ def test_a_large_file_past_the_room_is_named(home: Path, root: Path) -> None:
 
     assert "large" in snapshot.notes[0]
     assert "room" in snapshot.notes[0]
+
+
+def test_undo_looks_at_everything_for_what_the_watch_cannot_see(agent: Agent, root: Path) -> None:
+    (root / "a").write_text("one\n")
+    (root / "b").write_text("one\n")
+
+    agent.run("echo more >> b; ln a ../other; echo more >> ../other; rm ../other; sleep 0.1")
+    report = agent.store.undo(below=str(root))
+    forced = agent.store.undo(turn="one", below=str(root), force=True)
+
+    assert [os.path.basename(one.place) for one in report.left] == ["a"]
+    assert [os.path.basename(one.place) for one in forced.restored] == ["a"]
+    assert [(root / name).read_text() for name in "ab"] == ["one\n", "one\n"]

@@ -56,6 +56,10 @@ CREATE INDEX contents_fresh ON contents (length) WHERE codec = 2;
     """
 ALTER TABLE changes ADD COLUMN quiet INTEGER NOT NULL DEFAULT 0;
 """,
+    """
+ALTER TABLE snapshots ADD COLUMN background INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE roots ADD COLUMN author TEXT NOT NULL DEFAULT '';
+""",
 )
 
 

@@ -157,6 +157,7 @@ class Checkpoints:
         *,
         progress: Progress | None = None,
         check: Callable[[], None] | None = None,
+        background: bool = False,
     ) -> Snapshot:
         """Snapshot a folder before a command; `notes` list its unprotected parts."""
         self._recover()
@@ -164,7 +165,9 @@ class Checkpoints:
         if not room:
             self._prune_aloud()
             room = self.room()
-        taken = self._snapshots.take(root, author, room=room, progress=progress, check=check)
+        taken = self._snapshots.take(
+            root, author, room=room, progress=progress, check=check, background=background
+        )
         self._look()
         return taken
 
@@ -206,7 +209,8 @@ class Checkpoints:
         Only changes of the agent are undone; paths that others changed since are left alone and
         reported, unless `force`. An interrupted undo is completed first.
         """
-        self._recover()
+        self._recover(running=True)
+        self._snapshots.check(os.path.realpath(below or os.getcwd()))
         if self._fresh:
             self._compress()
         return self._undoing.undo(
@@ -359,11 +363,15 @@ class Checkpoints:
             after = after._replace(mode=before.mode)
         records[place] = Record(disk.label, place, before, after)
 
-    def _recover(self) -> None:
-        """Record the changes of commands whose process ended before it recorded them."""
-        for snapshot in self._snapshots.abandoned():
-            changes = self._snapshots.finish(snapshot, certain=False)
-            if changes:
+    def _recover(self, *, running: bool = False) -> None:
+        """Record the changes of commands whose process ended before it recorded them.
+
+        With `running` those that background commands have made so far, too.
+        """
+        for snapshot in self._snapshots.abandoned(running=running):
+            ended = snapshot.lock is not None
+            changes = self._snapshots.finish(snapshot, certain=False, ended=ended)
+            if changes and ended:
                 self._notice(
                     f"{snapshot.author.described} was cut off; {len(changes)} changes below "
                     f"{snapshot.root} were recorded after the fact"

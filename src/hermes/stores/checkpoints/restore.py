@@ -122,7 +122,7 @@ def _plan_place(
         plan.leave(key, _since(present, newest, writer(*key, present.digest)), forcible=True)
         return
     elif not (force or newest.certain or newest.after.kind == "absent"):
-        plan.leave(key, "it changed during or after a command that was cut off", forcible=True)
+        plan.leave(key, "it changed during a long command, or one that was cut off", forcible=True)
         return
     elif present.kind == "file" and not (force or present.readable):
         plan.leave(

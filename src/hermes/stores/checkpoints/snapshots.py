@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import hermes.stores.checkpoints.journal as journal
 import hermes.stores.checkpoints.tree_walk as tree_walk
 from hermes.core.paths import flock, hermes_home, open_lock
+from hermes.core.paths import is_below
 from hermes.stores.checkpoints.blobs import LARGE, NoRoomError
 from hermes.stores.checkpoints.change_watch import ChangeWatch
 from hermes.stores.checkpoints.journal import Record
@@ -45,6 +46,8 @@ _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0
 _READ |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
+# So much earlier than a walk a change must be to count as one that the walk should have seen.
+_EARLIER_NS = 50_000_000
 _NO_ROOM = "past the room that there is for checkpoints"
 
 
@@ -91,8 +94,12 @@ class Snapshots:
         room: int,
         progress: Progress | None,
         check: Callable[[], None] | None,
+        background: bool = False,
     ) -> Snapshot:
-        """Keep everything below `root`; `room` is how many bytes more the store may take."""
+        """Keep everything below `root`; `room` is how many bytes more the store may take.
+
+        What a `background` command did so far is recorded before an undo, too.
+        """
         root = os.path.realpath(root)
         place = os.fsencode(root)
         with self._at(place) as state, self._contents.draft() as draft:
@@ -110,11 +117,14 @@ class Snapshots:
             notes = [*keeper.notes(), *_walk_notes(seen, self._limits)]
             snapshot = Snapshot(root, author, seen.folders, notes)
             snapshot.stored = draft.added
-            state.settle(self._open(snapshot, known, draft), seen)
+            state.settle(self._open(snapshot, known, draft, background=background), seen)
         return snapshot
 
-    def finish(self, snapshot: Snapshot, *, certain: bool = True) -> list[Change]:
-        """Record the changes since a snapshot as those of its author."""
+    def finish(
+        self, snapshot: Snapshot, *, certain: bool = True, ended: bool = True
+    ) -> list[Change]:
+        """Record the changes since a snapshot as those of its author; it stays open unless the
+        command has `ended`."""
         place = os.fsencode(snapshot.root)
         with self._at(place) as state:
             known = self._known(state, place)
@@ -139,31 +149,76 @@ class Snapshots:
                 ids = []
                 if records:
                     ids = journal.record(connection, snapshot.author, self._clock(), records)
-                connection.execute("DELETE FROM snapshots WHERE id = ?", (snapshot.id,))
-                connection.execute("DELETE FROM frozen WHERE snapshot = ?", (snapshot.id,))
+                if ended:
+                    connection.execute("DELETE FROM snapshots WHERE id = ?", (snapshot.id,))
+                    connection.execute("DELETE FROM frozen WHERE snapshot = ?", (snapshot.id,))
+                connection.execute(
+                    "UPDATE roots SET author = ? WHERE place = ?",
+                    (json.dumps(snapshot.author), place),
+                )
                 current = tree_walk.load(connection, place, known, self._clock())
                 manifest = tree_walk.save(connection, current, seen.folders, self._clock())
                 made = [journal.change(connection, number) for number in ids]
             state.settle(manifest, seen)
-        self._release(snapshot)
+        if ended:
+            self._release(snapshot)
         return [change for change in made if change is not None and not change.quiet]
 
-    def abandoned(self) -> list[Snapshot]:
-        """Snapshots of commands that were running when their process ended."""
+    def check(self, folder: str) -> list[Change]:
+        """Look at everything in the roots of a folder, and record what the watch did not see.
+
+        That is what differs from the last walk although it was changed before it: through a name
+        (hard link) elsewhere, or through memory of a process that still runs. Its author is that of
+        the last command, but not for certain.
+        """
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT place, at, author FROM roots WHERE author != ''"
+            ).fetchall()
+        made: list[Change] = []
+        for place, at, author in rows:
+            root = os.fsdecode(place)
+            if not (is_below(root, folder) or is_below(folder, root)) or not os.path.isdir(root):
+                continue
+            with self._database.writing() as connection:
+                known = tree_walk.load(connection, place, None, at)
+            seen = self._walker(known, None).whole(place)
+            for met in seen.met:
+                self._see_again(seen, met, known.folders)
+            before = int(at * 1e9) - _EARLIER_NS
+            missed = [
+                Record("local", os.fsdecode(path), _state(one), _state(other), certain=False)
+                for path, one, other in differing(known.folders, seen.folders)
+                if one is not None and other is not None and 0 < other[0][3] < before
+            ]
+            with self._database.writing() as connection:
+                who = Author(*json.loads(author))
+                ids = journal.record(connection, who, self._clock(), missed) if missed else []
+                made += [one for number in ids if (one := journal.change(connection, number))]
+        return made
+
+    def abandoned(self, *, running: bool = False) -> list[Snapshot]:
+        """Snapshots of commands that were running when their process ended.
+
+        With `running` those of background commands, too, without their lock.
+        """
         if os.name == "nt":
             # Nothing there tells us who has ended.
             return []
         with self._database.reading() as connection:
             rows = connection.execute(
-                "SELECT snapshots.id, root, roots.place, watermark, author FROM snapshots"
+                "SELECT snapshots.id, root, roots.place, watermark, snapshots.author, background"
+                " FROM snapshots"
                 " JOIN roots ON roots.id = snapshots.root ORDER BY snapshots.id"
             ).fetchall()
         found = []
-        for number, root, place, watermark, author in rows:
-            handle = open_lock(self._lock_path(number))
-            if not flock(handle, exclusive=True, wait=False):
-                os.close(handle)
-                continue
+        for number, root, place, watermark, author, background in rows:
+            lock = open_lock(self._lock_path(number))
+            handle = lock if flock(lock, exclusive=True, wait=False) else None
+            if handle is None:
+                os.close(lock)
+                if not (running and background):
+                    continue
             with self._database.reading() as connection:
                 still = connection.execute("SELECT 1 FROM snapshots WHERE id = ?", (number,))
                 if still.fetchone() is None:
@@ -199,27 +254,38 @@ class Snapshots:
     def _walk(
         self, state: _Root, root: bytes, known: Manifest, check: Callable[[], None] | None
     ) -> Walk:
-        ours = (os.path.realpath(hermes_home()), os.path.realpath(self._database.folder))
         changes = state.changes(known)
-        walk = Walk(
+        walk = self._walker(known, check, state.watch.add)
+        return walk.whole(root) if changes is None else walk.part(changes, root)
+
+    def _walker(
+        self,
+        known: Manifest,
+        check: Callable[[], None] | None,
+        watch: Callable[[bytes], None] | None = None,
+    ) -> Walk:
+        ours = (os.path.realpath(hermes_home()), os.path.realpath(self._database.folder))
+        return Walk(
             known.folders,
             # Where the work itself is below the home folder, only the store is left out.
             skip={os.fsencode(one) for one in ours},
             max_files=self._limits.files,
             now_ns=time.time_ns(),
             check=check,
-            watch=state.watch.add,
+            watch=watch,
         )
-        return walk.whole(root) if changes is None else walk.part(changes, root)
 
-    def _open(self, snapshot: Snapshot, known: Manifest, draft: Draft) -> Manifest:
+    def _open(
+        self, snapshot: Snapshot, known: Manifest, draft: Draft, *, background: bool
+    ) -> Manifest:
         with draft.storing() as connection:
             manifest = tree_walk.save(connection, known, snapshot.folders, self._clock())
             snapshot.watermark = journal.watermark(connection)
             number = connection.execute(
-                "INSERT INTO snapshots (root, at, watermark, author) VALUES (?, ?, ?, ?)",
+                "INSERT INTO snapshots (root, at, watermark, author, background)"
+                " VALUES (?, ?, ?, ?, ?)",
                 (manifest.root, self._clock(), snapshot.watermark,
-                 json.dumps(snapshot.author)),
+                 json.dumps(snapshot.author), background),
             ).lastrowid  # fmt: skip
             snapshot.id = number or 0
             # Locked before anybody can see it: a snapshot without a lock was cut off.
@@ -232,10 +298,11 @@ class Snapshots:
             self._let_go(snapshot.id, snapshot.lock)
             snapshot.lock = None
 
-    def _let_go(self, number: int, handle: int) -> None:
-        with suppress(FileNotFoundError):
-            os.unlink(self._lock_path(number))
-        os.close(handle)
+    def _let_go(self, number: int, handle: int | None) -> None:
+        if handle is not None:
+            with suppress(FileNotFoundError):
+                os.unlink(self._lock_path(number))
+            os.close(handle)
 
     def _lock_path(self, number: int) -> str:
         return os.path.join(self._running, str(number))
