@@ -318,6 +318,8 @@ class Checkpoints:
         """Compress blobs stored in a hurry and close the database; the next use opens it."""
         if self._fresh:
             self._compress()
+        if self._taken is not None:
+            self._taken.close()
         self._database.close()
 
     def __enter__(self) -> Checkpoints:

@@ -72,6 +72,13 @@ class Snapshots:
         self._lock = threading.Lock()
         self._running = os.path.join(database.folder, "running")
 
+    def close(self) -> None:
+        """Stop watching; the next snapshot looks at everything."""
+        with self._lock:
+            roots, self._roots = self._roots, {}
+        for state in roots.values():
+            state.watch.close()
+
     def refusal(self, path: str, status: os.stat_result, *, root: str, room: int) -> str:
         """Why a file would not be kept; empty where it would be, or is already."""
         size = status.st_size
