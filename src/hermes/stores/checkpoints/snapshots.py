@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import hermes.stores.checkpoints.journal as journal
 import hermes.stores.checkpoints.tree_walk as tree_walk
-from hermes.core.paths import flock, hermes_home, open_lock
-from hermes.core.paths import is_below
+from hermes.core.paths import flock, hermes_home, is_below, open_lock
 from hermes.stores.checkpoints.blobs import LARGE, NoRoomError
 from hermes.stores.checkpoints.change_watch import ChangeWatch
 from hermes.stores.checkpoints.journal import Record
