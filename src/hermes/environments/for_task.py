@@ -59,6 +59,14 @@ def existing_environment(ctx: ToolContext) -> Environment | None:
     return environment
 
 
+def confinement_of(ctx: ToolContext) -> str:
+    """The mechanism that confines the commands of a call's task; empty where none does."""
+    from hermes.environments.confinement.confined_environment import ConfinedEnvironment
+
+    environment = environment_of(ctx) if backend_name(ctx) == LOCAL else None
+    return environment.mechanism if isinstance(environment, ConfinedEnvironment) else ""
+
+
 def record_cwd(ctx: ToolContext, environment: Environment) -> None:
     """Record the working directory of the next command in the task, by its workspace name."""
     ctx.task.cwd = environment.workspace_name(environment.cwd)
