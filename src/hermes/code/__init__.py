@@ -4,7 +4,7 @@
     script_calls.py    calls from a script to tools: allow-list, limits, approval
     script_channel.py  transport of these calls: Unix socket, or files of a remote environment
     stubs.py           the module `hermes_tools` that a script imports, made from tool schemas
-    project.py         the project's programs: configuration files, installed programs, changed files
+    project.py         the project's own programs, configuration and changed files
     lint.py            linters and formatters
     test_run.py        test runners and their reports
     script_side/       programs that run in the script's process; standard library only
