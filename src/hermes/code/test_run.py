@@ -15,8 +15,8 @@ import msgspec
 
 from hermes.code import project
 from hermes.code.project import Program
+from hermes.core.entry import ToolResult
 from hermes.core.errors import ToolError
-from hermes.core.result import ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
