@@ -11,6 +11,7 @@ from hermes.core.errors import ToolError
 from hermes.core.paths import MARK
 from hermes.environments.background import MAX_LEFT_RUNNING, Background, stop_excess
 from hermes.environments.command import (
+    HEAD,
     Collector,
     CommandRequest,
     CommandResult,
@@ -293,7 +294,7 @@ class LocalEnvironment(HostedEnvironment):
         program = argv[0] if "/" in argv[0] else search(argv[0], variables.get("PATH", os.defpath))
         if not program:
             raise ToolError(f"{argv[0]} was not found")
-        collector = Collector()
+        collector = Collector(tail=HEAD)
         process = Process(collector.feed, self._host.guardian, ordered=True)
         request = CommandRequest(argv[0], cancellation=cancellation)
         poller = Poller()
