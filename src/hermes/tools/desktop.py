@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from hermes.core import ToolContext, ToolError, ToolResult, tool
+from hermes.core.paths import find_program
 from hermes.core.schema import Field
 
 if TYPE_CHECKING:
@@ -88,17 +89,15 @@ def notification(
 
 
 def _system_clipboard() -> tuple[list[str], list[str]] | None:
-    from shutil import which
-
     for read, write, variable in _CLIPBOARDS:
-        if (not variable or os.environ.get(variable)) and which(read[0]) and which(write[0]):
-            return read, write
+        if not variable or os.environ.get(variable):
+            programs = find_program(read[0]), find_program(write[0])
+            if programs[0] and programs[1]:
+                return [programs[0], *read[1:]], [programs[1], *write[1:]]
     return None
 
 
 def _desktop_command(message: str, title: str, urgency: str) -> list[str] | None:
-    from shutil import which
-
     if sys.platform == "darwin":
         # The texts are arguments of the script, not part of it: nothing in them is run.
         script = (
@@ -107,10 +106,11 @@ def _desktop_command(message: str, title: str, urgency: str) -> list[str] | None
             "end run",
         )
         flags = [part for line in script for part in ("-e", line)]
-        return ["osascript", *flags, message, title]
+        return ["/usr/bin/osascript", *flags, message, title]
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-    if screen and which("notify-send"):
-        return ["notify-send", "--app-name=Hermes", f"--urgency={urgency}", "--", title, message]
+    program = find_program("notify-send") if screen else None
+    if program:
+        return [program, "--app-name=Hermes", f"--urgency={urgency}", "--", title, message]
     return None
 
 
@@ -145,6 +145,8 @@ def _through_services(message: str, title: str, urls: list[str]) -> dict[str, An
 def _run(command: list[str], text: str | None = None) -> str:
     import tempfile
 
+    name = os.path.basename(command[0])
+
     # Files, not pipes: a program that stays to hold the clipboard holds its pipes open as well.
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaint:
         try:
@@ -158,12 +160,12 @@ def _run(command: list[str], text: str | None = None) -> str:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise ToolError(f"{command[0]} did not answer within {_SECONDS} s") from None
+            raise ToolError(f"{name} did not answer within {_SECONDS} s") from None
         except OSError as error:
-            raise ToolError(f"{command[0]} can't be started: {error.strerror}") from None
+            raise ToolError(f"{name} can't be started: {error.strerror}") from None
         output.seek(0)
         complaint.seek(0)
         if done.returncode:
             why = complaint.read(2_000).decode("utf-8", "replace").strip()
-            raise ToolError(f"{command[0]} failed: {why[:200] or f'exit code {done.returncode}'}")
+            raise ToolError(f"{name} failed: {why[:200] or f'exit code {done.returncode}'}")
         return output.read().decode("utf-8", "replace")

@@ -14,6 +14,7 @@ import subprocess
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from hermes.core.paths import find_program
 from hermes.safety.file_guard import FileGuard, Kept, is_regular
 
 if TYPE_CHECKING:
@@ -101,9 +102,12 @@ def _hook_problem(path: str, before: Kept | None) -> str:
 
 def _dangerous(content: bytes) -> set[tuple[str, str]]:
     """Keys that run programs, with their values, as git itself reads the file."""
+    git = find_program("git")
+    if git is None:
+        return set()
     try:
         read = subprocess.run(
-            ["git", "config", "--file", "-", "--no-includes", "--list", "--null"],
+            [git, "config", "--file", "-", "--no-includes", "--list", "--null"],
             input=content, capture_output=True, timeout=10, cwd="/", check=False,
             env={"PATH": os.environ.get("PATH", os.defpath), "GIT_CONFIG_NOSYSTEM": "1"},
         )  # fmt: skip

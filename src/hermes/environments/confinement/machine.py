@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import UnavailableError
-from hermes.core.paths import home_path, write_private
+from hermes.core.paths import find_program, home_path, write_private
 from hermes.environments.command import BackendError
 from hermes.environments.host.host_environment import LocalHost
 
@@ -175,9 +175,7 @@ def _forget(mechanism: str, reason: str) -> None:
 
 def _no_bubblewrap() -> str:
     """Whether it works is remembered until the machine starts again or the program changes."""
-    import shutil
-
-    program = shutil.which("bwrap") if sys.platform == "linux" else None
+    program = find_program("bwrap") if sys.platform == "linux" else None
     if program is None:
         return "it is not installed" if sys.platform == "linux" else "it needs Linux"
     status = os.stat(program)

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from typing import TYPE_CHECKING
 
 import hermes.environments.shell_state as shell_state
 from hermes.core.errors import ToolError, UnavailableError
-from hermes.core.paths import MARK
+from hermes.core.paths import MARK, find_program
 from hermes.environments.command import command_environment, encode_text, variable_error
 from hermes.environments.host.process import stdin_file
 
@@ -76,8 +75,8 @@ def shell() -> tuple[bytes, bool]:
     """The path of the shell for commands, and whether it is bash."""
     global _shell
     if _shell is None:
-        bash = shutil.which("bash")
-        path = bash or shutil.which("sh")
+        bash = find_program("bash")
+        path = bash or find_program("sh")
         if path is None:
             raise UnavailableError("there is no shell to run commands with", hint="Install bash.")
         _shell = os.fsencode(path), bash is not None

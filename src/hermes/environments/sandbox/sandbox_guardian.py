@@ -5,7 +5,6 @@ from __future__ import annotations
 import marshal
 import os
 import select
-import shutil
 import socket
 import struct
 import sys
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import hermes.environments.sandbox.bwrap as limiting
 from hermes.core.errors import UnavailableError
+from hermes.core.paths import find_program
 from hermes.environments.command import BackendError
 from hermes.environments.host.guardian_client import GuardianClient, guardian
 from hermes.environments.host.process import Process
@@ -113,7 +113,7 @@ class NamespaceGuardian(GuardianClient):
             self._drop()
 
     def _start(self) -> socket.socket:
-        bwrap = shutil.which("bwrap")
+        bwrap = find_program("bwrap")
         if bwrap is None or sys.platform != "linux":
             raise UnavailableError(
                 "the sandbox needs bubblewrap, which is not installed",

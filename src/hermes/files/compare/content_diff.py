@@ -9,6 +9,7 @@ import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.errors import ToolError
+from hermes.core.paths import find_program
 from hermes.text.diff import excerpt, first_shown, groups, hunk_lines, line_changes, span
 from hermes.text.encoding import codec_of, decode
 
@@ -463,18 +464,18 @@ def run_git(
     folder: str, words: tuple[str, ...], check: Callable[[], object] = lambda: None
 ) -> Said:
     """Run git in a folder without hooks, filters and the person's settings."""
-    command = ["git", "-C", folder, *_OPTIONS, *words]
-    try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**_wanted(), **_SETTINGS},
-            start_new_session=True,
-        )
-    except FileNotFoundError:
-        raise ToolError("git is not installed here") from None
+    program = find_program("git")
+    if program is None:
+        raise ToolError("git is not installed here")
+    command = [program, "-C", folder, *_OPTIONS, *words]
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**_wanted(), **_SETTINGS},
+        start_new_session=True,
+    )
     with process:
         try:
             waited = 0.0

@@ -13,6 +13,7 @@ import threading
 from functools import lru_cache
 
 from hermes.core.errors import ToolError
+from hermes.core.paths import find_program
 from hermes.files.search.query import Tally, ripgrep_error
 
 TYPE_CHECKING = False
@@ -54,9 +55,7 @@ def find_ripgrep() -> str | None:
 
 @lru_cache(maxsize=8)
 def _on_path(path: str) -> str | None:
-    import shutil
-
-    program = shutil.which("rg", path=path)
+    program = find_program("rg", path)
     if program is None:
         return None
     try:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.errors import ConfigError
 from hermes.core.json_text import to_json
-from hermes.core.paths import home_path, write_private
+from hermes.core.paths import find_program, home_path, write_private
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -189,9 +189,9 @@ def newest(package: Package) -> str:
     These tools honour the person's mirrors and private registries.
     """
     command = (
-        ["npm", "view", package.name, "version"]
+        [find_program("npm") or os.devnull, "view", package.name, "version"]
         if package.ecosystem == "npm"
-        else [sys.executable, "-m", "pip", "index", "versions", package.name]
+        else [sys.executable, "-P", "-m", "pip", "index", "versions", package.name]
     )
     try:
         done = subprocess.run(
@@ -201,6 +201,8 @@ def newest(package: Package) -> str:
             timeout=_SECONDS,
             check=False,
             stdin=subprocess.DEVNULL,
+            # Not in the project, whose settings of npm are not the person's.
+            cwd="/",
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
