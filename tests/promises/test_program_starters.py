@@ -44,6 +44,7 @@ STARTERS = {
     "environments/host/guardian.py": (1, "commands, below a guardian with its limits"),
     # Our own programs, with arguments of our own.
     "environments/confinement/machine.py": (1, "bubblewrap, tried with `true`"),
+    "environments/confinement/supervisor.py": (1, "a fork of itself, which watches system calls"),
     "environments/confinement/git_guard.py": (1, "git config of text on stdin, no includes"),
     "environments/for_task.py": (1, "bash -n reads syntax, with no variables"),
     "environments/host/process_table.py": (1, "ps, on systems without /proc"),
