@@ -16,7 +16,7 @@ from hermes.runtime.audit import AuditLog
 from hermes.safety import redact
 from hermes.safety.gate import Gate
 from hermes.safety.permissions import PermissionChecker
-from hermes.safety.permissions.profiles import STANDARD
+from hermes.safety.permissions.checker import STANDARD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,10 +24,9 @@ New here? Read core/registry.py, then runtime/pipeline.py, then tools/files.py, 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
     from hermes.agent.agent import Agent
-    from hermes.core.approval import ApprovalRequest
     from hermes.core.arguments import coerce_tool_args
     from hermes.core.availability import needs
-    from hermes.core.context import Cancellation, CancelledError, Task, ToolContext
+    from hermes.core.context import ApprovalRequest, Cancellation, CancelledError, Task, ToolContext
     from hermes.core.entry import (
         ToolCall,
         ToolEntry,
@@ -78,10 +77,9 @@ def __getattr__(name: str) -> object:
         __name__,
         {
             "agent.agent": "Agent",
-            "core.approval": "ApprovalRequest",
             "core.arguments": "coerce_tool_args",
             "core.availability": "needs",
-            "core.context": "Cancellation CancelledError Task ToolContext",
+            "core.context": "ApprovalRequest Cancellation CancelledError Task ToolContext",
             "core.entry": "ToolCall ToolEntry ToolOutcome ToolResult tool_error tool_result",
             "core.errors": "ArgumentError ConfigError HermesError RegistrationError ToolError "
             "UnavailableError",

@@ -14,7 +14,7 @@ import pytest
 from tests.environments.places import ssh_host
 from tests.environments.servers import SshHost
 
-from hermes.core.approval import Answer, ApprovalRequest
+from hermes.core.context import Answer, ApprovalRequest
 from hermes.core.entry import ToolCall, ToolOutcome
 from hermes.core.registry import ToolRegistry
 from hermes.runtime.app import App

@@ -55,9 +55,9 @@ def called(name: str, arguments: dict[str, str]) -> str:
 @pytest.mark.parametrize(
     ("case", "most"),
     [
-        (called("read_file", {"path": "a.txt"}), 44),
-        (called("terminal", {"command": "ls -la"}), 68),
-        (VERDICT, 24),
+        (called("read_file", {"path": "a.txt"}), 32),
+        (called("terminal", {"command": "ls -la"}), 56),
+        (VERDICT, 18),
     ],
     ids=["read_file", "terminal", "verdict on git push --force"],
 )

@@ -37,4 +37,4 @@ def test_no_name_is_used_twice_in_a_package() -> None:
 
 
 def test_there_are_no_more_modules_than_this() -> None:
-    assert len(modules()) <= 480
+    assert len(modules()) <= 425

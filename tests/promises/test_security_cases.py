@@ -22,7 +22,7 @@ from hermes.safety import check_path, check_url, detect_dangerous_command
 from hermes.safety.approvals import Approvals
 from hermes.safety.gate import Gate
 from hermes.safety.permissions import PermissionChecker, Profile
-from hermes.safety.permissions.profiles import STANDARD, Restriction
+from hermes.safety.permissions.checker import STANDARD, Restriction
 
 SECRET = "c4n4ry-S3cr3t-V4lue-2f9d81"
 

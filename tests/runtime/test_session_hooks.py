@@ -8,7 +8,7 @@ from hermes.runtime.pipeline import begin_session, end_session
 from hermes.safety.approvals import Grant
 from hermes.safety.gate import Gate
 from hermes.safety.permissions import PermissionChecker
-from hermes.safety.permissions.profiles import STANDARD
+from hermes.safety.permissions.checker import STANDARD
 
 
 def test_hooks_are_told_and_one_that_raises_stops_nothing() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hermes.core import Task, ToolContext, ToolRegistry
 from hermes.safety.gate import Gate
 from hermes.safety.permissions import PermissionChecker, Profile
-from hermes.safety.permissions.profiles import PROFILES
+from hermes.safety.permissions.checker import PROFILES
 
 
 @pytest.fixture

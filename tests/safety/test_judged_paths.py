@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from hermes.core import ToolCall, ToolContext, ToolRegistry, tool
-from hermes.core.approval import Answer, ApprovalRequest
+from hermes.core.context import Answer, ApprovalRequest
 from hermes.runtime.audit import AuditLog, lines
 from hermes.runtime.pipeline import Runtime
 from hermes.safety.gate import Gate
 from hermes.safety.paths import PathRefusedError
 from hermes.safety.permissions import PermissionChecker
-from hermes.safety.permissions.profiles import PROFILES
+from hermes.safety.permissions.checker import PROFILES
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hermes.core.approval import ApprovalRequest
+from hermes.core.context import ApprovalRequest
 from hermes.safety.model_approver import Decision, ModelApprover, low_risk
 from hermes.safety.shell.rules.table import RULES
 

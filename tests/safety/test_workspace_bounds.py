@@ -9,7 +9,7 @@ import pytest
 from hermes.core import Task, ToolContext, ToolRegistry
 from hermes.safety.gate import Gate
 from hermes.safety.permissions import PermissionChecker
-from hermes.safety.permissions.profiles import PROFILES
+from hermes.safety.permissions.checker import PROFILES
 from hermes.safety.policy import Ruling
 
 # `{}` stands for a folder outside of the workspace.

@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from hermes.core.approval import Answer
+from hermes.core.context import Answer
 from hermes.core.entry import ToolCall
 from hermes.core.errors import ToolError
 from hermes.core.json_text import to_json
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from hermes.core.approval import ApprovalRequest
-    from hermes.core.context import Cancellation, ToolContext
+    from hermes.core.context import ApprovalRequest, Cancellation, ToolContext
     from hermes.core.protocols import Approver
 
 # Calls that a question names; further ones are counted.

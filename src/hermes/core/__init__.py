@@ -5,8 +5,8 @@
     tool_definition  `@tool` and `BaseTool`
     schema           JSON Schema from signatures and docstrings
     arguments        arguments from a model: repair, coercion, defaults, validation
-    context          ToolContext, Task, the cancellation token
-    approval         requests to a person;  protocols  Policy, services and other interfaces
+    context          ToolContext, Task, cancellation, approval requests, rulings
+    protocols        Policy, services and other interfaces
     availability     needs(): requirements of a tool, checked and cached
     toolsets         groups of tools, and the table of those that we ship
     model_protocol   conversation messages, and the interface of a model provider
@@ -21,9 +21,8 @@ The only input and output are the settings and files of the home directory.
 
 from __future__ import annotations
 
-from hermes.core.approval import ApprovalRequest
 from hermes.core.availability import needs, require
-from hermes.core.context import Cancellation, CancelledError, Task, ToolContext
+from hermes.core.context import ApprovalRequest, Cancellation, CancelledError, Task, ToolContext
 from hermes.core.entry import ToolCall, ToolEntry, ToolOutcome, ToolResult, tool_error, tool_result
 from hermes.core.errors import (
     ArgumentError,

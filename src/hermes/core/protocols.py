@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Literal
 
-    from hermes.core.approval import ApprovalRequest, Ruling
     from hermes.core.config import Config
-    from hermes.core.context import ToolContext
+    from hermes.core.context import ApprovalRequest, Ruling, ToolContext
     from hermes.core.entry import ToolEntry
     from hermes.core.registry import ToolRegistry
 

@@ -16,7 +16,7 @@ from hermes.core.paths import home_path
 from hermes.safety.approvals import Approvals
 from hermes.safety.gate import Gate
 from hermes.safety.permissions import PermissionChecker, load_policy
-from hermes.safety.permissions.profiles import PROFILES
+from hermes.safety.permissions.checker import PROFILES
 from hermes.safety.policy import Policy, Ruling
 
 if TYPE_CHECKING:

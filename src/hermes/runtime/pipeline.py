@@ -12,8 +12,7 @@ from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hermes.core.approval import Ruling
-from hermes.core.context import Services, Task, ToolContext
+from hermes.core.context import Ruling, Services, Task, ToolContext
 from hermes.core.entry import ToolCall
 from hermes.core.errors import ToolError
 from hermes.core.log import Log

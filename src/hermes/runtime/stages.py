@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes.core.approval import ApprovalRequest, Ruling
-from hermes.core.context import Cancellation, CancelledError
+from hermes.core.context import ApprovalRequest, Cancellation, CancelledError, Ruling
 from hermes.core.entry import DEFAULT_RESULT_SIZE, ToolOutcome, ToolResult
 from hermes.core.errors import ArgumentError, HermesError, ToolError, UnavailableError
 from hermes.core.json_text import to_json

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
     from typing import Any, Protocol
 
-    from hermes.core.approval import ApprovalRequest
-    from hermes.core.context import ToolContext
+    from hermes.core.context import ApprovalRequest, ToolContext
     from hermes.core.entry import ToolEntry
     from hermes.core.protocols import Approver
     from hermes.runtime.pipeline import Runtime

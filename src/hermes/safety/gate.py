@@ -16,7 +16,7 @@ from hermes.safety.approvals import (
     targets,
 )
 from hermes.safety.call_effects import CallEffect, Effects, effects_of
-from hermes.safety.permissions.profiles import covers
+from hermes.safety.permissions.checker import covers
 from hermes.safety.policy import Policy, Ruling
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import secrets
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.core.approval import Answer
+from hermes.core.context import Answer
 from hermes.core.entry import is_coroutine_function
 from hermes.core.json_text import to_json
 from hermes.safety.redaction import redact
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import Any
 
-    from hermes.core.approval import ApprovalRequest
+    from hermes.core.context import ApprovalRequest
     from hermes.core.protocols import Approver
 
 _LONGEST = 4_000

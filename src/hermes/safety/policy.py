@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.core.approval import Ruling
+from hermes.core.context import Ruling
 from hermes.core.protocols import Policy
 
 if TYPE_CHECKING:

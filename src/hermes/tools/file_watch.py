@@ -11,8 +11,7 @@ from hermes.core.schema import Field
 if TYPE_CHECKING:
     from typing import Any
 
-    from hermes.files.watch.background import Watches
-    from hermes.files.watch.watcher import AnyWatcher, Change
+    from hermes.files.watch.watcher import AnyWatcher, Change, Watches
 
 _HOUR = 3600
 _SLICE = 1.0
@@ -132,7 +131,7 @@ def _watcher(
 
 
 def _watches(ctx: ToolContext) -> Watches:
-    from hermes.files.watch.background import Watches
+    from hermes.files.watch.watcher import Watches
 
     kept: Watches = ctx.task.keep("file_watches", Watches, Watches.close)
     return kept

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from hermes.core import ToolError
-from hermes.files.watch import background as background_module
-from hermes.files.watch.background import Watches
-from hermes.files.watch.watcher import Watcher
+from hermes.files.watch import watcher as background_module
+from hermes.files.watch.watcher import Watcher, Watches
 
 
 @pytest.fixture

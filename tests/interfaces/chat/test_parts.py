@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import hermes.interfaces.chat.history as history
-from hermes.core.approval import ApprovalRequest
+from hermes.core.context import ApprovalRequest
 from hermes.interfaces.chat.call_lines import Call, expanded, finished_lines
 from hermes.interfaces.chat.mentions import mention_of, mentioned, missing
 from hermes.interfaces.chat.slash_commands import command_in, completions, nearest

@@ -9,7 +9,7 @@ import pytest
 
 from hermes.core import Task, ToolContext, ToolRegistry
 from hermes.safety.permissions import PermissionChecker, Profile
-from hermes.safety.permissions.profiles import PROFILES, Restriction
+from hermes.safety.permissions.checker import PROFILES, Restriction
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from hermes.core import ConfigError
 from hermes.safety.permissions import load_policy
-from hermes.safety.permissions.profiles import covers
+from hermes.safety.permissions.checker import covers
 
 GOOD = """
 default_profile: careful

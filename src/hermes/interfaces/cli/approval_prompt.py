@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from hermes.core.approval import ApprovalRequest
+    from hermes.core.context import ApprovalRequest
     from hermes.core.registry import ToolRegistry
     from hermes.interfaces.cli.terminal import Terminal
 

@@ -8,7 +8,7 @@ from hermes.interfaces.cli.call import read_arguments
 from hermes.interfaces.cli.commands import DONE, REFUSED
 from hermes.interfaces.cli.tools import unknown_tool
 from hermes.runtime.gate_setup import find_profile, known_profiles, open_gate, profile_layers
-from hermes.safety.permissions.profiles import LISTS
+from hermes.safety.permissions.checker import LISTS
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

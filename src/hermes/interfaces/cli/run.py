@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hermes.agent.agent import Agent
     from hermes.agent.loop import Result
-    from hermes.core.approval import ApprovalRequest
+    from hermes.core.context import ApprovalRequest
     from hermes.interfaces.cli.approval_prompt import LinePrompt
     from hermes.interfaces.cli.main import CliApp
     from hermes.stores.sessions import Session, Sessions

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import mcp_types as types
 
-from hermes.core.approval import ApprovalRequest
-from hermes.core.context import Cancellation
+from hermes.core.context import ApprovalRequest, Cancellation
 from hermes.core.errors import ArgumentError, HermesError
 from hermes.mcp.client.rate_limit import RateLimit
 from hermes.mcp.untrusted_text import clean

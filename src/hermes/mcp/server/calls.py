@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         InputRequiredResult,
     )
 
-    from hermes.core.approval import Answer, ApprovalRequest
+    from hermes.core.context import Answer, ApprovalRequest
     from hermes.core.entry import ToolOutcome
     from hermes.mcp.server.client_requests import Request
     from hermes.mcp.server.sessions import Session

@@ -23,7 +23,7 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from hermes.core.approval import Answer
+from hermes.core.context import Answer
 from hermes.core.errors import UnavailableError
 from hermes.core.json_text import to_json
 from hermes.mcp.untrusted_text import valid_unicode
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
     from mcp_types import ElicitRequestFormParams
 
-    from hermes.core.approval import ApprovalRequest
+    from hermes.core.context import ApprovalRequest
     from hermes.mcp.server.sessions import Context
 
 

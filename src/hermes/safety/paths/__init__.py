@@ -1,8 +1,7 @@
 """Path decisions: the files that may be read or written, judged by the real target of a path.
 
     check.py         the decision: syntax, target, guards, rules
-    resolve.py       symbolic links resolved part by part, as the system does
-    guards.py        paths that stay closed under any rule
+    guards.py        paths that stay closed under any rule; symbolic links resolved part by part
     checked_file.py  opens exactly the file that was checked
 
 Start with `check.py`. The patterns of the rules are in `text/globs.py`.

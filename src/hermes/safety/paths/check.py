@@ -7,11 +7,11 @@ import re
 import stat
 from typing import TYPE_CHECKING
 
-from hermes.safety.paths.guards import find_guard
-from hermes.safety.paths.resolve import (
+from hermes.safety.paths.guards import (
     ForbiddenPathError,
     ResolvedPath,
     ResolveError,
+    find_guard,
     join,
     resolve,
     split,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
 from hermes.safety.paths.check import check_path
-from hermes.safety.paths.resolve import split
+from hermes.safety.paths.guards import split
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Permissions: profiles of rights, in layers that can only take away.
 
-    profiles   a profile and its restrictions, the profiles that ship, and the policy file
-    checker    PermissionChecker: one call against all layers
+    checker    PermissionChecker: one call against all layers; profiles, their restrictions, the
+               profiles that ship, and the policy file
 
 A permission is a name such as `file:write`. Deny beats allow; an inner layer (session, project,
 sub-agent) can only shrink the rights that the outer ones leave. A file that can't be read closes
@@ -14,15 +14,19 @@ from hermes.core.lazy import names_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hermes.safety.permissions.checker import PermissionChecker, PermissionResult
-    from hermes.safety.permissions.profiles import PolicyFile, Profile, load_policy
+    from hermes.safety.permissions.checker import (
+        PermissionChecker,
+        PermissionResult,
+        PolicyFile,
+        Profile,
+        load_policy,
+    )
 
 __all__ = ["PermissionChecker", "PermissionResult", "PolicyFile", "Profile", "load_policy"]
 
 __getattr__ = names_from(
     __name__,
     {
-        "checker": "PermissionChecker PermissionResult",
-        "profiles": "PolicyFile Profile load_policy",
+        "checker": "PermissionChecker PermissionResult PolicyFile Profile load_policy",
     },
 )

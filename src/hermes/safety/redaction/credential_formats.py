@@ -14,7 +14,7 @@ from hermes.safety.redaction.values import is_placeholder, looks_random
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hermes.safety.redaction.invisible import Span
+    from hermes.safety.redaction.prefilter import Span
 
 
 _LONGEST = 65_536

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from hermes.safety.redaction.credential_formats import find_keys, find_shapes
 from hermes.safety.redaction.http_values import find_headers, find_links, find_queries
-from hermes.safety.redaction.invisible import visible_text
 from hermes.safety.redaction.option_values import (
     find_named_values,
     find_netrc,
@@ -16,29 +15,15 @@ from hermes.safety.redaction.option_values import (
     find_sql,
 )
 from hermes.safety.redaction.pairs import find_pairs
-from hermes.safety.redaction.prefilter import prefilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hermes.safety.redaction.invisible import Span
-    from hermes.safety.redaction.prefilter import Prefilter
+    from hermes.safety.redaction.prefilter import Prefilter, Span
 
 
 def detect(text: str, seen: Prefilter) -> Iterator[Span]:
-    """Each secret by format or name, also with invisible characters inside.
-
-    `seen` is the result of `prefilter(text)`.
-    """
-    yield from _detect(text, seen)
-    if seen.hidden or "\\" in text:
-        bare = visible_text(text, plain=seen.hidden)
-        again = prefilter(bare.text) if bare else None
-        if bare and again:
-            yield from map(bare.original, _detect(bare.text, again))
-
-
-def _detect(text: str, seen: Prefilter) -> Iterator[Span]:
+    """Each secret by format or name; `seen` is the result of `prefilter(text)`."""
     low, keywords = seen.low, seen.keywords
     if seen.run:
         yield from find_shapes(text, seen.classed)

@@ -11,7 +11,7 @@ from hermes.safety.redaction.values import LONGEST, is_placeholder, looks_random
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hermes.safety.redaction.invisible import Span
+    from hermes.safety.redaction.prefilter import Span
 
 
 _ATTRIBUTES = frozenset(("path", "domain", "expires", "max-age", "samesite", "version"))

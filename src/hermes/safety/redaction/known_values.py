@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hermes.safety.redaction.invisible import bare_text, join_lines
+from hermes.safety.redaction.prefilter import bare_text, join_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from hermes.safety.redaction.invisible import Span
+    from hermes.safety.redaction.prefilter import Span
 
 # A shorter value would occur in ordinary words and numbers.
 MIN_LENGTH = 4

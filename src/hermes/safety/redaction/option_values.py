@@ -22,7 +22,7 @@ from hermes.safety.redaction.values import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hermes.safety.redaction.invisible import Span
+    from hermes.safety.redaction.prefilter import Span
 
 
 @cache

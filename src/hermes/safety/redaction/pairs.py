@@ -23,7 +23,7 @@ from hermes.safety.redaction.values import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hermes.safety.redaction.invisible import Span
+    from hermes.safety.redaction.prefilter import Span
 
 
 # What may stand before a name that begins its line.

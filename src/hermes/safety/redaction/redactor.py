@@ -7,16 +7,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from hermes.safety.redaction.invisible import join_lines
 from hermes.safety.redaction.known_values import KnownValues
-from hermes.safety.redaction.prefilter import KEYWORDS, prefilter
+from hermes.safety.redaction.prefilter import KEYWORDS, join_lines, prefilter, visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Protocol
 
-    from hermes.safety.redaction.invisible import Span
-    from hermes.safety.redaction.prefilter import Prefilter
+    from hermes.safety.redaction.prefilter import Prefilter, Span
 
 
 if TYPE_CHECKING:
@@ -187,6 +185,18 @@ def find_secrets(text: str) -> list[Span]:
     """Where the secrets are that show by shape or by name."""
     seen = prefilter(text)
     if seen is None:
+        return []
+    spans = _detected(text, seen)
+    if seen.hidden or "\\" in text:
+        bare = visible_text(text, plain=seen.hidden)
+        again = prefilter(bare.text) if bare else None
+        if bare and again:
+            spans += map(bare.original, _detected(bare.text, again))
+    return spans
+
+
+def _detected(text: str, seen: Prefilter) -> list[Span]:
+    if not (seen.keywords or seen.run or seen.linked or seen.option or seen.sql):
         return []
     global _detect
     if _detect is None:
