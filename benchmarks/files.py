@@ -40,11 +40,14 @@ def rows() -> Iterator[Row]:
 
 
 @contextmanager
-def workspace() -> Iterator[Callable[..., Any]]:
-    """A workspace on a real disk, and the tools in it."""
+def workspace(settings: str = "") -> Iterator[Callable[..., Any]]:
+    """A workspace on a real disk, and the tools in it; `settings` are those of its home."""
     before = os.getcwd(), os.environ.get("HERMES_HOME")
     folder = tempfile.mkdtemp(prefix=".bench-", dir=Path(__file__).parent)
     os.environ["HERMES_HOME"] = os.path.join(folder, "home")
+    if settings:
+        os.mkdir(os.environ["HERMES_HOME"], 0o700)
+        Path(os.environ["HERMES_HOME"], "config.yaml").write_text(settings)
     work = os.path.join(folder, "work")
     os.mkdir(work)
     os.chdir(work)

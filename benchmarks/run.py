@@ -18,6 +18,7 @@ MODULES = (
     "gate",
     "files",
     "terminal",
+    "scripts",
     "places",
     "agent",
     "chat",
