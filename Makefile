@@ -1,4 +1,4 @@
-# make test    install what the tests need, run them
+# make test    install what the tests need, run them; FAST=1 omits the slow ones
 # make check   what CI runs: lint, format, types, import direction, tests
 # make bench   measure; prints a table, writes benchmarks/results.json
 # make bench-embedded   have the embedded model do examples/tasks (minutes)
@@ -12,13 +12,15 @@ export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: test check lint bench bench-embedded clean
 
-test: .venv/.dev
-	$(PYTHON) -m pytest -n 2 --dist loadgroup $(TESTS)
+# Tests wait for other programs half of the time, so there are more workers than cores. The tests of
+# a file share its servers, so one worker runs them.
+PYTEST = $(PYTHON) -m pytest -n 4 --dist loadfile --no-loadscope-reorder \
+	$(if $(FAST),-m 'not slow' --hypothesis-profile=fast)
 
-# A run that ends for another reason than failed tests (1) is not repeated.
-check: lint
-	$(PYTHON) -m pytest -n 2 --dist loadgroup $(TESTS) || \
-		{ [ $$? -eq 1 ] && $(PYTHON) tests/failed_again.py; }
+test: .venv/.dev
+	$(PYTEST) $(TESTS)
+
+check: lint test
 
 lint: .venv/.dev
 	$(PYTHON) -m ruff check .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -14,22 +15,36 @@ from hypothesis import HealthCheck, settings
 from hermes.core.registry import ToolRegistry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
 # A busy machine is no failure.
 settings.register_profile("hermes", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("fast", settings.get_profile("hermes"), max_examples=10)
 settings.load_profile("hermes")
 
 HERMES = Path(sys.executable).with_name("hermes")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow files first: one that begins last is waited for by all other workers."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """New folders, numbered; `mktemp` reads the whole folder of thousands for each."""
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """This test's `HERMES_HOME`; it does not exist yet."""
-    place = tmp_path_factory.mktemp("home") / "hermes"
-    monkeypatch.setenv("HERMES_HOME", str(place))
-    return place
+    folder = next(homes)
+    folder.mkdir()
+    monkeypatch.setenv("HERMES_HOME", str(folder / "hermes"))
+    return folder / "hermes"
 
 
 def approve_plugins(home: Path) -> None:

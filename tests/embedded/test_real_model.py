@@ -17,7 +17,7 @@ from hermes.embedded.grammar import actions
 from hermes.embedded.provider import EmbeddedModel
 
 pytestmark = [
-    pytest.mark.xdist_group("embedded"),
+    pytest.mark.slow,
     pytest.mark.skipif(
         not ModelDownload().present() and os.environ.get("CI") != "true",
         reason="the embedded model (1.1 GB) is not in the cache; CI=true fetches it",
@@ -37,9 +37,8 @@ def case(name: str) -> Case:
     return next(one for one in cases(TASKS) if one.name == name)
 
 
-@pytest.mark.parametrize("name", ["count-lines", "fix-typo"])
-async def test_a_simple_task_is_done(name: str, model: EmbeddedModel, tmp_path: Path) -> None:
-    done = await carry_out(case(name), model, tmp_path)
+async def test_a_simple_task_is_done(model: EmbeddedModel, tmp_path: Path) -> None:
+    done = await carry_out(case("fix-typo"), model, tmp_path)
 
     assert not done.wrong, done.text
 
@@ -60,7 +59,7 @@ async def test_hostile_names_make_a_grammar_that_the_engine_reads(model: Embedde
             assert piece.text.startswith("{")
 
 
-async def test_it_calls_a_tool_when_it_is_tried_out() -> None:
-    trial = await probe(embedded_model())
+async def test_it_calls_a_tool_when_it_is_tried_out(model: EmbeddedModel) -> None:
+    trial = await probe(model)
 
     assert trial.called

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# One worker installs at a time: two cores are not enough for more.
-pytestmark = pytest.mark.xdist_group("clone")
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

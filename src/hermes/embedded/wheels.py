@@ -155,13 +155,12 @@ def _wait(
     on_bytes: Callable[[int], None],
     stop: threading.Event | None,
 ) -> int:
-    while True:
+    while stop is None or not stop.is_set():
         try:
             return process.wait(_POLL_SECONDS)
         except subprocess.TimeoutExpired:
             on_bytes(_size(folder))
-        if stop is not None and stop.is_set():
-            raise FetchError("stopped; what has come is kept for the next time")
+    raise FetchError("stopped; what has come is kept for the next time")
 
 
 def _size(folder: str) -> int:
