@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,11 @@ settings.register_profile("fast", settings.get_profile("hermes"), max_examples=1
 settings.load_profile("hermes")
 
 HERMES = Path(sys.executable).with_name("hermes")
+
+
+def pytest_configure() -> None:
+    """Have Ctrl-C end what tests start, also where this was started in the background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

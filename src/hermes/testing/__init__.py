@@ -1,4 +1,8 @@
-"""For tests, ours and yours: a home folder, a clock and a model that last as long as a test."""
+"""For tests, ours and yours: a home folder, a clock and a model that last as long as a test.
+
+model_server    `ScriptedModel`: a model service on loopback that answers as told
+scripted_turns  `Turn` and `Call`: the answers
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ person is asked first, or it is refused. From the outside in:
     scope.py          variables, functions, directories; streams between commands
     command.py        a program with its words, options and redirections
     run_command.py    one simple command: assignments, redirections, program, rules
-    builtins.py, shells.py, wrappers.py, remote.py, find_xargs.py
+    builtins.py, shells.py, wrappers.py, remote_commands.py, find_xargs.py
                       programs that start others
     code/             code of other languages inside a command
     programs.py       data: options with values, read-only uses, dry runs
