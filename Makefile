@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE =
 
 # Tests wait for other programs half of the time, so there are more workers than cores. The tests of
 # a file share its servers, so one worker runs them.
-PYTEST = $(PYTHON) -m pytest -n 4 --dist loadfile --no-loadscope-reorder \
+PYTEST = $(PYTHON) -m pytest -n $(if $(FAST),2,4) --dist loadfile --no-loadscope-reorder \
 	$(if $(FAST),-m 'not slow' --hypothesis-profile=fast)
 
 test: .venv/.dev

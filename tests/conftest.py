@@ -32,23 +32,80 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Files and folders with servers, containers, models or many processes, the longest first. They begin
+# first, for all workers wait for the last one, and `make test FAST=1` does without them.
+SLOW = [
+    "promises/test_fresh_clone.py",
+    "embedded/test_real_model.py",
+    "mcp/conformance",
+    "mcp/test_soak.py",
+    "environments/test_backends.py",
+    "interfaces/cli/test_main.py",
+    "environments/confinement",
+    "environments/cloud/test_libraries.py",
+    "agent/test_crash_recovery.py",
+    "embedded/test_download.py",
+    "files/archives/test_seven_zip.py",
+    "interfaces/cli/test_mcp.py",
+    "environments/cloud",
+    "interfaces/chat",
+    "interfaces/cli",
+    "mcp",
+    "environments",
+    "docs",
+    "promises/test_gate_matrix.py",
+    "promises/test_mcp_security_cases.py",
+    "promises/test_start_up.py",
+    "promises/test_without_posix.py",
+    "tools/test_process.py",
+    "stores/memory/test_memory_store.py",
+    "stores/sessions/test_crashes.py",
+    "stores/checkpoints/test_crashes.py",
+    "agent/delegation/test_crashes.py",
+]
+
+
+def _slow(path: Path) -> int | None:
+    """The place of a file among the slow ones."""
+    tests = Path(__file__).parent
+    return next((n for n, slow in enumerate(SLOW) if path.is_relative_to(tests / slow)), None)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import nothing that is left out anyway."""
+    if config.option.markexpr == "not slow" and _slow(collection_path) is not None:
+        return True
+    return None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow files first: one that begins last is waited for by all other workers."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    places = {path: _slow(path) for path in {item.path for item in items}}
+    for item in items:
+        if places[item.path] is not None:
+            item.add_marker("slow")
+    items.sort(key=lambda item: len(SLOW) if (place := places[item.path]) is None else place)
 
 
 @pytest.fixture(scope="session")
-def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """New folders, numbered; `mktemp` reads the whole folder of thousands for each."""
-    folder = tmp_path_factory.mktemp("homes")
-    return (folder / str(number) for number in itertools.count())
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """New folders without end, a hundred in each; pytest's own are thousands in one, all read anew."""
+    base = tmp_path_factory.mktemp("t")
+    return (base / str(n // 100) / str(n % 100) for n in itertools.count())
+
+
+@pytest.fixture
+def tmp_path(folders: Iterator[Path]) -> Path:
+    """A new, empty folder."""
+    folder = next(folders)
+    folder.mkdir(mode=0o700, parents=True)
+    return folder
 
 
 @pytest.fixture(autouse=True)
-def home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """This test's `HERMES_HOME`; it does not exist yet."""
-    folder = next(homes)
-    folder.mkdir()
+    folder = next(folders)
+    folder.mkdir(mode=0o700, parents=True)
     monkeypatch.setenv("HERMES_HOME", str(folder / "hermes"))
     return folder / "hermes"
 

@@ -16,13 +16,10 @@ from hermes.embedded.engine_client import Completion
 from hermes.embedded.grammar import actions
 from hermes.embedded.provider import EmbeddedModel
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        not ModelDownload().present() and os.environ.get("CI") != "true",
-        reason="the embedded model (1.1 GB) is not in the cache; CI=true fetches it",
-    ),
-]
+pytestmark = pytest.mark.skipif(
+    not ModelDownload().present() and os.environ.get("CI") != "true",
+    reason="the embedded model (1.1 GB) is not in the cache; CI=true fetches it",
+)
 
 
 @pytest.fixture(scope="module")

@@ -100,8 +100,9 @@ def test_what_a_command_left_running_says_who_ended_it(local: LocalEnvironment) 
 
 def test_notices_of_a_program_that_is_gone_are_taken_down(home: Path) -> None:
     script = (
-        "from hermes.environments.host import LocalEnvironment as L; import os, signal;"
-        "L('/').start('sleep 817', name='orphan'); os.kill(os.getpid(), signal.SIGKILL)"
+        "import os, signal\n"
+        "from hermes.environments.host.host_environment import LocalEnvironment\n"
+        "LocalEnvironment('/').start('sleep 817', name='orphan'); os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", script], check=False)
     assert list((home / "run").glob("background.*"))
