@@ -9,6 +9,7 @@
     journal           change records: author, time, state before and after
     path_locks        one writer per path, across threads and processes
     tree_walk         incremental directory walk and its saved manifest
+    change_watch      names that changed, told by the kernel (fanotify)
     snapshots         directory snapshots before and after a command
     restore           restore plan and its crash-safe execution
     undo              undo of a turn: select, plan, record, restore; diffs for display
