@@ -364,7 +364,7 @@ def test_s09_the_process_that_guards_can_not_be_signalled(tmp_path: Path) -> Non
 )
 def test_s10_home_and_root_are_never_deleted_in_any_mode(command: str, tmp_path: Path) -> None:
     assert detect_dangerous_command(command).action == "refuse"
-    for mode in ("strict", "standard", "relaxed", "off"):
+    for mode in ("plan", "ask", "standard", "auto", "off"):
         bench = Bench(tmp_path, approver=lambda _: True, mode=mode)
         assert bench.shell(command).status == "refused", mode
 

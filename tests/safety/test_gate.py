@@ -72,7 +72,7 @@ def test_what_reaches_further_asks(registry: ToolRegistry, tmp_path: Path) -> No
 
 
 def test_what_is_guarded_is_refused_in_every_mode(registry: ToolRegistry, tmp_path: Path) -> None:
-    for mode in ("strict", "standard", "relaxed", "off"):
+    for mode in ("ask", "standard", "auto", "off"):
         gate = _gate(registry, mode=mode)
         for tool, value in [
             ("look", "~/.ssh/id_ed25519"),
@@ -108,14 +108,14 @@ def test_an_approval_covers_the_same_thing_and_nothing_more(
     assert action('rm -rf build; rm -rf "$HOME"') == "refuse"
 
 
-def test_strict_asks_for_every_change_and_relaxed_for_fewer(
-    registry: ToolRegistry, tmp_path: Path
-) -> None:
-    strict, relaxed = _gate(registry, mode="strict"), _gate(registry, mode="relaxed")
+def test_plan_reads_and_ask_asks_about_every_change(registry: ToolRegistry, tmp_path: Path) -> None:
+    ask, plan = _gate(registry, mode="ask"), _gate(registry, mode="plan")
 
-    assert _action(strict, registry, "save", "notes.txt", tmp_path) == "ask"
-    assert _action(strict, registry, "look", "notes.txt", tmp_path) == "allow"
-    assert _action(relaxed, registry, "run", "git status", tmp_path) == "allow"
+    for gate, change in ((ask, "ask"), (plan, "refuse")):
+        assert _action(gate, registry, "save", "notes.txt", tmp_path) == change
+        assert _action(gate, registry, "run", "touch x", tmp_path) == change
+        assert _action(gate, registry, "look", "notes.txt", tmp_path) == "allow"
+        assert _action(gate, registry, "run", "git status", tmp_path) == "allow"
 
 
 def test_a_right_named_by_a_profile_needs_no_question(
@@ -135,4 +135,4 @@ def test_a_tool_of_the_program_itself_asks_nobody(tmp_path: Path) -> None:
     assert _action(_gate(registry), registry, "own", "forward", tmp_path) == "allow"
     # Its commands and paths are judged as those of any other tool.
     assert _action(_gate(registry), registry, "run", "git push --force", tmp_path) == "ask"
-    assert _action(_gate(registry, mode="strict"), registry, "own", "x", tmp_path) == "ask"
+    assert _action(_gate(registry, mode="ask"), registry, "own", "x", tmp_path) == "ask"

@@ -127,7 +127,7 @@ DEFAULTS: dict[str, tuple[Any, str]] = {
         "",
         "the profile of rights in use; empty means the file's, or standard",
     ),
-    "approvals.mode": ("standard", "how much is asked: strict, standard or relaxed"),
+    "approvals.mode": ("standard", "what is asked: plan (only reads), ask, standard or auto"),
     "approvals.smart": (False, "let the model approve small things; people get the rest"),
     "command_allowlist": ([], "commands approved for good; written by approvals"),
 }
@@ -184,12 +184,14 @@ class Config:
         return check_value(name, value, self.path)
 
 
+# What is asked; see `hermes.safety.gate`.
+MODES = ("plan", "ask", "standard", "auto")
 # Beyond its kind, what a setting may be: (does it hold, how it is said).
 RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     # `off` is for a sandboxed environment, which puts it there itself; no setting can.
     "approvals.mode": (
-        lambda value: value in ("strict", "standard", "relaxed"),
-        "strict, standard or relaxed",
+        lambda value: value in MODES,
+        "plan, ask, standard or auto",
     ),
     "terminal.confine.mode": (lambda value: value in ("auto", "on", "off"), "auto, on or off"),
     "terminal.confine.network": (

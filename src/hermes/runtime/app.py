@@ -52,6 +52,8 @@ class App:
         self.project = project or _here()
         self.approver = approver
         self.profile: str | None = None
+        # What is asked (`hermes.core.config.MODES`), instead of the setting.
+        self.mode: str | None = None
         self._loading = threading.RLock()
         self._begun = self._loaded = False
         self._look_again = 0.0
@@ -229,7 +231,13 @@ class App:
 
         # Gives calls what starts programs.
         import_module("hermes.tools")
-        policy = open_gate(self.registry, self.config, project=self.project, profile=self.profile)
+        policy = open_gate(
+            self.registry,
+            self.config,
+            project=self.project,
+            profile=self.profile,
+            mode=self.mode,
+        )
         runtime = Runtime(
             self.registry,
             policy=policy,

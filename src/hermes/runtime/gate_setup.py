@@ -48,12 +48,17 @@ class ClosedGate(Policy):
 
 
 def open_gate(
-    registry: ToolRegistry, config: Config, *, project: str, profile: str | None = None
+    registry: ToolRegistry,
+    config: Config,
+    *,
+    project: str,
+    profile: str | None = None,
+    mode: str | None = None,
 ) -> Policy:
     """The gate as the files have it; a closed one when they can't be understood."""
     try:
         layers = profile_layers(project, profile or config.get("permissions.profile") or None)
-        mode = config.get("approvals.mode")
+        mode = mode or config.get("approvals.mode")
         allowlist = config.get("command_allowlist")
         network = config.get("network")
     except ConfigError as error:

@@ -26,14 +26,15 @@ if TYPE_CHECKING:
     from hermes.core.context import ToolContext
     from hermes.core.entry import ToolEntry
     from hermes.core.errors import ToolError
+    from hermes.core.protocols import Coverage
     from hermes.safety.approvals import Grant
     from hermes.safety.permissions import PermissionChecker
-    from hermes.safety.shell import Verdict
-
-    Mode = Literal["strict", "standard", "relaxed", "off"]
+    from hermes.safety.shell.verdict import Finding, Verdict
 
 _READS = Ruling("allow", rule="effect:read")
 _PASSES = Ruling("allow", rule="gate")
+# Files from this size on are looked up in what undo covers before a command writes to them.
+_LARGE = 1024 * 1024
 _MAY = {
     "write": "may change files or settings",
     "execute": "may run code",
@@ -43,20 +44,25 @@ _MAY = {
 
 
 class Gate(Policy):
-    """The policy of a running Hermes."""
+    """The policy of a running Hermes.
+
+    Modes: `plan` only reads; `ask` asks about every change; `standard` about what a person wants to
+    know; `auto`, for confined commands, not about destruction in the workspace that undo reverts;
+    `off` asks nothing (no setting: a program chooses it for a runtime in a sandbox).
+    """
 
     def __init__(
         self,
         permissions: PermissionChecker,
         *,
         approvals: Approvals | None = None,
-        mode: Mode = "standard",
+        mode: str = "standard",
         url_rules: Mapping[str, Any] | None = None,
         home: str | None = None,
     ) -> None:
         self.permissions = permissions
         self.approvals = approvals or Approvals()
-        self.mode: Mode = mode
+        self.mode = mode
         self._denials = Denials()
         self._url_rules = dict(url_rules or {})
         self._home = home or os.path.expanduser("~")
@@ -71,6 +77,8 @@ class Gate(Policy):
         ):
             return _READS
         effects = effects_of(entry, arguments, context, home=self._home)
+        if self.mode == "plan" and _changes(entry, arguments, effects):
+            return Ruling("refuse", reason="plan mode only reads", rule="mode:plan")
         paths: dict[tuple[str, str], str] = {}
         asked: list[Ruling] = []
         for ruling in self._rulings(entry, arguments, context, effects, paths):
@@ -224,7 +232,7 @@ class Gate(Policy):
         # A tool that the program itself defines needs no question: its author put it there.
         ours = entry.origin == "custom"
         blind = effect != "read" and not acts and not ours and not self._named(entry)
-        if blind or (self.mode == "strict" and effect != "read"):
+        if blind or (self.mode == "ask" and _changes(entry, arguments, effects)):
             # Nothing is known of what it does but that it does something.
             reason = f"{entry.name} {_MAY[effect]}"
             yield granted(Ruling("ask", reason=reason, rule=f"effect:{effect}"))
@@ -244,7 +252,7 @@ class Gate(Policy):
     def _of_command(
         self, act: CallEffect, cwd: str, verdict: Verdict, context: ToolContext
     ) -> Iterator[Ruling]:
-        from hermes.safety.shell.verdict import OUTSIDE
+        from hermes.safety.shell.verdict import INSIDE, OUTSIDE
 
         command = act.value
         if act.outside is not None:
@@ -261,15 +269,19 @@ class Gate(Policy):
             )
         if not verdict.reads_only and not act.confined:
             yield from self._of_reach(command, cwd, verdict, context)
+        destroyed = self._destroyed(act, cwd, verdict, context)
+        if destroyed is not None and destroyed.uncovered:
+            yield self._past_undo(command, cwd, verdict, destroyed, context)
         everything = [*verdict.commands, *verdict.inside]
         if signals_us(everything):
             yield Ruling("refuse", reason="that process guards this call", rule="gate:own-process")
         for finding in verdict.findings:
-            if finding.severity == "ask" and self.mode == "relaxed" and not finding.human_only:
-                continue
-            if finding.severity == "ask" and act.confined and finding.kind == OUTSIDE:
-                # The operating system stops it, or keeps its effect in the workspace.
-                continue
+            if finding.severity == "ask" and act.confined:
+                if finding.kind == OUTSIDE:
+                    # The operating system stops it, or keeps its effect in the workspace.
+                    continue
+                if finding.kind == INSIDE and self._reverted(finding, verdict, destroyed):
+                    continue
             grants: tuple[Grant, ...] = ()
             if finding.severity == "ask":
                 grants = (
@@ -297,6 +309,48 @@ class Gate(Policy):
                 "refuse", reason="the same target was refused just before", rule="gate:repeated"
             )
 
+    def _destroyed(
+        self, act: CallEffect, cwd: str, verdict: Verdict, context: ToolContext
+    ) -> Coverage | None:
+        """What undo does for the files that a command destroys; None where it destroys none."""
+        from hermes.safety.shell.verdict import INSIDE
+
+        if act.undo is None or verdict.reads_only:
+            return None
+        paths = {path for path in verdict.writes if _is_large(path)}
+        if act.confined:
+            for finding in verdict.findings:
+                if finding.kind == INSIDE:
+                    targets = _targets(finding, verdict)
+                    if not targets and self.mode == "auto":
+                        targets = [context.workspace]
+                    paths.update(targets)
+        return act.undo(sorted(paths), context, cwd=cwd) if paths else None
+
+    def _reverted(self, finding: Finding, verdict: Verdict, destroyed: Coverage | None) -> bool:
+        """Whether destruction in the workspace needs no question, since undo reverts it."""
+        if destroyed is None or destroyed.uncovered:
+            return False
+        if self.mode == "auto":
+            return True
+        # What is missing or empty now may be filled by the command itself.
+        targets = _targets(finding, verdict)
+        return bool(targets) and all(
+            destroyed.disposable.get(path, "empty") != "empty" for path in targets
+        )
+
+    def _past_undo(
+        self, command: str, cwd: str, verdict: Verdict, destroyed: Coverage, context: ToolContext
+    ) -> Ruling:
+        largest, *others = destroyed.uncovered
+        reason = f"undo can't restore {largest.path} ({_size(largest.size)}, {largest.reason})"
+        if others or destroyed.more:
+            reason += f" and {len(others) + destroyed.more} more"
+        grant = command_grant(
+            "undo:limit", command, verdict.commands, cwd=cwd, env=context.task.env
+        )
+        return Ruling("ask", reason=reason, rule="undo:limit", grants=(grant,), human_only=True)
+
     def _of_reach(
         self, command: str, cwd: str, verdict: Verdict, context: ToolContext
     ) -> Iterator[Ruling]:
@@ -314,7 +368,7 @@ class Gate(Policy):
             yield asked(f"it runs in {cwd}, outside the workspace")
             return
         # A command that is asked about anyway is shown once.
-        known = {finding.command for finding in verdict.findings} if self.mode != "relaxed" else ()
+        known = {finding.command for finding in verdict.findings}
         for _, line, reason in outside(verdict.writes, workspace=workspace, home=self._home):
             if line not in known:
                 yield asked(f"{reason}: {line}")
@@ -356,6 +410,52 @@ class Gate(Policy):
                 return _PASSES
         reason = f"{act.value} is outside the workspace"
         return Ruling("ask", reason=reason, rule="path:outside")
+
+
+def _changes(entry: ToolEntry, arguments: Mapping[str, Any], effects: Effects) -> bool:
+    """Whether a call may change something: not if it only runs commands that read."""
+    if entry.effect_of(arguments) == "read":
+        return False
+    only_runs = effects.acts and all(act.kind == "execute" for act in effects.acts)
+    return not (only_runs and effects.reads_only)
+
+
+def _targets(finding: Finding, verdict: Verdict) -> list[str]:
+    """The paths that a finding destroys, patterns expanded; none where they are not all known."""
+    from glob import glob, has_magic
+
+    paths = [path for path, command in verdict.writes.items() if command == finding.command]
+    known = finding.rule.startswith("delete.") and finding.command.split()[0] in _DELETES
+    if not known or "…" in finding.command or any(map(_is_unknown, paths)):
+        return []
+    return [
+        match
+        for path in paths
+        for match in (glob(path) if has_magic(path) and not os.path.lexists(path) else [path])
+    ]
+
+
+# Programs whose operands are all they delete.
+_DELETES = frozenset({"rm", "rmdir", "unlink", "find", "truncate", "shred", "cp", ":", ">"})
+
+
+def _is_unknown(path: str) -> bool:
+    return any("\ue000" <= char <= "\ue0ff" for char in path)
+
+
+def _is_large(path: str) -> bool:
+    try:
+        return os.path.isfile(path) and os.path.getsize(path) >= _LARGE
+    except (OSError, ValueError):
+        return False
+
+
+def _size(count: float) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}"
+        count /= 1000
+    return f"{count:.1f} GB"
 
 
 def _below(context: ToolContext, kind: str, place: str) -> bool:

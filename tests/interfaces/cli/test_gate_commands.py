@@ -149,7 +149,7 @@ def test_no_setting_turns_the_gate_off(hermes: Any, home: Path) -> None:
     called = hermes("call", "sleep", "seconds=0")
 
     assert refused.returncode == 1
-    assert "must be strict, standard or relaxed" in refused.stderr
+    assert "must be plan, ask, standard or auto" in refused.stderr
     assert called.returncode == 3
 
 

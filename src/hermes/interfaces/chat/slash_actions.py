@@ -184,6 +184,19 @@ async def _model(chat: Chat, rest: str) -> None:
     chat.view.note(f"now using {provider.model} at {provider.name}")
 
 
+async def _mode(chat: Chat, rest: str) -> None:
+    from hermes.interfaces.cli.agent_options import check_mode
+    from hermes.safety.gate import Gate
+
+    policy = chat.app.runtime.policy
+    if not isinstance(policy, Gate):
+        raise HermesError("the permissions can't be read, so that nothing is permitted")
+    if rest:
+        check_mode(chat.app, rest)
+        policy.mode = chat.app.mode = rest
+    chat.view.note(f"mode {policy.mode}")
+
+
 async def _compress(chat: Chat, rest: str) -> None:  # noqa: ARG001
     await chat.turns.compress()
 
@@ -247,6 +260,7 @@ _ACTIONS: dict[str, Command] = {
     "image": _image,
     "stop": _stop,
     "model": _model,
+    "mode": _mode,
     "compress": _compress,
     "cost": _cost,
     "memory": _memory,

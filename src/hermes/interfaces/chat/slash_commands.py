@@ -7,6 +7,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from hermes.core.config import MODES
 from hermes.core.errors import close_matches
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "tools": ("[ACTION]", "the tools: list, show, search"),
     "toolsets": ("[ACTION]", "groups of tools"),
     "model": ("[NAME]", "show the model, or switch to another one"),
+    "mode": ("[plan|ask|standard|auto]", "what is asked: show it, or change it for this chat"),
     "cost": ("", "tokens and cost of this session"),
     "compress": ("", "shorten the conversation now"),
     "memory": ("", "memory: entries kept between sessions"),
@@ -89,6 +91,7 @@ _ACTIONS = {
     "config": ("list", "get", "set", "path"),
     "approve": ("once", "session", "always"),
     "model": ("list", "use", "test"),
+    "mode": MODES,
 }
 
 

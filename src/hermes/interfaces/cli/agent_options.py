@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes.core.config import MODES
+from hermes.core.errors import ConfigError
+
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Callable
@@ -16,10 +19,31 @@ def agent_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--model", metavar="NAME", help="a model, or SERVICE/MODEL")
     parser.add_argument("--toolsets", metavar="A,B", type=_names, help="only these toolsets")
     parser.add_argument("--profile", metavar="NAME", help="the profile of rights")
+    parser.add_argument(
+        "--mode", choices=MODES, help="plan: only read; ask about every change; standard; auto"
+    )
+
+
+def check_mode(app: CliApp, mode: str) -> None:
+    """Raise `ConfigError` for `auto` where commands are not confined."""
+    if mode not in MODES:
+        raise ConfigError(f"there is no mode {mode!r:.40}", hint=f"Modes: {', '.join(MODES)}.")
+    if mode == "auto":
+        from hermes.environments.confinement.machine import MECHANISMS, obstacle
+
+        local = app.config.get("terminal.env_type") == "local"
+        wanted = app.config.get("terminal.confine.mode") != "off"
+        if not (local and wanted) or all(map(obstacle, MECHANISMS)):
+            raise ConfigError(
+                "mode auto needs confined commands, and here they are not confined",
+                hint="`hermes environments test local` says why; mode standard works.",
+            )
 
 
 def take_profile(app: CliApp, options: Namespace) -> None:
-    """Hold to the profile that was asked for; raises `ConfigError` when there is none like it."""
+    """Use the profile and mode that were asked for; raises `ConfigError` for impossible ones."""
+    app.mode = getattr(options, "mode", None)
+    check_mode(app, app.mode or app.config.get("approvals.mode"))
     if options.profile is not None:
         from hermes.runtime.gate_setup import profile_layers
 
