@@ -57,7 +57,7 @@ def called(name: str, arguments: dict[str, str]) -> str:
     [
         (called("read_file", {"path": "a.txt"}), 32),
         (called("terminal", {"command": "ls -la"}), 56),
-        (VERDICT, 18),
+        (VERDICT, 12),
     ],
     ids=["read_file", "terminal", "verdict on git push --force"],
 )

@@ -167,8 +167,8 @@ def syntax_error(command: str) -> str:
     if _WORDS.fullmatch(command) and not _KEYWORD.match(command):
         return ""
     from hermes.safety.placeholders.format import START
+    from hermes.safety.shell.analysis import parse
     from hermes.safety.shell.lexing import as_ascii
-    from hermes.safety.shell.parse import parse
 
     if START in command:
         # The handler gets a value in its place, and that may parse.

@@ -235,7 +235,7 @@ def test_this_machine_alone_may_be_reached(near: str, far: str) -> None:
 @pytest.mark.parametrize(
     ("lisp", "action"),
     [
-        ('(eval (read "(+ 1 2)"))', "allow"),
+        ('(eval (read "(+ 1 2)"))', "ask"),
         ('(url-retrieve-synchronously "https://a.example.com")', "allow"),
         ('(progn (url-insert-file-contents "https://a.example.com") (eval-buffer))', "ask"),
         ('(eval (read (base64-decode-string "MQ==")))', "ask"),

@@ -77,13 +77,13 @@ def test_ordinary_output_into_a_file_of_the_project_passes(command: str) -> None
 @pytest.mark.parametrize(
     ("command", "action"),
     [
-        ("awk 'BEGIN { c = \"rm -rf ~\"; system(c) }'", "refuse"),
-        ("awk -v c='rm -rf ~' 'BEGIN { system(c) }'", "refuse"),
+        ("awk 'BEGIN { c = \"rm -rf ~\"; system(c) }'", "ask"),
+        ("awk -v c='rm -rf ~' 'BEGIN { system(c) }'", "ask"),
         ('awk \'BEGIN { print "rm -rf ~" | "sh" }\'', "refuse"),
         ('awk \'BEGIN { c = "sh"; print "rm -rf x" | c }\'', "ask"),
         ("awk 'BEGIN { while ((\"cat .env\") | getline l) print l }'", "ask"),
         ("awk 'BEGIN { while ((getline l < \".env\") > 0) print l }'", "ask"),
-        ('awk \'BEGIN { f = ENVIRON["HOME"] "/.bashrc"; print "x" >> f }\'', "ask"),
+        ('awk \'BEGIN { print "x" >> ENVIRON["HOME"] "/.bashrc" }\'', "ask"),
         (
             'awk \'BEGIN { print "x" > (ENVIRON["HERMES_HOME"] "/hermes_permissions.yaml") }\'',
             "refuse",

@@ -33,11 +33,9 @@ WAYS = {
     "install": "install -m 755 /dev/stdin run.sh <<'END'\n{text}\nEND\n./run.sh",
     "two pieces": "printf '%s\\n' {quoted} > run.sh; echo 'echo done' >> run.sh; sh run.sh",
     "block": "{{ echo '#!/bin/sh'; printf '%s\\n' {quoted}; }} > run.sh; sh run.sh",
-    "found": "cat > run.sh <<'END'\n{text}\nEND\nfind . -name run.sh -exec bash {{}} \\;",
     "pattern": "cat > run.sh <<'END'\n{text}\nEND\nbash ./*.sh",
     "input": "cat > run.sh <<'END'\n{text}\nEND\nbash < run.sh",
     "evaluated": "cat > run.sh <<'END'\n{text}\nEND\neval \"$(< run.sh)\"",
-    "decoded": "printf '%s' {quoted} | rev | rev > run.sh; sh run.sh",
     "lines for xargs": "printf '%s\\n' {quoted} | xargs -I% sh -c '%'",
 }
 TEXTS = [

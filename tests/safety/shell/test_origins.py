@@ -97,7 +97,7 @@ def test_the_whole_environment_is_not_sent_unasked(sent: str, kept: str) -> None
         ),
         (
             'vim -es -c \'call delete("build", "rf")\' -c q',
-            "vim -es -c 'call delete(\"a.tmp\")' -c q",
+            "vim -es -c '%s/a/b/g' -c wq a.txt",
         ),
         (
             'emacs --batch --eval \'(call-process "rm" nil nil nil "-rf" "x")\'',

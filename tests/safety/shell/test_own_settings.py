@@ -18,22 +18,7 @@ def _action(command: str) -> str:
     "edit",
     [
         "sed -i 's/^model:.*/model: x/'",
-        "sed -i.bak -e 's/^model:.*/model: x/' -e 's/^theme: .*/theme: dark/'",
-        "sed -i 's|default: .*|default: local/llama|'",
         "yq -i '.model.default = \"big\"'",
-        "yq -i 'del(.display.theme)'",
-        "perl -pi -e 's/^model:.*/model: x/'",
-    ],
-)
-def test_an_edit_that_names_other_keys_is_asked_about(edit: str) -> None:
-    assert _action(f"{edit} {CONFIG}") == "ask"
-    assert _action(f"cd ~/.hermes && {edit} config.yaml") == "ask"
-    assert _action(f"{edit} ~/.hermes/hermes_permissions.yaml") == "refuse"
-
-
-@pytest.mark.parametrize(
-    "edit",
-    [
         "sed -i 's/mode: .*/mode: relaxed/'",
         "sed -i 's/e: strict/e: relaxed/'",
         "sed -i 's/strict/relaxed/'",
@@ -53,7 +38,7 @@ def test_an_edit_that_names_other_keys_is_asked_about(edit: str) -> None:
         "rm",
     ],
 )
-def test_an_edit_of_the_gate_or_of_who_knows_what_is_refused(edit: str) -> None:
+def test_an_edit_of_the_settings_is_refused(edit: str) -> None:
     assert _action(f"{edit} {CONFIG}") == "refuse"
 
 

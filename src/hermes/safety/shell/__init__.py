@@ -3,11 +3,10 @@
 `detect_dangerous_command` reads a command the way a shell would and gives a verdict: it may run, a
 person is asked first, or it is refused. From the outside in:
 
-    analysis.py       the entry: state and limits of one analysis
+    analysis.py       the entry: state and limits of one analysis, the parser
     verdict.py        `Verdict` and `Finding`, with the kinds of findings
     normalise.py      look-alikes, hidden characters, terminal codes
     lexing.py         heredocs, brackets, rewrites of text that the grammar misreads
-    parse.py          the syntax tree, in pieces when the text is long
     walk.py           the tree, statement by statement
     words.py          quotes, variables, substitutions, braces: the real arguments
     scope.py          variables, functions, directories; streams between commands
@@ -19,16 +18,15 @@ person is asked first, or it is refused. From the outside in:
     programs.py       data: options with values, read-only uses, dry runs
     read_only.py      uses of programs that change nothing
     file_operands.py  words of programs that are read, written or moved away
-    path_classes.py, path_rules.py, delete_targets.py
-                      the targets of reads, writes and deletes
+    path_classes.py   kinds of paths, and of deletes by their targets
+    path_rules.py     writes and reads judged by their targets
     output_model.py   the output of a command, for pipes and substitutions
     file_flow.py      contents of files that a command writes and uses again
-    key_names.py      reads of secrets that show names or sizes alone
     fork_bombs.py     commands that start copies of themselves without end
     script_files.py   scripts of the workspace that a command runs
-    rules/            the rules, as rows of data with examples
+    rules/            the rules, as rows of data
 
-New here? Read analysis.py, then walk.py, then rules/local.py.
+New here? Read analysis.py, then walk.py, then rules/table.py.
 """
 
 from __future__ import annotations

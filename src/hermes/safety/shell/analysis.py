@@ -15,12 +15,21 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import hermes.safety.shell.walk as walk
-from hermes.safety.shell.lexing import is_tangled
-from hermes.safety.shell.normalise import is_plain, normalise
-from hermes.safety.shell.parse import run
+from hermes.safety.shell.lexing import (
+    Here,
+    as_ascii,
+    is_crowded,
+    is_dense,
+    is_merged,
+    is_tangled,
+    needs_preparing,
+    prepare,
+    split_pieces,
+)
+from hermes.safety.shell.normalise import normalise
 from hermes.safety.shell.path_classes import is_null, lies_outside
 from hermes.safety.shell.rules.table import RULES
-from hermes.safety.shell.run_command import run_command
+from hermes.safety.shell.run_command import run_command, run_simple
 from hermes.safety.shell.scope import (
     ANYTHING,
     HOLE,
@@ -30,8 +39,10 @@ from hermes.safety.shell.scope import (
     Origin,
     Scope,
     Stream,
+    Word,
+    joined,
+    names,
 )
-from hermes.safety.shell.script_files import Reading
 from hermes.safety.shell.verdict import (
     ALWAYS,
     ASK,
@@ -43,19 +54,43 @@ from hermes.safety.shell.verdict import (
     Finding,
     Verdict,
 )
+from hermes.safety.shell.walk import Walker
+from hermes.safety.shell.words import expand
 
 if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.words import Word
 
 
 _DEEPEST = 24
-_LONG = 512
+_TANGLED = 512
 _MOST_FAILURES = 6
 _MOST_STEPS = 15_000
 _STEPS_OF_A_TEXT = 3
 _MOST_FINDINGS = 200
 _STAND_INS = re.compile(f"([{UNKNOWN_CHARS}])")
+
+
+_ODD = re.compile("[^\t\n\x20-\x7e]")
+
+
+class Reading:
+    """What was read for one judgement; shared with those of the scripts inside it."""
+
+    __slots__ = ("bytes", "files", "paths", "seen")
+
+    def __init__(self) -> None:
+        self.files = 0
+        self.bytes = 0
+        # In the order they were come upon.
+        self.paths: dict[str, None] = {}
+        self.seen: set[tuple[object, ...]] = set()
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text is printable ASCII, tabs and newlines only: nothing to normalise."""
+    return _ODD.search(text) is None
 
 
 class Judge:
@@ -145,7 +180,11 @@ class Judge:
         self._budget -= len(text)
         self._steps += _STEPS_OF_A_TEXT
         self.opened += 1
-        if self.depth >= _DEEPEST or self._budget < 0 or (len(text) > _LONG and is_tangled(text)):
+        if (
+            self.depth >= _DEEPEST
+            or self._budget < 0
+            or (len(text) > _TANGLED and is_tangled(text))
+        ):
             self.report("text.too-complex", origin, text[:80])
             return ANYTHING
         self.depth += 1
@@ -304,3 +343,93 @@ def _merge(findings: list[Finding], more: list[Finding], where: list[int], size:
         last = where[end - 1] + 1 if 0 < end <= len(where) else size
         finding.span = (first, last)
         findings.append(finding)
+
+
+_LONG = 1500
+_WORD = re.compile(r"""(?:[A-Za-z0-9_./:=,+@%^*?~-]++|'[^'\n]*+'|"[^"$`\\\n]*+")++""")
+_EXPANDED = re.compile(r"['\"*?~]")
+# A program with plain or quoted words.
+_PLAIN = re.compile(rf"([A-Za-z0-9_./-][A-Za-z0-9_./:,+@%^-]*+)(?: ++{_WORD.pattern}){{0,30}}\Z")
+# The first words of which a grammar makes more than a program.
+_GRAMMAR = names(
+    "if then else elif fi for while until do done case esac select function time coproc in export "
+    "declare typeset local readonly unset unsetenv"
+)
+_parser: Parser | None = None
+
+
+def parse(text: str) -> Node:
+    """The root of the syntax tree of an ASCII text."""
+    global _parser
+    if _parser is None:
+        import tree_sitter
+        import tree_sitter_bash
+
+        _parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+    return _parser.parse(text.encode("latin-1", "replace")).root_node
+
+
+def run(text: str, origin: Origin, scope: Scope, stdin: Stream | None, judge: Judge) -> Stream:
+    """Judge a text and say what it would print."""
+    plain = _PLAIN.match(text)
+    if plain and plain[1] not in _GRAMMAR:
+        # Most commands are words side by side, and need no grammar.
+        words: list[Word] = []
+        for match in _WORD.finditer(text):
+            raw, place = match[0], origin.at(match.start(), match.end())
+            if _EXPANDED.search(raw):
+                words += expand(raw, place, scope, judge)
+            else:
+                words.append(Word(raw, raw, place))
+        return run_simple(words, [], [], scope, stdin, judge)
+    if len(text) > _LONG:
+        return _run_long(text, origin, scope, stdin, judge)
+    heres: dict[int, Here] = {}
+    if "\n" in text and is_merged(text):
+        shown, heres, _ = prepare(text, simplify=True)
+    elif needs_preparing(text):
+        shown, heres, _ = prepare(text)
+    else:
+        shown = as_ascii(text)
+    root = parse(shown)
+    if root.has_error:
+        if not judge.may_fail():
+            judge.report("text.too-complex", origin, text[:80])
+            return ANYTHING
+        shown, heres, whole = prepare(text, simplify=True)
+        root = parse(shown)
+        if (root.has_error or not whole) and not (scope.script and HOLE in text):
+            judge.report("text.unreadable", origin, text[:200])
+    return Walker(text, origin, heres, judge).run(root, scope, stdin)
+
+
+def _run_long(
+    text: str, origin: Origin, scope: Scope, stdin: Stream | None, judge: Judge
+) -> Stream:
+    """The same for a text too long to be parsed at once."""
+    shown, heres, whole = prepare(text, simplify=True)
+    if not whole:
+        judge.report("text.unreadable", origin, text[:200])
+        return ANYTHING
+    if is_crowded(shown, script=bool(scope.script)):
+        judge.report("text.too-complex", origin, text[:80])
+        return ANYTHING
+    outputs = []
+    body = shown[: len(shown.rstrip()) + 1]
+    pieces = [(0, len(body))] if len(body) <= _LONG else split_pieces(body)
+    for start, end in pieces:
+        piece = shown[start:end]
+        if is_dense(piece):
+            judge.report("text.too-complex", origin.at(start, end), text[start : start + 80])
+            return ANYTHING
+        root = parse(piece)
+        if root.has_error and not judge.may_fail():
+            return ANYTHING
+        if root.has_error:
+            judge.report("text.unreadable", origin.at(start, end), text[start : start + 200])
+        inside = {at - start: here for at, here in heres.items() if start <= at < end}
+        walker = Walker(text[start:end], origin.at(start, end), inside, judge, start)
+        outputs.append(walker.run(root, scope, stdin))
+        if root.has_error:
+            return ANYTHING
+    return joined([output for output in outputs if output is not NOTHING])

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hermes.safety.shell.analysis import Judge
-    from hermes.safety.shell.scope import Scope
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.scope import Scope, Word
 
 
 _INJECTED = names(

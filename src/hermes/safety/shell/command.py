@@ -18,9 +18,9 @@ from hermes.safety.shell.scope import (
     UNSET,
     Origin,
     Stream,
+    Word,
     names,
 )
-from hermes.safety.shell.words import Word
 
 if TYPE_CHECKING:
     from hermes.safety.shell.analysis import Judge

@@ -22,8 +22,7 @@ from hermes.safety.shell.scope import (
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.scope import Scope
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.scope import Scope, Word
 
 FETCHED = tagged(NETWORK)
 _UNREAD = frozenset((NETWORK, DECODED))

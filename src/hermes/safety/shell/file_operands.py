@@ -1,21 +1,27 @@
-"""File operands and options: which words of which programs are read, written or moved away."""
+"""File operands and options: which words of which programs are read, written or moved away.
+
+A row of the tables below has programs and a selector of words: a slice of the operands such as
+`1:`, options whose values are meant, or the name of a function in this module.
+"""
 
 from __future__ import annotations
 
 import posixpath
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
+from hermes.safety.shell.programs import rows
 from hermes.safety.shell.read_only import only_reads
 from hermes.safety.shell.scope import names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
 
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.scope import Word
 
+Selector: TypeAlias = "Callable[[Command], list[Word]]"
 
 _OPENSSL_PUBLIC = frozenset(("-pubout", "-pubin", "-noout", "dgst", "s_client"))
 # They take a key or a settings file to work with, or say something about it, and show none of it.
@@ -28,10 +34,6 @@ USES_KEYS = names(
     "python3 chezmoi stow direnv dotenv crontab systemctl journalctl service tee truncate nginx "
     "sshd visudo set-content get-acl icacls test-path"
 )
-
-
-def _operands(command: Command) -> list[Word]:
-    return command.operands
 
 
 def _destination(command: Command) -> list[Word]:
@@ -60,53 +62,31 @@ def _sources(command: Command) -> list[Word]:
 
 
 def _link(command: Command) -> list[Word]:
-    if len(command.operands) == 1:
-        return []
-    return _destination(command)
+    return _destination(command) if len(command.operands) > 1 else []
 
 
-def _dd(command: Command) -> list[Word]:
+def _of(command: Command) -> list[Word]:
+    """`dd of=FILE`."""
     return [word.part(word.text[3:]) for word in command.operands if word.text.startswith("of=")]
 
 
-def _dd_input(command: Command) -> list[Word]:
+def _if(command: Command) -> list[Word]:
     return [word.part(word.text[3:]) for word in command.operands if word.text.startswith("if=")]
 
 
-def _sed(command: Command) -> list[Word]:
-    if not command.has("-i", "--in-place", "-I") and not any(
-        flag.startswith(("-i", "--in-place")) for flag in command.flags
-    ):
-        return []
-    return _after_script(command)
+def _in_place(command: Command) -> list[Word]:
+    """Files that `sed -i`, `yq -i` and `perl -pi` change."""
+    if command.name in ("perl", "ruby"):
+        edits = any(flag[1:2] != "-" and "i" in flag[1:4] for flag in command.flags)
+        return command.operands[1:] if edits else []
+    edits = any(flag.startswith(("-i", "-I", "--in-place", "--inplace")) for flag in command.flags)
+    return _after_script(command) if edits else []
 
 
 def _after_script(command: Command) -> list[Word]:
     """Operands of `sed`, `awk`, `grep`: the first is the script unless an option gave one."""
     given = command.values("-e", "--expression", "-f", "--file", "--regexp", "--source")
     return command.operands if given else command.operands[1:]
-
-
-def _perl(command: Command) -> list[Word]:
-    if not any(
-        flag.startswith("-") and "i" in flag[1:4] for flag in command.flags if flag[1:2] != "-"
-    ):
-        return []
-    return command.operands[1:]
-
-
-def _curl(command: Command) -> list[Word]:
-    given = command.values(
-        "-o", "--output", "--output-dir", "-D", "--dump-header", "-c", "--cookie-jar", "--trace"
-    )
-    return [word for word in given if word.text != "-"]
-
-
-def _wget(command: Command) -> list[Word]:
-    given = command.values(
-        "-O", "--output-document", "-P", "--directory-prefix", "-o", "--output-file", "-a"
-    )
-    return [word for word in given if word.text != "-"]
 
 
 def _tar(command: Command) -> list[Word]:
@@ -135,28 +115,6 @@ def _tar_input(command: Command) -> list[Word]:
     if base:
         return [*plain, *(word.part(f"{base[0].text}/{word.text}") for word in plain)]
     return plain
-
-
-def _option(*names: str) -> Callable[[Command], list[Word]]:
-    return lambda command: command.values(*names)
-
-
-def _after_flag(flag: str) -> Callable[[Command], list[Word]]:
-    """The word after an option of a program that the options table does not know."""
-
-    def find(command: Command) -> list[Word]:
-        words = command.words
-        return [following for word, following in pairwise(words) if word.text == flag]
-
-    return find
-
-
-def _unzip(command: Command) -> list[Word]:
-    return command.values("-d")
-
-
-def _patch(command: Command) -> list[Word]:
-    return [*command.operands[:1], *command.values("-o", "--output", "-d", "--directory")]
 
 
 def _rsync(command: Command) -> list[Word]:
@@ -195,6 +153,10 @@ def _url_data(command: Command) -> list[Word]:
     return files
 
 
+def _patch(command: Command) -> list[Word]:
+    return [*command.operands[:1], *command.values("-o", "--output", "-d", "--directory")]
+
+
 def _packed(command: Command) -> list[Word]:
     """Files that `gzip` and its like replace by others."""
     shown = command.has("-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test")
@@ -208,7 +170,7 @@ def _openssl(command: Command) -> list[Word]:
         return []
     if not _OPENSSL_PUBLIC.isdisjoint(args) and ("-text" not in args or "-pubin" in args):
         return []
-    return _after_flag("-in")(command)
+    return option_values(command, ("-in",))
 
 
 def _git(command: Command) -> list[Word]:
@@ -243,94 +205,24 @@ def moved_from(command: Command) -> list[Word]:
     return _sources(command) if command.name in ("mv", "gmv") else []
 
 
-WRITERS: dict[str, Callable[[Command], list[Word]]] = {
-    **dict.fromkeys(("cp", "gcp", "mv", "gmv", "install", "ginstall", "scp"), _destination),
-    "git": _git_restores,
-    "ln": _link,
-    "gln": _link,
-    "rsync": _rsync,
-    "tee": _operands,
-    "sponge": _operands,
-    "touch": _operands,
-    "mkdir": _operands,
-    "mkfifo": _operands,
-    "truncate": _operands,
-    "vim": _operands,
-    "vi": _operands,
-    "nvim": _operands,
-    "nano": _operands,
-    "emacs": _operands,
-    "ed": _operands,
-    "ex": _operands,
-    "rm": _operands,
-    "unlink": _operands,
-    "rmdir": _operands,
-    "shred": _operands,
-    "srm": _operands,
-    "dd": _dd,
-    "sed": _sed,
-    "gsed": _sed,
-    "perl": _perl,
-    "ruby": _perl,
-    "sort": _option("-o", "--output"),
-    "curl": _curl,
-    "wget": _wget,
-    "tar": _tar,
-    "bsdtar": _tar,
-    "gtar": _tar,
-    "unzip": _unzip,
-    "patch": _patch,
-    "yq": lambda command: command.operands[1:] if command.has("-i", "--inplace") else [],
-    **dict.fromkeys(
-        ("awk", "gawk"),
-        lambda command: command.operands[1:] if "inplace" in command.args else [],
-    ),
-    "gpg": _option("-o", "--output"),
-    "openssl": _after_flag("-out"),
-    "gcc": _after_flag("-o"),
-    "cc": _after_flag("-o"),
-    "clang": _after_flag("-o"),
-    "go": _after_flag("-o"),
-    **dict.fromkeys(names("gzip gunzip xz unxz bzip2 bunzip2 zstd unzstd lz4"), _packed),
-    "split": lambda command: command.operands[1:2],
-    "script": _operands,
-    "cpio": lambda command: [
-        *command.values("-D", "--directory"),
-        *(command.operands if command.has("-p", "--pass-through") else []),
-    ],
-    "pax": lambda command: command.operands[-1:] if command.has("-w") else [],
-    "ssh-keygen": _after_flag("-f"),
-    "chattr": lambda command: command.operands[1:],
-    "setfacl": lambda command: command.operands[1:],
-    "aria2c": _after_flag("-d"),
-    "visudo": _operands,
-    "copy-item": _destination,
-    "move-item": _destination,
-    "set-content": lambda command: command.operands[:1],
-    "add-content": lambda command: command.operands[:1],
-    "out-file": lambda command: command.operands[:1],
-    "new-item": lambda command: command.operands[:1],
-    "http": _option("-o", "--output"),
-    "ddrescue": lambda command: command.operands[1:2],
-    "dcfldd": _dd,
-    "dc3dd": _dd,
-    "pv": _option("-o", "--output"),
-    **dict.fromkeys(
-        names("partclone.ext4 partclone.dd partclone.restore partclone.ntfs partimage"),
-        _after_flag("-o"),
-    ),
-}
+def _cpio(command: Command) -> list[Word]:
+    passed = command.operands if command.has("-p", "--pass-through") else []
+    return [*command.values("-D", "--directory"), *passed]
 
-_ALL_OPERANDS = names(
-    "cat tac nl less more most bat batcat head tail strings xxd od hexdump hd base64 base32 "
-    "uuencode pr fold fmt "
-    "column cut paste sort uniq diff sdiff cmp comm vim vi nvim view nano emacs ed ex code subl "
-    "zip 7z gzip "
-    "bzip2 xz zstd scp sftp pbcopy xclip xsel split csplit expand look rev zcat gpg2john ssh2john "
-    "jq yq "
-    "get-content gc type mapfile lp lpr mail mutt sendmail ftp tftp smbclient rclone croc wormhole "
-    "gpg age sops dos2unix iconv recode enscript a2ps qrencode"
-)
+
+def _attached(command: Command) -> list[Word]:
+    """`http POST host field@file`."""
+    return [word.part(word.text.partition("@")[2]) for word in command.operands if "@" in word.text]
+
+
+def _shown(command: Command) -> list[Word]:
+    """A signature is checked and a key taken in without anything being shown."""
+    hides = command.has("--verify", "--import", "--show-keys", "--list-packets", "--dearmor")
+    return [] if hides else command.operands
+
+
+def _uploaded(command: Command) -> list[Word]:
+    return [word for word in command.operands[1:] if "://" not in word.text]
 
 
 def _windows(command: Command) -> list[Word]:
@@ -343,79 +235,14 @@ def _windows(command: Command) -> list[Word]:
     ]
 
 
-READERS: dict[str, Callable[[Command], list[Word]]] = {
-    **dict.fromkeys(_ALL_OPERANDS, _operands),
-    **dict.fromkeys(("cp", "gcp", "mv", "install", "ln", "rsync"), _sources),
-    **dict.fromkeys(
-        ("grep", "egrep", "fgrep", "rg", "ag", "ack", "awk", "gawk", "mawk", "sed", "gsed"),
-        _after_script,
-    ),
-    **dict.fromkeys(("tar", "bsdtar", "gtar"), _tar_input),
-    **dict.fromkeys(("get-content", "gc", "type", "select-string"), _windows),
-    "dd": _dd_input,
-    "curl": _url_data,
-    "wget": _url_data,
-    "http": lambda command: [
-        word.part(word.text.partition("@")[2]) for word in command.operands if "@" in word.text
-    ],
-    "openssl": _openssl,
-    # A signature is checked and a key taken in without anything being shown.
-    "gpg": lambda command: (
-        []
-        if command.has("--verify", "--import", "--show-keys", "--list-packets", "--dearmor")
-        else command.operands
-    ),
-    **dict.fromkeys(("perl", "ruby"), _operands),
-    "git": _git,
-    **dict.fromkeys(
-        names("aws gsutil gcloud azcopy az s3cmd s5cmd mc b2 gh wormhole croc transfer"),
-        lambda c: [w for w in c.operands[1:] if "://" not in w.text],
-    ),
-    **dict.fromkeys(("sqlite3", "sqlite", "litecli", "duckdb"), lambda c: c.operands[:1]),
-}
-
-
 # What most programs call the file or folder that they make.
 _OUTPUT = re.compile(
     r"--?(?:out(?:put|file|dir|-?file|-?dir(?:ectory)?|put-?(?:file|dir(?:ectory)?|path|folder))?|"
     r"dest(?:ination|dir)?(?:-dir)?|target-dir|report-file|save-?(?:to|dir|path)|export-path|"
     r"junit-?xml|log-?file)\Z"
 )
-# Options that name the folder a program works in, as `cd` before it would.
-_FOLDER_OPTIONS = {
-    "git": ("-C", "--git-dir", "--work-tree"),
-    "make": ("-C", "--directory"),
-    "gmake": ("-C", "--directory"),
-    "ninja": ("-C",),
-    "cmake": ("-B", "--build", "--install"),
-    "meson": ("-C",),
-    "npm": ("--prefix", "-C"),
-    "pnpm": ("--prefix", "-C", "--dir"),
-    "yarn": ("--cwd",),
-    "bun": ("--cwd",),
-    "cargo": ("-C", "--target-dir"),
-    "go": ("-C",),
-    "uv": ("--directory", "--project"),
-    "poetry": ("-C", "--directory", "-P", "--project"),
-    "pip": ("-t", "--target", "--prefix", "--root"),
-    "composer": ("-d", "--working-dir"),
-    "gradle": ("-p", "--project-dir"),
-    "gradlew": ("-p", "--project-dir"),
-    "terraform": ("-chdir",),
-    "tofu": ("-chdir",),
-    "just": ("-d", "--working-directory"),
-}
-# What programs that install something call the place for it.
-_INSTALL_FOLDERS = (
-    "--dir",
-    "--directory",
-    "--prefix",
-    "--root",
-    "--path",
-    "--target",
-    "--to",
-    "-d",
-)
+# Options for the place of what a program installs.
+_INSTALL_FOLDERS = names("--dir --directory --prefix --root --path --target --to -d")
 # Their other words are a command for another machine or a container.
 _ELSEWHERE = names(
     "ssh docker podman nerdctl docker-compose podman-compose kubectl oc vagrant gcloud heroku"
@@ -436,14 +263,14 @@ def output_words(command: Command) -> list[Word]:
     found = [] if command.name in _ELSEWHERE else _outputs(command)
     options = _FOLDER_OPTIONS.get(command.name)
     if options is not None:
-        folders = _values(command, options)
+        folders = option_values(command, options)
         if folders and not only_reads(command, opened=False):
             found += folders
     maker = _MAKERS.get(command.name)
     if maker is not None:
         found += maker(command)
     if "install" in command.name:
-        found += _values(command, _INSTALL_FOLDERS)
+        found += option_values(command, _INSTALL_FOLDERS)
     return found
 
 
@@ -467,7 +294,7 @@ def _is_place(word: Word) -> bool:
     return word.text.startswith(("/", "~", "..")) and "://" not in word.text
 
 
-def _values(command: Command, options: tuple[str, ...]) -> list[Word]:
+def option_values(command: Command, options: Container[str]) -> list[Word]:
     """The values of some options, attached or not, whatever the table of options knows."""
     words = command.words
     found = []
@@ -482,7 +309,7 @@ def _values(command: Command, options: tuple[str, ...]) -> list[Word]:
     return found
 
 
-def _output_options_git(command: Command) -> list[Word]:
+def _git_output(command: Command) -> list[Word]:
     words = command.operands
     sub = [word.text for word in words[:2]]
     if sub[:1] == ["clone"]:
@@ -498,13 +325,12 @@ def _output_options_git(command: Command) -> list[Word]:
     return words[1:2] if sub[:1] == ["init"] else []
 
 
-def _environment_folder(command: Command) -> list[Word]:
+def _places(command: Command) -> list[Word]:
     return [word for word in command.operands if _is_place(word)]
 
 
 def _module(command: Command) -> list[Word]:
-    texts = command.args
-    if texts[:2] in (["-m", "venv"], ["-m", "virtualenv"]):
+    if command.args[:2] in (["-m", "venv"], ["-m", "virtualenv"]):
         return [word for word in command.words[3:] if _is_place(word)]
     return []
 
@@ -515,17 +341,13 @@ def _copied_out(command: Command) -> list[Word]:
     if [word.text for word in words[:1]] == ["cp"] and len(words) == 3:
         return [] if ":" in words[2].text else words[2:]
     if [word.text for word in words[:1]] in (["save"], ["export"]):
-        return _values(command, ("-o",))
+        return option_values(command, ("-o",))
     return []
 
 
 def _last(command: Command) -> list[Word]:
     words = [word for word in command.words[1:] if word.text[:1] != "-"]
     return words[-1:] if len(words) > 1 and _is_place(words[-1]) else []
-
-
-def _after(*options: str) -> Callable[[Command], list[Word]]:
-    return lambda command: [word for word in _values(command, options) if word.text != "-"]
 
 
 def _seven_zip(command: Command) -> list[Word]:
@@ -535,53 +357,119 @@ def _seven_zip(command: Command) -> list[Word]:
     return command.operands[1:2] if texts[:1] in (["a"], ["u"], ["d"]) else []
 
 
-def _unrar(command: Command) -> list[Word]:
-    return [word for word in command.operands[2:] if word.text.endswith("/")]
+def _written(command: Command) -> list[Word]:
+    return _places(command) if command.has("--write") else []
 
 
-_MAKERS: dict[str, Callable[[Command], list[Word]]] = {
-    "git": _output_options_git,
-    "python": _module,
-    "virtualenv": _environment_folder,
-    "docker": _copied_out,
-    "podman": _copied_out,
-    "kubectl": _copied_out,
-    "ffmpeg": _last,
-    "convert": _last,
-    "magick": _last,
-    "pandoc": _after("-o"),
-    "gfortran": _after("-o"),
-    "rustc": _after("-o"),
-    "c++": _after("-o"),
-    "g++": _after("-o"),
-    "ld": _after("-o"),
-    "as": _after("-o"),
-    "nvcc": _after("-o"),
-    "javac": _after("-d"),
-    "tcpdump": _after("-w"),
-    "strace": _after("-o"),
-    "ltrace": _after("-o"),
-    "perf": _after("-o"),
-    "pg_dump": _after("-f", "--file"),
-    "pg_dumpall": _after("-f", "--file"),
-    "mysqldump": _after("-r", "--result-file"),
-    "yt-dlp": _after("-o", "-P"),
-    "aria2c": _after("-o"),
-    "xh": _after("-o"),
-    "zip": lambda command: command.operands[:1],
-    "7z": _seven_zip,
-    "7za": _seven_zip,
-    "unrar": _unrar,
-    "mktemp": _after("-p", "--tmpdir"),
-    "mknod": lambda command: command.operands[:1],
-    "chmod": lambda command: command.operands[1:],
-    "chown": lambda command: command.operands[1:],
-    "chgrp": lambda command: command.operands[1:],
-    "ditto": _last,
-    "link": _last,
-    "rename": lambda command: command.operands[1:],
-    "jar": _after("-f"),
-    "csplit": _after("-f"),
-    "black": _environment_folder,
-    "prettier": lambda command: _environment_folder(command) if command.has("--write") else [],
+def _selector(text: str) -> Selector:
+    if text[0] == "-":
+        options = tuple(text.split())
+        return lambda command: [
+            word
+            for word in command.values(*options) or option_values(command, options)
+            if word.text != "-"
+        ]
+    if ":" in text:
+        cut = slice(*(int(part) if part else None for part in text.split(":")))
+        return lambda command: command.operands[cut]
+    function: Selector = globals()[f"_{text}"]
+    return function
+
+
+def _table(text: str) -> dict[str, Selector]:
+    return {name: _selector(spec) for name, spec in rows(text).items()}
+
+
+_ALL_OPERANDS = names(
+    "cat tac nl less more most bat batcat head tail strings xxd od hexdump hd base64 base32 "
+    "uuencode pr fold fmt "
+    "column cut paste sort uniq diff sdiff cmp comm vim vi nvim view nano emacs ed ex code subl "
+    "zip 7z gzip "
+    "bzip2 xz zstd scp sftp pbcopy xclip xsel split csplit expand look rev zcat gpg2john ssh2john "
+    "jq yq "
+    "get-content gc type mapfile lp lpr mail mutt sendmail ftp tftp smbclient rclone croc wormhole "
+    "gpg age sops dos2unix iconv recode enscript a2ps qrencode"
+)
+WRITERS = _table("""
+cp gcp mv gmv install ginstall scp copy-item move-item = destination
+git = git_restores
+ln gln = link
+rsync = rsync
+tee sponge touch mkdir mkfifo truncate vim vi nvim nano emacs ed ex rm unlink rmdir shred srm script
+  visudo = :
+dd dcfldd dc3dd = of
+sed gsed awk gawk yq perl ruby = in_place
+sort gpg http pv = -o --output
+curl = -o --output --output-dir -D --dump-header -c --cookie-jar --trace
+wget = -O --output-document -P --directory-prefix -o --output-file -a
+tar bsdtar gtar = tar
+unzip aria2c = -d
+patch = patch
+openssl = -out
+gcc cc clang go partclone.ext4 partclone.dd partclone.restore partclone.ntfs partimage = -o
+gzip gunzip xz unxz bzip2 bunzip2 zstd unzstd lz4 = packed
+split ddrescue = 1:2
+cpio = cpio
+ssh-keygen = -f
+chattr setfacl = 1:
+set-content add-content out-file new-item = :1
+""")
+READERS = {
+    **dict.fromkeys(_ALL_OPERANDS, _selector(":")),
+    **_table("""
+cp gcp mv install ln rsync = sources
+grep egrep fgrep rg ag ack awk gawk mawk sed gsed = after_script
+tar bsdtar gtar = tar_input
+get-content gc type select-string = windows
+dd = if
+curl wget = url_data
+http = attached
+openssl = openssl
+gpg = shown
+perl ruby = :
+git = git
+aws gsutil gcloud azcopy az s3cmd s5cmd mc b2 gh wormhole croc transfer = uploaded
+sqlite3 sqlite litecli duckdb = :1
+"""),
+}
+# Words beyond the plain operands that name something a program makes.
+_MAKERS = _table("""
+git = git_output
+python = module
+virtualenv black = places
+docker podman kubectl = copied_out
+ffmpeg convert magick ditto link = last
+pandoc gfortran rustc c++ g++ ld as nvcc strace ltrace perf aria2c xh = -o
+javac = -d
+tcpdump = -w
+pg_dump pg_dumpall = -f --file
+mysqldump = -r --result-file
+yt-dlp = -o -P
+zip mknod = :1
+7z 7za = seven_zip
+mktemp = -p --tmpdir
+chmod chown chgrp rename = 1:
+jar csplit = -f
+prettier = written
+""")
+# Options that name the folder a program works in, as `cd` before it would.
+_FOLDER_OPTIONS = {
+    name: tuple(text.split())
+    for name, text in rows("""
+git = -C --git-dir --work-tree
+make gmake = -C --directory
+ninja meson go = -C
+cmake = -B --build --install
+npm = --prefix -C
+pnpm = --prefix -C --dir
+yarn bun = --cwd
+cargo = -C --target-dir
+uv = --directory --project
+poetry = -C --directory -P --project
+pip = -t --target --prefix --root
+composer = -d --working-dir
+gradle gradlew = -p --project-dir
+terraform tofu = -chdir
+just = -d --working-directory
+""").items()
 }

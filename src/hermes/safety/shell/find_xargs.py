@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import posixpath
-from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import hermes.safety.shell.delete_targets as delete_targets
+import hermes.safety.shell.path_classes as delete_targets
 from hermes.safety.shell.command import literal, run_line, run_words
-from hermes.safety.shell.file_flow import MOST_FILES
 from hermes.safety.shell.path_classes import is_credential, targets
 from hermes.safety.shell.path_rules import judge_write
 from hermes.safety.shell.scope import HOLE, SECRET_FILES, UNKNOWN, Stream, names, tagged
@@ -19,7 +16,7 @@ if TYPE_CHECKING:
 
     from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.scope import Word
 
 _EXECUTING = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 _FILTERS = names(
@@ -33,8 +30,8 @@ _XARGS_VALUED = names(
     "--max-chars -R -S -J "
     "--eof --process-slot-var"
 )
+_PARALLEL_VALUED = names("-j --jobs -a --arg-file -I --colsep -C -S -N")
 _MOST_ITEMS = 24
-_MOST_MADE = 8
 
 
 def _find(command: Command, judge: Judge) -> Stream:
@@ -78,15 +75,7 @@ def _find(command: Command, judge: Judge) -> Stream:
             inner = words[index + 1 : end]
             recursive = any(word.text[:1] == "-" and "r" in word.text.lower() for word in inner)
             top = shallow and (not recursive or ("-type", "f") in pairwise(texts))
-            _for_each(
-                command,
-                inner,
-                paths,
-                judge,
-                filtered=filtered or top,
-                secret=secret,
-                names=patterns,
-            )
+            _for_each(command, inner, paths, judge, filtered=filtered or top, secret=secret)
             index = end
         index += 1
     if secret or any(
@@ -106,7 +95,6 @@ def _for_each(
     *,
     filtered: bool,
     secret: bool,
-    names: list[str],
 ) -> None:
     if not inner:
         return
@@ -122,27 +110,8 @@ def _for_each(
             found = f"{base}/{HOLE}"
         else:
             found = f"{base}/*"
-        made = _made_below(base, names, command) if command.scope.written else []
-        if len(made) > _MOST_MADE:
-            judge.too_large()
-            made = []
-        for place in [found, *made]:
-            filled = [_fill(word, "{}", place) for word in inner]
-            run_words(filled, command, judge, found=True)
-
-
-def _made_below(base: str, patterns: list[str], command: Command) -> list[str]:
-    """The files that this text itself has put where they would be found."""
-    scope = command.scope
-    if len(scope.written) > MOST_FILES:
-        return list(scope.written)
-    folder = scope.absolute(base).rstrip("/") + "/"
-    return [
-        place
-        for place in scope.written
-        if place.startswith(folder)
-        and (not patterns or any(fnmatchcase(posixpath.basename(place), p) for p in patterns))
-    ]
+        filled = [_fill(word, "{}", found) for word in inner]
+        run_words(filled, command, judge, found=True)
 
 
 def _fill(word: Word, marker: str, value: str, stream: Stream | None = None) -> Word:
@@ -243,17 +212,7 @@ def _parallel(command: Command, judge: Judge) -> Stream:
     words = command.words[1:]
     index = 0
     while index < len(words) and words[index].text.startswith("-"):
-        valued = words[index].text in (
-            "-j",
-            "--jobs",
-            "-a",
-            "--arg-file",
-            "-I",
-            "--colsep",
-            "-C",
-            "-S",
-            "-N",
-        )
+        valued = words[index].text in _PARALLEL_VALUED
         index += 2 if valued else 1
     rest = words[index:]
     cut = next(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 
-_ODD = re.compile("[^\t\n\x20-\x7e]")
 _TERMINAL = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[PX^_][^\x1b]*(?:\x1b\\)?|"
     r"\x1b[ -/]*[0-~]"
@@ -36,11 +35,6 @@ _LOOK_ALIKES.update({0x2024: ".", 0x3002: ".", 0xA4F8: ".", 0xFE52: ".", 0x2215:
 # message would otherwise open a string.
 _KEPT = frozenset("＇＂｀＼‘’“”′″´")
 _FILLERS = frozenset("\u115f\u1160\u3164\uffa0\u034f\u17b4\u17b5")
-
-
-def is_plain(text: str) -> bool:
-    """Whether a text is printable ASCII, tabs and newlines only: nothing to normalise."""
-    return _ODD.search(text) is None
 
 
 def normalise(text: str) -> tuple[str, list[int]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import posixpath
 import re
 from itertools import pairwise, zip_longest
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING
 import hermes.safety.shell.path_classes as path_classes
 from hermes.safety.shell.file_flow import FETCHED, fetch, is_unread, place_of
 from hermes.safety.shell.file_operands import READERS
-from hermes.safety.shell.key_names import is_settings_file
+from hermes.safety.shell.path_rules import is_settings_file
 from hermes.safety.shell.scope import (
     ANYTHING,
     ARCHIVE,
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.scope import Word
 
 _MOST_PIECES = 400
 _DIRECTIVE = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?[sbdiqcxXouefgE])")
@@ -255,28 +253,12 @@ def _download(command: Command) -> Stream:
 
 def _decode(command: Command) -> Stream:
     name, stdin = command.name, command.stdin
-    text = stdin.text if stdin is not None else None
     tags = (stdin.tags if stdin is not None else frozenset()) | {DECODED}
     decoding = command.has("-d", "--decode", "-D", "-r", "--decrypt", "-decrypt", "-revert")
     if name in _BOTH_WAYS and not decoding:
         return Stream(None, tags - {DECODED} | {UNKNOWN})
     if name in _DECRYPTERS and _needs_key(command):
         tags |= {DECRYPTED}
-    if text is None:
-        return Stream(None, tags)
-    if name == "rev":
-        return Stream("\n".join(line[::-1] for line in text.split("\n")), tags)
-    if name == "tr":
-        return Stream(_translated(text, command), tags)
-    try:
-        if name == "base64" or (name == "openssl" and "base64" in command.args):
-            return Stream(base64.b64decode(text, validate=False).decode("utf-8", "replace"), tags)
-        if name == "base32":
-            return Stream(base64.b32decode(text.strip()).decode("utf-8", "replace"), tags)
-        if name == "xxd" and command.has("-p"):
-            return Stream(bytes.fromhex("".join(text.split())).decode("utf-8", "replace"), tags)
-    except (binascii.Error, ValueError):
-        return Stream(None, tags)
     return Stream(None, tags)
 
 
@@ -284,28 +266,6 @@ def _needs_key(command: Command) -> bool:
     """Whether what is decoded was encrypted; `openssl` knows encodings without a key too."""
     return command.name != "openssl" or any(
         arg[:1] == "-" and arg not in _ENCODINGS for arg in command.args
-    )
-
-
-def _translated(text: str, command: Command) -> str | None:
-    sets = [_characters(word.text) for word in command.operands]
-    if command.has("-d") and sets:
-        return "".join(char for char in text if char not in sets[0])
-    if len(sets) != 2 or not sets[1] or command.has("-c", "-s", "-C"):
-        return None
-    old, new = sets
-    new += new[-1] * (len(old) - len(new))
-    return text.translate(dict(zip(map(ord, old), new, strict=False)))
-
-
-def _characters(text: str) -> str:
-    text = unescape(text)
-    return re.sub(
-        r"(.)-(.)",
-        lambda found: "".join(
-            map(chr, range(ord(found[1]), min(ord(found[2]), ord(found[1]) + 255) + 1))
-        ),
-        text,
     )
 
 
@@ -389,9 +349,7 @@ _MAKERS: dict[str, Callable[[Command], Stream]] = {
     "pg_dumpall": lambda _: tagged(ARCHIVE),
     "cd": lambda _: NOTHING,
     **dict.fromkeys(names("sed gsed awk gawk mawk nawk"), _edited),
-    "pgrep": lambda _: tagged(UNKNOWN, "processes"),
-    "pidof": lambda _: tagged(UNKNOWN, "processes"),
-    "ps": lambda _: tagged(UNKNOWN, "processes"),
+    **dict.fromkeys(names("pgrep pidof ps lsof"), lambda _: tagged(UNKNOWN, "processes")),
 }
 
 

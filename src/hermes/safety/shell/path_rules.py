@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import hermes.safety.shell.path_classes as path_classes
 from hermes.safety.shell.file_flow import carry, remember
 from hermes.safety.shell.file_operands import READERS, USES_KEYS, WRITERS, moved_from, output_words
-from hermes.safety.shell.key_names import names_only
 from hermes.safety.shell.programs import PLAIN
 from hermes.safety.shell.read_only import writes_nowhere
 from hermes.safety.shell.scope import HOLE, SECRET_FILES, names
@@ -19,117 +16,18 @@ from hermes.safety.shell.verdict import OUTSIDE
 if TYPE_CHECKING:
     from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.command import Command, Redirect
-    from hermes.safety.shell.scope import Scope, Stream
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.scope import Scope, Stream, Word
 
 
-# Whatever says what may happen, who is asked, and whose code is loaded.
-_GATE = re.compile(
-    r"approv|permission|safety|allow|deny|trust|gate|polic|yolo|secur|sandbox|profile|mode(?!l)|"
-    r"hook|plugin|mcp|redact|audit|smart|include|import|enabled|disabled|network|terminal|hosts|"
-    r"osv|<<|[*&]\w|!",
-    re.I,
-)
-_GATE_KEYS = names(
-    "approvals permissions permission mode profile smart command_allowlist allowlist allow deny "
-    "trust policy safety security sandbox yolo hooks plugins mcp mcp_servers audit redaction "
-    "enabled disabled network terminal allow_private allow_hosts deny_hosts osv"
-)
 _IN_PLACE = names(
     "put set delete del merge edit update replace unset append -i -I --in-place --inplace inplace "
     "-w --write --fix --overwrite --set"
 )
-_KEY = r"[A-Za-z_][\w.-]*"
-# One substitution that names its key on both sides: `s/^model: .*/model: x/`.
-_SUBSTITUTION = re.compile(
-    r"\s*(?:\d+)?s(?P<sign>[/|#,@~])(?P<anchor>\^?)"
-    r"(?P<lead>(?:\(?(?:\\s|\[\[:space:\]\]|[ ])[*+]?\)?|"
-    r"\\\(\s*\*\\\))*)(?P<key>"
-    + _KEY
-    + r")(?P<rest>:(?:(?!(?P=sign))[^\\\n]|\\[.s/\"'])*)(?P=sign)"
-    r"(?:\\1|[ ])*(?P<new>"
-    + _KEY
-    + r"):(?:(?!(?P=sign))[^\\\n\"'{\[]|\"[^\"\\\n]*\"|'[^'\n]*'|\\/)*"
-    r"(?P=sign)[gI1-9]*\s*(?:;|\Z)"
-)
-# One line of a key taken out: `/^theme:/d`.
-_TAKEN_OUT = re.compile(r"\s*/\^\s*(?P<key>" + _KEY + r"):(?:[^/\\\n]|\\.)*/d\s*(?:;|\Z)")
-_PATH = re.compile(
-    r"\s*\.(?P<key>" + _KEY + r")\s*\|?=\s*"
-    r"(?:\"[^\"\\]*\"|-?[\w.]+|(?:str)?env\(\s*\w+\s*\))\s*(?:\||\Z)"
-)
-_DELETED = re.compile(r"\s*del\(\s*\.(?P<key>" + _KEY + r")\s*\)\s*(?:\||\Z)")
-
-
-def is_settings(path: str) -> bool:
-    """Whether a file of Hermes' holds more than what it may do."""
-    return posixpath.basename(path) in ("config.yaml", "config.yml")
-
-
-def edits_other_keys(command: Command) -> bool:
-    """Whether an edit in place names each key that it changes, and none is about the gate."""
-    name = command.name
-    if not all(word.known for word in command.words):
-        return False
-    if name in ("sed", "gsed"):
-        # What is printed no more is lost, and what stands in a file can't be seen.
-        if any(flag.startswith(("-f", "--file", "-s", "-n", "--q")) for flag in command.flags):
-            return False
-        scripts = [word.text for word in command.values("-e", "--expression")]
-        scripts = scripts or _script(command)
-        return _names_keys(scripts, (_SUBSTITUTION, _TAKEN_OUT))
-    if name == "perl":
-        scripts = [text for flag, text in _pairs(command) if flag.endswith("e")]
-        return _names_keys(scripts, (_SUBSTITUTION,)) and not any(
-            flag.startswith(("-M", "-m")) for flag in command.args
-        )
-    if name == "yq":
-        return _names_keys(_script(command), (_PATH, _DELETED))
-    return False
 
 
 def edits_in_place(command: Command) -> bool:
     """Whether a program that nobody here knows says that it changes the files it is given."""
     return not _IN_PLACE.isdisjoint(command.args)
-
-
-def _script(command: Command) -> list[str]:
-    texts = [word.text for word in command.operands]
-    return texts[1:2] if texts[:1] in (["eval"], ["e"], [""]) else texts[:1]
-
-
-def _pairs(command: Command) -> list[tuple[str, str]]:
-    args = command.args
-    return [
-        (flag, text)
-        for flag, text in pairwise(args)
-        if flag.startswith("-") and not flag.startswith("--")
-    ]
-
-
-def _names_keys(scripts: list[str], forms: tuple[re.Pattern[str], ...]) -> bool:
-    if not scripts:
-        return False
-    for script in scripts:
-        at = 0
-        while at < len(script):
-            found = next((m for form in forms if (m := form.match(script, at))), None)
-            if found is None or found.end() == at or not _is_other(found):
-                return False
-            at = found.end()
-    return True
-
-
-def _is_other(found: re.Match[str]) -> bool:
-    groups = found.groupdict()
-    key = groups["key"]
-    if _GATE.search(re.sub(r"\.\*|\[\^[^\]]*\]\*|\[\[:space:\]\]\*?", "", found.group())):
-        return False
-    if groups.get("new") not in (None, key):
-        return False
-    # Unanchored, a key also fits the end of a longer one.
-    anchored = groups.get("anchor", "^") == "^"
-    return anchored or not any(gate.endswith(key) for gate in _GATE_KEYS)
 
 
 _KEPT = ("/etc/", "/proc/", "/run/", "/var/")
@@ -140,7 +38,7 @@ _HERE = tuple(
 )
 _OBEYING = names("sh bash zsh dash ksh ash fish python perl ruby php node lua")
 # What these print is known when there is nothing to print.
-_PRINTING = names("echo print printf cat tac head tail grep egrep fgrep sort uniq nl cut")
+_ECHOING = names("echo print printf cat tac head tail grep egrep fgrep sort uniq nl cut")
 _SILENT = frozenset((":", "true", "false"))
 
 
@@ -175,14 +73,9 @@ def write_rule(path: str, scope: Scope) -> str | None:
     return None
 
 
-def judge_write(
-    word: Word, text: str, scope: Scope, judge: Judge, *, command: Command | None = None
-) -> None:
-    """Report a write by where it goes, and note the place for whoever knows the workspace.
-
-    With the command, an edit in place of Hermes' settings is told from a change of its policy.
-    """
-    if _is_plain(word.text):
+def judge_write(word: Word, text: str, scope: Scope, judge: Judge) -> None:
+    """Report a write by where it goes, and note the place for whoever knows the workspace."""
+    if word.text == "/dev/null":
         return
     places = path_classes.targets(word, scope)
     # A variable that is set elsewhere: where it leads can't be told, and empty is the rarer case.
@@ -190,20 +83,8 @@ def judge_write(
     for path in places:
         rule = write_rule(path, scope)
         if rule:
-            if (
-                rule == "hermes.policy"
-                and command is not None
-                and is_settings(path)
-                and edits_other_keys(command)
-            ):
-                rule = "hermes.configuration"
             judge.report(rule, word.origin, text, scope=scope)
             return
-
-
-def _is_plain(text: str) -> bool:
-    """The commonest target, which needs no second look."""
-    return text == "/dev/null"
 
 
 def judge_redirects(
@@ -286,7 +167,7 @@ def _says_nothing(command: Command | None, output: Stream | None) -> bool:
     if command is None or command.name in _SILENT:
         return True
     text = output.text if output is not None else None
-    return command.name in _PRINTING and text is not None and not text.strip("\n")
+    return command.name in _ECHOING and text is not None and not text.strip("\n")
 
 
 def _reads_itself(command: Command | None, target: Word) -> bool:
@@ -319,7 +200,7 @@ def judge_command(command: Command, judge: Judge) -> None:
     if writer is not None:
         targets = writer(command)
         for word in targets:
-            judge_write(word, command.text, scope, judge, command=command)
+            judge_write(word, command.text, scope, judge)
         if scope.written or command.stdin is not None:
             carry(command, targets)
         if name in ("ln", "gln"):
@@ -415,3 +296,118 @@ def _judge_moved(word: Word, command: Command, judge: Judge) -> None:
         if rule:
             judge.blame(rule, command)
             return
+
+
+# They say how much or whether, whatever the file is.
+_COUNTING = names("wc md5sum sha1sum sha256sum sha512sum b2sum cksum sum")
+_COUNTS = {
+    "grep": "-c -q -l -L --count --quiet --silent --files-with-matches --files-without-match",
+    "rg": "-c -q -l --count --quiet --files-with-matches",
+    "cmp": "-s --silent --quiet",
+    "diff": "-q --brief",
+}
+_COUNTS["egrep"] = _COUNTS["fgrep"] = _COUNTS["ggrep"] = _COUNTS["grep"]
+# All that these do with a file goes on through the pipe.
+_PRINTING = names("cat tac nl head tail sort uniq grep egrep fgrep rg less bat tr")
+_EDITING = names("sed gsed awk gawk mawk cut xargs")
+# Signs of a script that it sends what it reads elsewhere.
+_ACTS = re.compile(
+    r"system|getline|[>|]|(?:^|[^\w\\])[wWe](?:\s|$)|/[a-z0-9]*[we][a-z0-9]*(?:\s|$)"
+)
+# A file of `NAME=value` lines, of which these show what stands before the sign.
+_SETTINGS = re.compile(r"(?:.*/)?(?:\.env(?:\.[\w.-]+)?|[^/]*\.env)\Z")
+# `cut -d= -f1`, `sed 's/=.*//'`, `awk -F= '{print $1}'`, `grep -o '^[A-Z_]*'`: the names alone.
+_NAMES = re.compile(
+    r"cut (?:.* )?(?:-d ?|--delimiter=)=(?: .*)? (?:-f ?|--fields=)1(?: .*)?|"
+    r"g?sed (?:-[rE] )?s([/|#,])(?:\[=\]|=|\\s\*=|[ ]\*=|\(=\))\.[*+]\$?\1[^.&\\]*\1g?p?(?: .*)?|"
+    r"[gm]?awk -F ?= (?:/[^/]*/ ?)?\{ ?print ?\(?\$1\)? ?\}(?: .*)?|"
+    r"(?:[ef]?grep|rg) (?:.* )?(?:-\w*o\w*|--only-matching)(?: -\S+)* "
+    r"\^?\(?\[[\^=\w#-]+\][*+]?(?:\[\w+\][*+])?\)?=?(?: .*)?"
+)
+_LONGEST_FILTER = 200
+_JQ_NAMES = re.compile(r"\bkeys(?:_unsorted)?\b|\.metadata\b|\.type\b|\blength\b|\.kind\b")
+_JQ_VALUES = re.compile(
+    r"\.data\.|\.data\[|\.data\s*(?:\||\Z)(?!\s*(?:keys|length))|@base64d|values|"
+    r"(?:\A|[,|(])\s*\.\s*(?:\Z|[,|)])|\.\[\]|\.\."
+)
+
+
+def counts_only(command: Command) -> bool:
+    """Whether a command says how much there is, or whether something is there, and no more."""
+    if command.name in _COUNTING:
+        return True
+    options = _COUNTS.get(command.name)
+    return options is not None and command.has(*options.split())
+
+
+def names_only(command: Command, path: str) -> bool:
+    """Whether a command that reads a file of settings shows the names in it alone."""
+    if counts_only(command):
+        return True
+    if _SETTINGS.match(path) is None:
+        return False
+    return (
+        _takes_names(command.name, command.args)
+        or keeps_names(command)
+        or _loads(command)
+        or _edits(command)
+    )
+
+
+def is_settings_file(path: str) -> bool:
+    """Whether a file is one of `NAME=value` lines."""
+    return _SETTINGS.match(path) is not None
+
+
+def _edits(command: Command) -> bool:
+    """Whether a command changes a file in place, and so shows nothing of it."""
+    return command.name in ("sed", "gsed") and any(
+        flag.startswith(("-i", "--in-place")) for flag in command.flags
+    )
+
+
+def _loads(command: Command) -> bool:
+    """Whether what a command prints becomes variables of a program, as with `env $(cat .env)`."""
+    scope = command.scope
+    if not scope.loads or command.name not in _PRINTING | _EDITING:
+        return False
+    return hands_on([command.name, *command.args]) and all(
+        redirect.descriptor == "2" for redirect in command.redirects
+    )
+
+
+def hands_on(words: list[str]) -> bool:
+    """Whether a command of a pipeline prints what it reads to the next one and nowhere else."""
+    if words[:1] == ["xargs"]:
+        return all(word[:1] in ("-", "\\") or word.isdigit() for word in words[1:])
+    return words[:1] != [] and (
+        words[0] in _PRINTING
+        or (words[0] in _EDITING and not any(_ACTS.search(word) for word in words[1:]))
+    )
+
+
+def keeps_names(command: Command) -> bool:
+    """Whether what a command prints goes straight through a filter that keeps names alone."""
+    after = command.scope.follows
+    if not after or command.name not in _PRINTING:
+        return False
+    if any(redirect.writes for redirect in command.redirects):
+        return False
+    name, args = after[0], after[1:]
+    if name in ("grep", "egrep") and not any(arg in ("-o", "-oE", "-oP", "-Eo") for arg in args):
+        return any(arg in ("-c", "-q") for arg in args)
+    return name in _COUNTING or _takes_names(name, args)
+
+
+def keeps_fields(command: Command) -> bool:
+    """Whether a document goes straight into a filter that shows its keys or its labels."""
+    after = command.scope.follows
+    if not after or after[0] not in ("jq", "yq", "gojq"):
+        return False
+    query = " ".join(arg for arg in after[1:] if not arg.startswith("-"))
+    return bool(_JQ_NAMES.search(query)) and not _JQ_VALUES.search(query)
+
+
+def _takes_names(name: str, args: list[str]) -> bool:
+    line = " ".join([name, *args])
+    return len(line) < _LONGEST_FILTER and _NAMES.fullmatch(line) is not None

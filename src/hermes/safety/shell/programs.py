@@ -5,16 +5,20 @@ A table has a line for each group of programs that share a row; further lines of
 
 from __future__ import annotations
 
+import re
+
 from hermes.safety.shell.scope import names
 
 
-def _rows(text: str) -> dict[str, str]:
-    lines = (line.partition(":") for line in text.strip().replace("\n ", "").split("\n"))
-    return {name: values.strip() for heads, _, values in lines for name in heads.split()}
+def rows(text: str) -> dict[str, str]:
+    """The value of each program in a table of `programs: value` or `programs = value` lines."""
+    lines = text.strip().replace("\n ", "").split("\n")
+    parts = (re.split(r"\s=\s|:", line, maxsplit=1) for line in lines)
+    return {name: values.strip() for heads, values in parts for name in heads.split()}
 
 
 def _sets(text: str) -> dict[str, frozenset[str]]:
-    return {name: names(values) for name, values in _rows(text).items()}
+    return {name: names(values) for name, values in rows(text).items()}
 
 
 # Options that take the next word as their value. Without this a value would look like an operand:
@@ -144,7 +148,7 @@ PLAIN = names(
 )
 
 # With one of these options they change something; all other uses only read.
-EXCEPT = _rows("""
+EXCEPT = rows("""
 sort: -o -T --output --compress-program --temporary-directory
 shuf base64 base32: -o --output
 tree: -o -R
@@ -167,7 +171,7 @@ find gfind: -delete -fprint -fprint0 -fprintf -fls
 
 # The most operands with which these only read: one more would be written to, or set something.
 MOST_OPERANDS = {"uniq": 1, "hostname": 0, "history": 0, "date": 0}
-OPERANDS_EXCEPT = _rows("""
+OPERANDS_EXCEPT = rows("""
 uniq:
 hostname: -F -b --file --boot
 history: -c -d -a -n -r -w -p -s
@@ -175,7 +179,7 @@ date: -s --set
 """)
 
 # Programs that start the rest of their words; they change nothing if that does not.
-OPENED = _rows("""
+OPENED = rows("""
 nice timeout gtimeout stdbuf unbuffer setsid builtin command exec env watch xargs gxargs eval trap
   noglob nocorrect:
 ionice: -p -P -u --pid

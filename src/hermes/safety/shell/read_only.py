@@ -26,8 +26,7 @@ from hermes.safety.shell.scope import HOLE, UNSET, names
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command, Redirect
-    from hermes.safety.shell.scope import Scope
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.scope import Scope, Word
 
 
 _PLACES = ("/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/", "/usr/local/bin/", "/opt/homebrew/bin/")

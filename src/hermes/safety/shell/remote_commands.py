@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.scope import Scope
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.scope import Scope, Word
 
 
 # What a container does to itself is its own affair; only the fate of files counts here.

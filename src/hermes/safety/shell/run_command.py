@@ -9,11 +9,10 @@ import hermes.safety.shell.path_rules as path_rules
 from hermes.safety.shell.builtins import BUILTINS, judge_assignment
 from hermes.safety.shell.code.interpreters import INTERPRETERS
 from hermes.safety.shell.command import Command, Redirect, run_words
-from hermes.safety.shell.delete_targets import DELETERS, delete_rules
 from hermes.safety.shell.file_flow import code_at
 from hermes.safety.shell.file_operands import READERS, WRITERS, works_elsewhere
 from hermes.safety.shell.find_xargs import FINDERS
-from hermes.safety.shell.path_classes import in_workspace
+from hermes.safety.shell.path_classes import DELETERS, delete_rules, in_workspace
 from hermes.safety.shell.programs import PLAIN, TRIED
 from hermes.safety.shell.read_only import only_asks, only_reads, only_tries
 from hermes.safety.shell.rules.any_program import TELLING, opens_by_variable
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
     from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.rules.model import Form
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.scope import Word
 
 
 # Each gives the output of what it ran, or None to go on with the rules for the program itself.
@@ -70,31 +69,15 @@ _LEAVES_OPEN = names("exec : true false")
 _HELPS = frozenset(("--help", "-help"))
 # As the last word alone: `aws s3 rm help`.
 _HELP_LAST = (["help"], ["-h"], ["/?"])
+_NAMED_PROGRAMS = names(
+    "python cc make node go npm pip cargo sudo git docker kubectl bash perl ruby rm"
+)
 # Variables that projects use for a program whose usual name is known.
 _PROGRAM_VARIABLES = {
-    "PYTHON": "python",
-    "PYTHON3": "python",
-    "CC": "cc",
-    "CXX": "c++",
-    "MAKE": "make",
-    "NODE": "node",
-    "EDITOR": "vi",
-    "VISUAL": "vi",
-    "PAGER": "less",
-    "GO": "go",
-    "NPM": "npm",
-    "PIP": "pip",
-    "CARGO": "cargo",
-    "SUDO": "sudo",
+    "PYTHON3": "python", "CXX": "c++", "EDITOR": "vi", "VISUAL": "vi", "PAGER": "less",
     "SHELL": "bash",
-    "GIT": "git",
-    "DOCKER": "docker",
-    "KUBECTL": "kubectl",
-    "BASH": "bash",
-    "PERL": "perl",
-    "RUBY": "ruby",
-    "RM": "rm",
-}
+    **{name.upper(): name for name in _NAMED_PROGRAMS},
+}  # fmt: skip
 
 
 def run_simple(

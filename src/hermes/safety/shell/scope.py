@@ -130,6 +130,39 @@ _ALWAYS_SET = names(
 )
 
 
+class Word:
+    """One argument: its resolved `text`, the `raw` spelling, and what it was made from."""
+
+    __slots__ = ("glob", "origin", "process", "quoted", "raw", "stream", "text", "variables")
+
+    text: str
+    variables: tuple[str, ...]
+
+    def __init__(self, text: str, raw: str, origin: Origin) -> None:
+        self.text = text
+        self.raw = raw
+        self.origin = origin
+        self.glob = False
+        self.quoted = False
+        self.variables = ()
+        self.stream: Stream | None = None
+        self.process: Stream | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether the whole text is certain."""
+        return HOLE not in self.text and UNSET not in self.text
+
+    def part(self, text: str) -> Word:
+        """A word made of a piece of this one, with the same provenance."""
+        word = Word(text, text, self.origin)
+        word.glob, word.variables, word.stream = self.glob, self.variables, self.stream
+        return word
+
+    def __repr__(self) -> str:
+        return f"Word({self.text!r})"
+
+
 class Value:
     """A variable: one text, or several for an array; `glob` when it stands for file names.
 

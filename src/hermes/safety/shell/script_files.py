@@ -33,19 +33,6 @@ _Known = tuple["list[Finding]", list[list[str]], dict[str, str], list[str]]
 _known: dict[tuple[object, ...], _Known] = {}
 
 
-class Reading:
-    """What was read for one judgement; shared with those of the scripts inside it."""
-
-    __slots__ = ("bytes", "files", "paths", "seen")
-
-    def __init__(self) -> None:
-        self.files = 0
-        self.bytes = 0
-        # In the order they were come upon.
-        self.paths: dict[str, None] = {}
-        self.seen: set[tuple[object, ...]] = set()
-
-
 def run_file(
     path: str,
     command: Command,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.scope import Word
 
 _CHECKING = frozenset(("bash", "sh", "zsh", "dash", "ksh", "mksh", "ash", "fish", "yash"))
 _VALUED = frozenset(("-o", "+o", "-O", "+O", "--rcfile", "--init-file", "-C", "--init-command"))

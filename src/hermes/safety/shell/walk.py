@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import hermes.safety.shell.fork_bombs as fork_bombs
 from hermes.safety.shell.command import Command, Redirect
 from hermes.safety.shell.file_flow import place_of
-from hermes.safety.shell.key_names import hands_on
 from hermes.safety.shell.lexing import is_torn
 from hermes.safety.shell.path_classes import is_credential, targets
+from hermes.safety.shell.path_rules import hands_on
 from hermes.safety.shell.run_command import redirected, run_simple
 from hermes.safety.shell.scope import (
     ANYTHING,
@@ -23,11 +23,12 @@ from hermes.safety.shell.scope import (
     Scope,
     Stream,
     Value,
+    Word,
     joined,
     names,
     tagged,
 )
-from hermes.safety.shell.words import Word, expand, expand_document, expand_text
+from hermes.safety.shell.words import expand, expand_document, expand_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

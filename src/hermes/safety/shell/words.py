@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.lexing import closing_backtick, matching_brace, matching_paren
-from hermes.safety.shell.scope import HOLE, UNSET, Scope, Value
+from hermes.safety.shell.scope import HOLE, UNSET, Scope, Value, Word
 
 if TYPE_CHECKING:
     from hermes.safety.shell.scope import Origin, Stream, Substituter
@@ -51,39 +50,6 @@ def _unescaped(found: re.Match[str]) -> str:
 
 _LONGEST = 200_000
 _MOST_NAMES = 16
-
-
-class Word:
-    """One argument: its resolved `text`, the `raw` spelling, and what it was made from."""
-
-    __slots__ = ("glob", "origin", "process", "quoted", "raw", "stream", "text", "variables")
-
-    text: str
-    variables: tuple[str, ...]
-
-    def __init__(self, text: str, raw: str, origin: Origin) -> None:
-        self.text = text
-        self.raw = raw
-        self.origin = origin
-        self.glob = False
-        self.quoted = False
-        self.variables = ()
-        self.stream: Stream | None = None
-        self.process: Stream | None = None
-
-    @property
-    def known(self) -> bool:
-        """Whether the whole text is certain."""
-        return HOLE not in self.text and UNSET not in self.text
-
-    def part(self, text: str) -> Word:
-        """A word made of a piece of this one, with the same provenance."""
-        word = Word(text, text, self.origin)
-        word.glob, word.variables, word.stream = self.glob, self.variables, self.stream
-        return word
-
-    def __repr__(self) -> str:
-        return f"Word({self.text!r})"
 
 
 class Builder:
@@ -292,47 +258,6 @@ def _range(text: str) -> list[str]:
     if len(numbers) > 24:
         return [str(first), str(last), HOLE]
     return [str(number) for number in numbers]
-
-
-def element(value: Value, index: str) -> Value:
-    """One element of an array; unknown when the index is not a number in it."""
-    if index.lstrip("-").isdigit() and -len(value.items) <= int(index) < len(value.items):
-        return Value([value.items[int(index)]])
-    return Value([HOLE])
-
-
-def cut(text: str, operator: str, tail: str) -> str:
-    """A value after one of the operators that cut, replace or change case."""
-    if "$" in tail or "`" in tail:
-        return HOLE
-    if operator in ("#", "##"):
-        ends = range(len(text) + 1) if operator == "#" else range(len(text), -1, -1)
-        return next((text[end:] for end in ends if fnmatch.fnmatchcase(text[:end], tail)), text)
-    if operator in ("%", "%%"):
-        starts = range(len(text), -1, -1) if operator == "%" else range(len(text) + 1)
-        return next((text[:at] for at in starts if fnmatch.fnmatchcase(text[at:], tail)), text)
-    if operator in ("/", "//"):
-        old, _, new = tail.partition("/")
-        if any(char in old for char in "*?["):
-            return HOLE
-        new = new.strip("'\"")
-        return text.replace(old, new) if operator == "//" else text.replace(old, new, 1)
-    if operator == ":":
-        first, _, count = tail.partition(":")
-        start = first.strip().strip("()").strip()
-        if start.lstrip("-").isdigit() and (not count or count.strip().isdigit()):
-            cut = text[int(start) :]
-            return cut[: int(count)] if count else cut
-        return HOLE
-    if operator in ("^", ","):
-        if tail.startswith(operator):
-            return text.upper() if operator == "^" else text.lower()
-        return (text[:1].upper() if operator == "^" else text[:1].lower()) + text[1:]
-    if operator == "@":
-        if tail == "E":
-            return unescape(text)
-        return text.upper() if tail == "U" else text.lower() if tail == "L" else text
-    return HOLE
 
 
 _WORDS_DEEPEST = 12
@@ -572,7 +497,7 @@ class _Expander(Builder):
             every = index in ("[@]", "[*]")
             if not every:
                 self._scan(index, start)
-                value = element(value, index[1:-1])
+                value = Value([HOLE])
         if rest:
             value = self._operate(value, rest, start + found.end())
         self._insert(name, value, quoted=quoted, every=every)
@@ -593,9 +518,7 @@ class _Expander(Builder):
             return Value([UNSET if unset else text])
         if operator in (":?", "?"):
             return Value([HOLE]) if unset else value
-        if unset or HOLE in value.text:
-            return Value([value.text])
-        return Value([cut(text, operator, tail) for text in value.items], array=value.array)
+        return Value([value.text if unset else HOLE])
 
     def _scan(self, raw: str, start: int) -> None:
         """Judge the commands in a part of `${…}` whose own value is not needed."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.scope import Word
 
 
 # Wrappers of the plain form: options with values, `+1` for an operand before the inner command,

@@ -1,23 +1,21 @@
-"""Programs that take a command among their options or input: git, tar, rsync, crontab, at, file
-transfer clients.
-"""
+"""Programs with a command among their options: git, tar, rsync, tmux, file transfer clients."""
 
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.command import run_line, run_word, run_words
+from hermes.safety.shell.file_operands import option_values
+from hermes.safety.shell.programs import rows
 from hermes.safety.shell.remote_commands import judge_connection
-from hermes.safety.shell.scope import ANYTHING, NETWORK, Stream
+from hermes.safety.shell.scope import ANYTHING, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.words import Word
 
 
 _GIT_COMMANDS = re.compile(
@@ -28,7 +26,9 @@ _GIT_COMMANDS = re.compile(
     r"merge\.\S+\.driver|diff\.\S+\.(?:command|textconv)|uploadpack\.packobjectshook)=(.*)",
     re.I | re.S,
 )
-_DEBUGGER_SHELL = re.compile(r"\s*(?:platform shell|shell|!|spawn|system|exec)\s*(.*)", re.S)
+
+
+_HARMLESS = ("", "cat", "true", "false", "vim", "vi", "nano")
 
 
 def _git(command: Command, judge: Judge) -> Stream | None:
@@ -44,15 +44,7 @@ def _git(command: Command, judge: Judge) -> Stream | None:
         elif text.startswith("alias."):
             _alias(command, text, judge)
         found = _GIT_COMMANDS.match(text)
-        if found and found.group(1).lstrip("!") not in (
-            "",
-            "cat",
-            "true",
-            "false",
-            "vim",
-            "vi",
-            "nano",
-        ):
+        if found and found.group(1).lstrip("!") not in _HARMLESS:
             run_word(value.part(found.group(1).lstrip("!")), command, judge)
         if text.lower().startswith("core.hookspath="):
             judge.blame("git.hooks", command)
@@ -97,171 +89,49 @@ def _git_config(command: Command, judge: Judge) -> None:
         run_word(value, command, judge)
 
 
-def _option(*names: str) -> Callable[[Command, Judge], Stream | None]:
-    """A tool that runs the value of some options and is otherwise judged by its rules."""
-
-    def run(command: Command, judge: Judge) -> Stream | None:
-        for value in command.values(*names):
-            text = value.text
-            if text.startswith("exec="):
-                text = text[5:]
-            elif names[0] == "--checkpoint-action" and text.partition("=")[0] in (
-                "dot",
-                "echo",
-                "bell",
-                "ttyout",
-                "sleep",
-            ):
-                continue
-            run_word(value.part(text), command, judge)
-        return None
-
-    return run
+# Options whose values are commands. What `tar` only says at a checkpoint is none.
+_RUN_VALUES = {
+    name: tuple(text.split())
+    for name, text in rows("""
+tar bsdtar gtar = --checkpoint-action -I --use-compress-program -F --info-script
+  --new-volume-script --rsh-command --rmt-command --to-command
+rsync = -e --rsh --rsync-path
+scp sftp = -S
+zip = -TT --unzip-command
+sort = --compress-program
+rg = --pre
+man = -P --pager -H --html
+""").items()
+}
+_SAID = ("dot", "echo", "bell", "ttyout", "sleep", "totals")
 
 
-def _copier(command: Command, judge: Judge) -> Stream | None:
-    judge_connection(command, judge)
-    return _option("-S")(command, judge)
-
-
-def _zip(command: Command, judge: Judge) -> Stream | None:
-    for word, following in pairwise(command.words):
-        if word.text in ("-TT", "--unzip-command"):
-            run_word(following, command, judge)
+def _option(command: Command, judge: Judge) -> Stream | None:
+    """A program that runs the values of some options and is otherwise judged by its rules."""
+    if command.name in ("scp", "sftp"):
+        judge_connection(command, judge)
+    for word in option_values(command, _RUN_VALUES[command.name]):
+        if word.text.partition("=")[0] not in _SAID:
+            run_word(word.part(word.text.removeprefix("exec=")), command, judge)
     return None
 
 
-def _tar(command: Command, judge: Judge) -> Stream | None:
-    for value in command.values(
-        "--checkpoint-action",
-        "-I",
-        "--use-compress-program",
-        "-F",
-        "--info-script",
-        "--new-volume-script",
-        "--rsh-command",
-        "--rmt-command",
-    ):
-        text = value.text
-        if text.partition("=")[0] in ("dot", "echo", "bell", "ttyout", "sleep", "totals"):
-            continue
-        run_word(value.part(text.removeprefix("exec=")), command, judge)
-    for value in command.values("--to-command"):
-        # The members of the archive come in by a pipe, and nobody has read them.
-        judge.run_text(value.text, command.origin.vague(), command.scope.copy(), ANYTHING)
-    return None
-
-
-def _scheduled(command: Command, judge: Judge) -> Stream | None:
-    if command.stdin is not None and command.stdin.text is not None:
-        judge.run_text(command.stdin.text, command.origin.vague(), command.scope.copy())
-    return None
-
-
-def _crontab(command: Command, judge: Judge) -> Stream | None:
-    reads = not command.operands or command.operands[0].text in ("-", "/dev/stdin")
-    if reads and command.stdin is not None and command.stdin.text is not None:
-        for line in command.stdin.text.splitlines():
-            fields = line.split(None, 5)
-            if len(fields) == 6 and not line.startswith("#"):
-                judge.run_text(fields[5], command.origin.vague(), command.scope.copy())
-    return None
-
-
-_LOGIN_ITEM = re.compile(
-    r"make\s+(?:a\s+)?(?:new\s+)?login item|loginItems\.push|LoginItem\(.*\.make", re.I | re.S
-)
-_APPLE_POWER = re.compile(r"delete|empty (?:the )?trash|restart|shut down|log out")
-
-
-def _osascript(command: Command, judge: Judge) -> Stream | None:
-    texts = [following.text for word, following in pairwise(command.words) if word.text == "-e"]
-    if command.stdin is not None and command.stdin.text is not None:
-        texts.append(command.stdin.text)
-    for text in texts:
-        for found in re.findall(r'do ?[sS]hell ?[sS]cript[\s(]+"((?:[^"\\]|\\.)*)"', text):
-            judge.run_text(found.replace('\\"', '"'), command.origin.vague(), command.scope.copy())
-        if _LOGIN_ITEM.search(text):
-            judge.blame("persist.startup-file", command)
-        if _APPLE_POWER.search(text) and "tell app" in text:
-            judge.blame("power.off", command)
-    if command.stdin is not None and command.stdin.tags & {NETWORK}:
-        judge.blame("remote-code.pipe", command)
-    return ANYTHING
-
-
-def _tmux(command: Command, judge: Judge) -> Stream | None:
-    """A terminal multiplexer types or starts what its last words say."""
-    part: list[Word] = []
-    for word in command.words[1:]:
-        if word.text == ";":
-            _tmux_command(part, command, judge)
-            part = []
-        elif word.text not in ("Enter", "C-m"):
-            part.append(word)
-    _tmux_command(part, command, judge)
-    return ANYTHING
-
-
-def _tmux_command(words: list[Word], command: Command, judge: Judge) -> None:
-    names = ("new", "split", "respawn", "run", "send", "if", "popup", "display-popup", "pipe")
-    if words and words[0].text.startswith(names):
-        for index, word in enumerate(words[1:], 1):
-            if " " in word.text:
-                run_word(word, command, judge)
-            elif not word.text.startswith("-") and not words[index - 1].text.startswith("-"):
-                run_line(words[index:], command, judge)
-                break
-
-
-def _screen(command: Command, judge: Judge) -> Stream | None:
-    words = command.words
-    texts = [word.text for word in words]
-    if "stuff" in texts:
-        run_line(words[texts.index("stuff") + 1 :], command, judge)
-        return ANYTHING
-    index = 1
-    while index < len(words) and texts[index].startswith("-"):
-        index += 2 if texts[index][-1] in "Sthsec" else 1
-    if index < len(words) and not {"-ls", "-r", "-x", "-R"} & set(texts[1:index]):
-        run_words(words[index:], command, judge)
-    return ANYTHING
-
-
-def _debugger(command: Command, judge: Judge) -> Stream | None:
-    words = command.words
-    for index, (word, following) in enumerate(pairwise(words)):
-        if word.text in ("-ex", "-eval-command", "--eval-command", "-o", "-c"):
-            found = _DEBUGGER_SHELL.match(following.text)
-            if found:
-                run_word(following.part(found.group(1)), command, judge)
-            elif "python" in following.text or "system" in following.text:
-                judge.blame("remote-code.unknown-input", command)
-        elif word.text == "--args":
-            return run_words(words[index + 1 :], command, judge)
+def _multiplexer(command: Command, judge: Judge) -> Stream | None:
+    """`tmux new -d LINE`, `screen -dm PROGRAM`: a word with blanks is a line to run."""
+    words = [word for word in command.words[1:] if word.text not in ("Enter", "C-m", ";")]
+    lines = [word for word in words if " " in word.text]
+    for word in lines:
+        run_word(word, command, judge)
+    start = next((i for i, w in enumerate(words) if w.text.endswith(("m", "stuff"))), len(words))
+    if not lines and command.name == "screen":
+        run_words(words[start + 1 :], command, judge)
     return ANYTHING
 
 
 TOOLS: dict[str, Callable[[Command, Judge], Stream | None]] = {
     "git": _git,
-    "tar": _tar,
-    "bsdtar": _tar,
-    "gtar": _tar,
-    "rsync": _option("-e", "--rsh", "--rsync-path"),
-    **dict.fromkeys(("scp", "sftp"), _copier),
-    "zip": _zip,
-    "sort": _option("--compress-program"),
-    "rg": _option("--pre"),
-    "tmux": _tmux,
-    "screen": _screen,
-    "gdb": _debugger,
-    "lldb": _debugger,
-    "expect": _debugger,
-    "at": _scheduled,
-    "batch": _scheduled,
-    "crontab": _crontab,
-    "osascript": _osascript,
-    "man": _option("-P", "--pager", "-H", "--html"),
+    **dict.fromkeys(_RUN_VALUES, _option),
+    **dict.fromkeys(("tmux", "screen"), _multiplexer),
 }
 
 

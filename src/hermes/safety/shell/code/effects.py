@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import hermes.safety.shell.code.sql as sql
 from hermes.safety.shell.command import literal, run_words
-from hermes.safety.shell.delete_targets import kind_of_delete
 from hermes.safety.shell.file_flow import fetch
-from hermes.safety.shell.path_classes import is_credential, is_startup, targets
+from hermes.safety.shell.path_classes import is_credential, is_startup, kind_of_delete, targets
 from hermes.safety.shell.path_rules import judge_write
 from hermes.safety.shell.scope import HOLE, names
 

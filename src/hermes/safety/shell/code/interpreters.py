@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.scope import Word
 
 # Letters of options that carry code, letters of options with another value, long options with code.
 _INLINE = {
@@ -62,14 +62,19 @@ _OPAQUE = names(
     "ghc runghc runhaskell stack sbcl clisp ecl ccl guile racket csi gosh chez scheme janet bb clj "
     "clojure lein octave matlab gnuplot erl swift crystal nim kotlin kotlinc scala scala-cli "
     "amm ocaml raku perl6 jshell maxima gp sage wolframscript pike io factor gforth swipl prolog "
-    "newlisp picolisp hy coffee livescript wish groovysh beanshell tclsh"
+    "newlisp picolisp hy coffee livescript wish groovysh beanshell tclsh "
+    "emacs emacsclient xemacs gdb lldb expect osascript"
 )
-_CODE = names("-e -x -r -E -c -eval -run --eval --execute --run --expression -batch -code eval")
+_CODE = names(
+    "-e -x -r -E -c -eval -run --eval --execute --run --expression -batch -code eval -ex -o "
+    "-eval-command --eval-command -f -l --load"
+)
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 _ACTS = re.compile(
     r"exec|system(?!\.(?:out|err|in|get|nano|current)\b)|\bcmd|command|shell|process(?!or)|spawn|"
-    r"popen|run-|\brun\b|\bproc\b|\bsh\b|delete|remove|unlink|rmdir|rename|truncate|\bwrite-?file|"
-    r"\bsocket\b|\beval\b|\bshutdown|\bhalt\b|`|!",
+    r"popen|run-program|\bproc\b|\bsh\b|delete|remove|unlink|rmdir|rename|truncate|\bwrite-?file|"
+    r"\bsocket\b|\beval\b|\bshut ?down|\brestart|log out|trash|make[^\n]{0,20}login item|"
+    r"loginitems\.push|\bhalt\b|write-region|with-temp-file|copy-file|\(load|`|!",
     re.I,
 )
 _SQL = "sql"

@@ -6,8 +6,6 @@ switches and its targets. Variables of the environment become the home directory
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from typing import TYPE_CHECKING
 
@@ -18,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from hermes.safety.shell.analysis import Judge
-    from hermes.safety.shell.scope import Scope
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.scope import Scope, Word
 
 _TOKEN = re.compile(
     r"'((?:[^']|'')*)'|\"((?:[^\"`]|`.)*)\"|(\|\||&&|[;|\n&{}()])|((?:[^\s;|&(){}'\"]|`.)+)"
@@ -58,7 +55,7 @@ def _powershell(command: Command, judge: Judge) -> Stream:
             break
         value = any(_is_option(flag, name, short) for name, short in _VALUED.items())
         if _is_option(flag, "encodedcommand", ("e", "ec", "en", "enc")):
-            _encoded(words[index + 1 : index + 2], command, judge)
+            judge.blame("remote-code.pipe", command)
             return ANYTHING
         if _is_option(flag, "command", ("c",)):
             _line(words[index + 1 :], command, judge)
@@ -85,16 +82,6 @@ _VALUED = {
 def _is_option(flag: str, name: str, short: tuple[str, ...]) -> bool:
     text = flag[1:]
     return text in short or (len(text) > 2 and name.startswith(text))
-
-
-def _encoded(words: list[Word], command: Command, judge: Judge) -> None:
-    judge.blame("remote-code.pipe", command)
-    for word in words:
-        try:
-            text = base64.b64decode(word.text).decode("utf-16-le", "replace")
-        except (binascii.Error, ValueError):
-            continue
-        run_windows(text, command, judge)
 
 
 def _line(words: list[Word], command: Command, judge: Judge) -> None:

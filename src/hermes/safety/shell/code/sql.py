@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from hermes.safety.shell.analysis import Judge
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.scope import Word
 
 
 _TOKEN = re.compile(
@@ -77,6 +77,9 @@ def _statements(text: str) -> list[list[str]]:
     return [statement for statement in result if statement]
 
 
+_STARTS = names("AS ( ) BEGIN THEN ANALYZE DO LOOP ELSE")
+
+
 def kind_of_statement(tokens: list[str]) -> str | None:
     """The rule that one statement meets."""
     words = [token.upper() for token in tokens]
@@ -84,17 +87,7 @@ def kind_of_statement(tokens: list[str]) -> str | None:
         return None
     for index, word in enumerate(words):
         following = words[index + 1] if index + 1 < len(words) else ""
-        starts = index == 0 or words[index - 1] in (
-            "AS",
-            "(",
-            ")",
-            "BEGIN",
-            "THEN",
-            "ANALYZE",
-            "DO",
-            "LOOP",
-            "ELSE",
-        )
+        starts = index == 0 or words[index - 1] in _STARTS
         if word == "DROP" and (following in _DROPPED or words[0] == "ALTER"):
             return "database.drop"
         if word == "REMOVE" and not index and following in _DROPPED | {"NAMESPACE"}:

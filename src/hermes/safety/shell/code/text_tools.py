@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.command import literal, run_words
-from hermes.safety.shell.delete_targets import kind_of_delete
+from hermes.safety.shell.command import literal
 from hermes.safety.shell.file_flow import remember_text
 from hermes.safety.shell.file_operands import READERS
 from hermes.safety.shell.output_model import reads_nothing
@@ -41,81 +40,54 @@ _AWK_STEPS = re.compile(
     r"\s*\|&?\s*getline|"
     rf"\bgetline\s*\w*\s*<\s*(?P<read>(?:{_TEXT}|[^;}}\n\")])*)"
 )
-_AWK_SET = re.compile(
-    rf"(?<!\w)([A-Za-z_]\w*)\s*=\s*((?:{_TEXT}|ENVIRON\[{_TEXT}\]|[\w.]+)"
-    rf"(?:[ ]*{_TEXT}|[ ]+[\w.]+){{0,20}})\s*[;}}\n,)]"
-)
 _LONGEST_AWK = 8_000
-_AWK_PART = re.compile(rf"({_TEXT})|ENVIRON\[\"(\w+)\"\]|([A-Za-z_]\w*)|(\d+)|(\S)")
-_AWK_GIVEN = re.compile(r"([A-Za-z_]\w*)=(.*)", re.S)
+_AWK_PART = re.compile(rf"({_TEXT})|ENVIRON\[\"(\w+)\"\]|(\d+)|([^\s()]+)")
 
 
 def _awk(command: Command, judge: Judge) -> Stream | None:
     scripts = command.values("-e", "--source")
-    given = command.values("-v", "--assign")
     if not scripts and not command.values("-f", "--file", "-E", "--exec"):
-        scripts, given = command.operands[:1], [*given, *command.operands[1:]]
-    constants: dict[str, str] = {}
-    for word in given:
-        if match := _AWK_GIVEN.match(word.text):
-            constants[match[1]] = unescape(match[2])
+        scripts = command.operands[:1]
     for script in scripts:
         text = script.text
         if len(text) > _LONGEST_AWK and re.search(r"[>|]|\bsystem\b", text):
             judge.blame("text.too-complex", command)
             continue
-        for name, value in _AWK_SET.findall(text):
-            known = constants.setdefault(name, _awk_value(value, constants, command))
-            if known != _awk_value(value, constants, command):
-                constants[name] = HOLE
         if "/inet" in text and re.search(r"/inet[46]?/", text):
             judge.blame("network.raw-socket", command)
         for step in _AWK_STEPS.finditer(text):
             if not judge.step():
                 return None
-            _awk_step(step, constants, command, judge)
+            _awk_step(step, command, judge)
     return None
 
 
-def _awk_value(text: str, constants: dict[str, str], command: Command) -> str:
+def _awk_value(text: str, command: Command) -> str:
+    """The text of an expression, with a stand-in for each variable and field."""
     out = []
-    for string, variable, name, number, sign in _AWK_PART.findall(text):
-        if string:
-            out.append(unescape(string[1:-1]))
-        elif variable:
-            out.append(command.scope.lookup(variable).text)
-        elif name or number:
-            out.append(number or constants.get(name, HOLE))
-        elif sign not in "()":
-            out.append(HOLE)
+    for string, variable, number, _name in _AWK_PART.findall(text):
+        known = unescape(string[1:-1]) if string else number or HOLE
+        out.append(command.scope.lookup(variable).text if variable else known)
     return "".join(out)[:20_000]
 
 
-def _awk_step(
-    step: re.Match[str], constants: dict[str, str], command: Command, judge: Judge
-) -> None:
-    def value(group: str) -> str:
-        return _awk_value(step[group], constants, command)
-
-    if step["run"] is not None:
-        _shell(value("run"), command, judge)
-    elif step["fed"] is not None:
-        _shell(value("fed"), command, judge)
+def _awk_step(step: re.Match[str], command: Command, judge: Judge) -> None:
+    if step["run"] is not None or step["fed"] is not None:
+        _shell(_awk_value(step["run"] or step["fed"] or "", command), command, judge)
     elif step["read"] is not None:
-        word = literal(expand_home(value("read"), command.scope), command)
-        judge_reads([word], command, judge)
+        path = expand_home(_awk_value(step["read"], command), command.scope)
+        judge_reads([literal(path, command)], command, judge)
     else:
         # Without anything to print it prints the line that was read.
-        text = value("text") if step["text"].strip() else HOLE
-        target = value("target")
+        text = _awk_value(step["text"], command) if step["text"].strip() else HOLE
+        target = _awk_value(step["target"], command)
         if step["sign"][0] == "|":
             _shell(target, command, judge, ANYTHING if HOLE in text else Stream(text + "\n"))
             return
         path = expand_home(target, command.scope)
         _write(path, command, judge)
         again = re.findall(rf">\s*{re.escape(step['target'].strip())}", step.string)
-        alone = len(again) == 1
-        if not text and alone and step["sign"] == ">" and not is_null(path):
+        if not text and len(again) == 1 and step["sign"] == ">" and not is_null(path):
             judge.blame("delete.emptied", command)
         remember_text(path, text + "\n", command.scope, append=step["sign"] == ">>")
 
@@ -171,18 +143,7 @@ _EX_EMPTIES = re.compile(
 )
 _EX_WRITE = re.compile(r"^[\s:%\d,.$]*(?:w(?:rite)?|sav(?:eas)?)!?\s+([^!\s]\S*)")
 _EX_LANGUAGE = re.compile(r"^\s*:?(py(?:thon)?3?|pyx?|lua|ruby|perl)\s+(.+)$", re.S)
-_STRING = r"['\"]([^'\"]*)['\"]"
-_EX_CALL = re.compile(r"\b(system(?:list)?|writefile|delete|fs_unlink|fs_rmdir|fs\.rm)\s*\(([^)]*)")
-_LISP = re.compile(
-    r"(shell-command|call-process|start-process|process-lines|process-file|delete-directory|"
-    r"delete-file|write-region|f-delete|eshell-command|with-temp-file|write-file|append-to-file|"
-    r"copy-file|rename-file|make-symbolic-link)[\w-]*"
-)
-_LISP_FETCHES = re.compile(
-    r"\(url-(?:retrieve|insert|copy-file)|\(base64-decode|\(request\b|\(plz\b|"
-    r"\((?:load|load-file|find-file|insert-file-contents)\s+\"https?://|\b(?:curl|wget)\b[^)]{0,200}https?:"
-)
-_LISP_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_EX_CALL = re.compile(r"\b(?:system(?:list)?|writefile|delete|fs_unlink|fs_rmdir|fs\.rm)\s*\(")
 
 
 def _editor(command: Command, judge: Judge) -> Stream | None:
@@ -213,60 +174,10 @@ def _ex(line: str, command: Command, judge: Judge) -> None:
 
         language = "python" if match[1].startswith("py") else match[1]
         judge_code(match[2], language, command, judge)
-    for name, args in _EX_CALL.findall(line):
-        strings = re.findall(_STRING, args)
-        if name.startswith("system"):
-            _shell(strings[0] if strings else HOLE, command, judge)
-        elif name == "writefile":
-            _write(strings[-1] if strings else HOLE, command, judge)
-            if args.startswith(("[]", "['']", '[""]')):
-                judge.blame("delete.emptied", command)
-        elif "expr" not in args:
-            listed = "glob" in line or "readdir(" in line or "v:val" in line
-            recursive = len(strings) > 1 or "recursive" in line
-            _delete(strings[0] if strings else HOLE, command, judge, recursive, listed)
+    if _EX_CALL.search(line):
+        judge.blame("remote-code.unknown-input", command)
 
 
-def _delete(path: str, command: Command, judge: Judge, recursive: bool, listed: bool) -> None:
-    word = literal(expand_home(path, command.scope), command)
-    word.glob = "*" in word.text
-    rule = kind_of_delete([word], command.scope, recursive=recursive, found=listed)
-    if rule:
-        judge.blame(rule, command)
-    judge_write(word, command.text, command.scope, judge)
-
-
-def _emacs(command: Command, judge: Judge) -> Stream | None:
-    for word in command.words[1:]:
-        text = word.text
-        if "(" not in text:
-            continue
-        if _LISP_FETCHES.search(text) and re.search(r"\((?:eval|load|byte-compile)", text):
-            judge.blame("remote-code.pipe", command)
-        for found in _LISP.finditer(text):
-            if not judge.step(20):
-                return None
-            rest = text[found.end() : found.end() + 400].partition("\n")[0]
-            strings = [part.replace('\\"', '"') for part in _LISP_STRING.findall(rest)]
-            first, name = (strings[0] if strings else HOLE), found[1]
-            if "delete" in name:
-                listed = "dolist" in text or "'delete" in text or "(quote delete" in text
-                listed = listed or "(function delete" in text
-                recursive = name != "delete-file" and bool(
-                    re.search(r"\s(?:t|:recursive|'force|'?always|\(quote always\))(?!\w)", rest)
-                )
-                _delete(first, command, judge, recursive, listed)
-            elif "shell" in name or "-shell-" in found[0]:
-                _shell(first, command, judge)
-            elif "process" in name:
-                words = strings[1:] if name == "start-process" else strings
-                run_words([literal(part, command) for part in words], command, judge)
-            elif strings:
-                _write(strings[0] if name in _FIRST else strings[-1], command, judge)
-    return None
-
-
-_FIRST = ("with-temp-file", "write-file")
 TEXT_TOOLS: dict[str, Callable[[Command, Judge], Stream | None]] = {
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
     **dict.fromkeys(("sed", "gsed"), _sed),
@@ -274,5 +185,4 @@ TEXT_TOOLS: dict[str, Callable[[Command, Judge], Stream | None]] = {
     **dict.fromkeys(
         ("vim", "vi", "nvim", "view", "gvim", "ex", "ed", "vimdiff", "rvim", "lvim"), _editor
     ),
-    **dict.fromkeys(("emacs", "emacsclient", "xemacs"), _emacs),
 }

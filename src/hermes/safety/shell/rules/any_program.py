@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hermes.safety.shell.file_operands import READERS, WRITERS
+from hermes.safety.shell.path_classes import absolute, is_disk
 from hermes.safety.shell.programs import EXCEPT, PLAIN
 from hermes.safety.shell.read_only import only_reads
 from hermes.safety.shell.scope import names
@@ -335,3 +336,22 @@ def opens_by_variable(command: Command) -> bool:
     return any(
         _ANYWHERE.match(text) and (name == own or _LISTENING.match(name)) for name, text in given
     ) and any(_SERVES.search(arg) for arg in [command.name, *command.args])
+
+
+# Disk images
+
+_IMAGE = re.compile(r"\.(?:img|iso|qcow2?|raw|vmdk|vdi|vhdx?|bin|dd|wic|gz|xz|zst|bz2|bmap)\Z")
+_WRITING = names("convert copy write flash restore burn image clone put dd create")
+_READS_DISKS = names(
+    "file cat head xxd hexdump od strings losetup mount isoinfo fdisk parted sfdisk"
+)
+
+
+def writes_disk(command: Command) -> bool:
+    """An image and a disk device as the last operand, for any program."""
+    operands = command.operands
+    if len(operands) < 2 or command.name in _READS_DISKS:
+        return False
+    if not is_disk(absolute(operands[-1].text, command.scope)):
+        return False
+    return operands[0].text in _WRITING or any(_IMAGE.search(word.text) for word in operands[:-1])

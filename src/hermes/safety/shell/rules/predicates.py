@@ -6,12 +6,11 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from hermes.safety.shell.delete_targets import covers_everything
 from hermes.safety.shell.file_flow import holds_private
 from hermes.safety.shell.file_operands import READERS
-from hermes.safety.shell.key_names import keeps_fields
 from hermes.safety.shell.path_classes import (
     absolute,
+    covers_everything,
     in_workspace,
     is_credential,
     is_disk,
@@ -21,12 +20,13 @@ from hermes.safety.shell.path_classes import (
     is_temporary,
     targets,
 )
+from hermes.safety.shell.path_rules import keeps_fields
 from hermes.safety.shell.rules.any_program import takes_name
 from hermes.safety.shell.scope import ARCHIVE, ENVIRONMENT, PRIVATE, SECRET, names
 
 if TYPE_CHECKING:
     from hermes.safety.shell.command import Command
-    from hermes.safety.shell.words import Word
+    from hermes.safety.shell.scope import Word
 
 # Files and disks
 
@@ -70,23 +70,6 @@ def at_home(command: Command) -> bool:
 def on_disk(command: Command) -> bool:
     """One of the operands is a disk device."""
     return any(is_disk(absolute(word.text, command.scope)) for word in command.operands)
-
-
-_IMAGE = re.compile(r"\.(?:img|iso|qcow2?|raw|vmdk|vdi|vhdx?|bin|dd|wic|gz|xz|zst|bz2|bmap)\Z")
-_WRITING = names("convert copy write flash restore burn image clone put dd create")
-_READS_DISKS = names(
-    "file cat head xxd hexdump od strings losetup mount isoinfo fdisk parted sfdisk"
-)
-
-
-def writes_disk(command: Command) -> bool:
-    """An image and a disk device as the last operand, for any program."""
-    operands = command.operands
-    if len(operands) < 2 or command.name in _READS_DISKS:
-        return False
-    if not is_disk(absolute(operands[-1].text, command.scope)):
-        return False
-    return operands[0].text in _WRITING or any(_IMAGE.search(word.text) for word in operands[:-1])
 
 
 def takes_many(command: Command) -> bool:

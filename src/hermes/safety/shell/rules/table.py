@@ -402,7 +402,21 @@ _ROWS = (
          "destroy|remove|delete|terminate; copilot: app delete; vagrant: destroy;"
          "vagrant: box remove; kind|minikube|k3d|doctl|hcloud|linode-cli|civo|scw|ibmcloud|oci: "
          "~delete|destroy|rm|remove|terminate; nomad|consul: stop; nomad: job stop;"
-         "nomad: system gc; consul: kv delete; puppet: apply|agent !--noop; puppet: resource ~*=*"),
+         "nomad: system gc; consul: kv delete; puppet: apply|agent !--noop;"
+         "puppet: resource ~*=*; ansible-playbook: +"),
+    Rule("registry.published", REMOTE,
+         "It publishes a package for everyone, which can't be taken back.",
+         "npm pnpm lerna cargo poetry uv flit hatch pdm vsce ovsx jsr",
+         "publish !-n|--dry-run; yarn: publish|npm publish; yarn: npm publish; twine: upload;"
+         "gem|helm: push; mvn|mvnw: ~deploy|release:perform; gradle|gradlew: ~publish*;"
+         "dotnet|nuget: nuget push; nuget: push; mix: hex.publish; pod: trunk push;"
+         "goreleaser: release !--snapshot|--skip*; semantic-release|release-it: !~*dry*;"
+         "sbt|lein|deno: publish|deploy"),
+    Rule("messages.sent", REMOTE,
+         "It sends a message to other people.",
+         "sendmail mailx mutt neomutt msmtp swaks ssmtp",
+         ";mail: +; slack|slackcat|slack-cli: ~send|post|chat|upload; signal-cli|telegram-send:;"
+         "discord-cli|matrix-commander: +"),
     Rule("registry.removed", REMOTE,
          "It removes published packages, repositories, deployments or the access to them.",
          "heroku fly flyctl vercel netlify railway firebase supabase wrangler pscale neonctl",
