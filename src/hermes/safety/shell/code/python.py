@@ -78,7 +78,7 @@ _PASS_THROUGH = names(
 _METHODS_THROUGH = names("resolve absolute expanduser as_posix strip encode decode")
 _LISTS = names("glob iglob rglob listdir iterdir scandir walk")
 _TELLING_WORD = re.compile(r"\b(?:os|subprocess|shutil|socket|exec|eval|__import__|ctypes|pty)\b")
-_BLOCK_IN_LINE = re.compile(r"[;\n]\s*(?=(?:for|while|if|with|try|def|class|async)\b)")
+_BLOCK_IN_LINE = re.compile(r"[;\n][ \t]*+(?=(?:for|while|if|with|try|def|class|async)\b)")
 _READ_SOURCE = re.compile(r"(?:open|Path)\('([^']+)'[^)]*\)\.read(?:_text)?\(")
 # A part that the shell fills in, as a name that Python can read.
 _HOLE_NAME = "hole_in_source"

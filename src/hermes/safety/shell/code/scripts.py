@@ -41,7 +41,7 @@ _HOME = re.compile(
     r"(?:path\.expand|File\.expand_path)\(['\"]~['\"]\)|Deno\.env\.get\(['\"]HOME['\"]\)"
 )
 _TOKEN = re.compile(
-    rf"[ \t]*(?:(?P<home>{_HOME.pattern})"
+    rf"(?:(?P<home>{_HOME.pattern})"
     r"|(?P<comment>//[^\n]*|/\*.*?\*/|(?<![\w$@%&])\#(?![{!])[^\n]*)"
     r"|(?P<string>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|"
     r"\bq[qw]?(?:\{[^}]*\}|\([^)]*\)|/[^/]*/)|%[wqQ](?:\{[^}]*\}|\([^)]*\)|\[[^\]]*\]))"
@@ -62,7 +62,7 @@ _REQUIRED = re.compile(
     r"\brequire\(\s*['\"](?:node:)?(?:[\w-]+/)*([A-Za-z][\w-]*)['\"]\s*\)(?=\s*[.(])"
 )
 _PART = re.compile(r"::|\?\.|\.|->")
-_FILLED = re.compile(r"[#$]\{([^}]*)\}")
+_FILLED = re.compile(r"[#$]\{([^{}]{0,200})\}")
 _FILLED_NAME = re.compile(r"[$@](\w+)(?:->)?(?:\{[^}]*\}|\[[^\]]*\])?")
 _ENDS = names("if unless for foreach while or and do")
 _OPTION_SIGNS = frozenset((("other", ":"), ("other", ">")))

@@ -26,7 +26,7 @@ _TOKEN = re.compile(
     r"\$(\w*)\$.*?\$\1\$|[A-Za-z_\ue000\ue001][\w.\ue000\ue001$]*|\d+(?:\.\d+)?|<>|!=|<=|>=|\S",
     re.S,
 )
-_META = re.compile(r"^\s*(?:\\!|\.(?:shell|system)\b|system\b|!)\s*(.+)$", re.M)
+_META = re.compile(r"^[ \t]*+(?:\\!|\.(?:shell|system)\b|system\b|!)\s*(.+)$", re.M)
 _DROPPED = names(
     "TABLE DATABASE SCHEMA COLLECTION KEYSPACE TABLESPACE VIEW MATERIALIZED INDEX USER ROLE "
     "SEQUENCE TYPE "
@@ -178,7 +178,7 @@ def _judge_escapes(tokens: list[str], command: Command, judge: Judge) -> None:
             judge.blame("remote-code.unknown-input", command)
 
 
-_READ = re.compile(r"^\s*(?:\.read|\\i|source)\s+(\S+)", re.M)
+_READ = re.compile(r"^[ \t]*+(?:\.read|\\i|source)\s+(\S+)", re.M)
 
 
 def _database(
@@ -237,14 +237,14 @@ _MONGO = re.compile(
     r"|\.updateMany\s*\(\s*\{\s*\}|\.dropIndexes\s*\(|\.shutdownServer\s*\("
 )
 _REDIS = re.compile(
-    r"^\s*(?:FLUSHALL|FLUSHDB|SHUTDOWN|CONFIG\s+SET|SLAVEOF|REPLICAOF|MODULE\s+LOAD|DEBUG|"
+    r"^[ \t]*+(?:FLUSHALL|FLUSHDB|SHUTDOWN|CONFIG\s+SET|SLAVEOF|REPLICAOF|MODULE\s+LOAD|DEBUG|"
     r"UNLINK\s+\S*\*|SCRIPT\s+FLUSH)"
     r"\b|redis\.p?call\(\s*[\"'](?:flushall|flushdb|shutdown|config)\b",
     re.I | re.M,
 )
 
 
-_MEMCACHED = re.compile(r"^\s*(?:flush_all|shutdown)\b|^DELETE /\S* HTTP/", re.M)
+_MEMCACHED = re.compile(r"^[ \t]*+(?:flush_all|shutdown)\b|^DELETE /\S* HTTP/", re.M)
 
 
 def _text(text: str, command: Command, judge: Judge) -> None:

@@ -34,8 +34,8 @@ def _write(path: str, command: Command, judge: Judge) -> None:
 
 _TEXT = r"\"(?:[^\"\\]|\\.)*\""
 _AWK_STEPS = re.compile(
-    rf"\bsystem\s*\((?P<run>(?:{_TEXT}|[^)\"])*)\)|"
-    rf"\bprintf?\b(?P<text>(?:{_TEXT}|[^;}}\n\"|>])*)(?P<sign>>>?|\|&?)(?P<target>(?:{_TEXT}|[^;}}\n\"])*)|"
+    rf"\bsystem\s*\((?P<run>(?:{_TEXT}|[^)\"]){{0,300}}+)\)|"
+    rf"\bprintf?\b(?P<text>(?:{_TEXT}|[^;}}\n\"|>]){{0,300}}+)(?P<sign>>>?|\|&?)(?P<target>(?:{_TEXT}|[^;}}\n\"])*)|"
     rf"(?<![\w$])(?P<fed>\(?(?:{_TEXT}|[\w$]+)(?:[ ]*{_TEXT}|[ ]+[\w$]+){{0,20}}\)?)"
     r"\s*\|&?\s*getline|"
     rf"\bgetline\s*\w*\s*<\s*(?P<read>(?:{_TEXT}|[^;}}\n\")])*)"
@@ -95,7 +95,7 @@ def _awk_step(step: re.Match[str], command: Command, judge: Judge) -> None:
 # sed and pagers
 
 _SED_COMMAND = re.compile(
-    r"(?:^|[;{}\n]|\d|\$|/[IM]?)\s*(?:([ewWrR])(?:\s+(\S[^\n]*)|$)|s(.)((?:\\.|"
+    r"(?:^|[;{}\n]|\d|\$|/[IM]?)[ \t]*+(?:([ewWrR])(?:\s+(\S[^\n]*)|$)|s(.)((?:\\.|"
     r"(?!\3)[^\\])*)\3((?:\\.|(?!\3)[^\\])*)\3([gpiImM0-9]*)([ew])\s*([^\n;]*))",
     re.S,
 )
