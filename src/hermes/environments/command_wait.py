@@ -222,8 +222,8 @@ def unfed_read(command: str) -> str | None:
     """
     if len(command) > _LONGEST or not _WORTH_IT.search(command):
         return None
-    from hermes.safety.shell.lexing import as_ascii
     from hermes.safety.shell.analysis import parse
+    from hermes.safety.shell.lexing import as_ascii
 
     root = parse(as_ascii(command))
     if root.has_error:
