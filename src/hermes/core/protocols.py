@@ -157,6 +157,9 @@ class CallRuntime(Protocol):
     registry: ToolRegistry
 
     @property
+    def policy(self) -> Policy: ...
+
+    @property
     def redactor(self) -> SecretRedactor: ...
 
     @property
@@ -243,6 +246,10 @@ class Policy(Protocol):
     ) -> None:
         """Store an approval for the session, or for good."""
         return
+
+    def approved(self, ruling: Ruling, context: ToolContext) -> bool:
+        """Whether a person approved the grants of a ruling before, for the session or for good."""
+        return False
 
     def denied(self, ruling: Ruling, context: ToolContext) -> None:
         """Note that the person refused a call."""

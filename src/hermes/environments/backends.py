@@ -72,6 +72,7 @@ def _local(
     settings = Settings(
         mode=setting("terminal.confine.mode", "auto"),
         network=setting("terminal.confine.network", "open"),
+        hosts=tuple(setting("terminal.confine.hosts", ())),
         allow=tuple(setting("terminal.confine.allow", ())),
         write=tuple(setting("terminal.confine.write", ())),
         outside=tuple(setting("terminal.confine.outside", ())),

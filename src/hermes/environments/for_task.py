@@ -54,6 +54,42 @@ def local_environment(ctx: ToolContext) -> ConfinedEnvironment:
     return environment
 
 
+def answer_host_questions(ctx: ToolContext, environment: ConfinedEnvironment, command: str) -> None:
+    """Ask the person of this call about hosts that its command wants to reach."""
+    from hermes.core.context import ApprovalRequest, Ruling
+    from hermes.runtime.waits import Ask
+    from hermes.safety.approvals import host_grant
+
+    runtime = ctx.services.runtime
+    assert environment.machine.guardian  # starts the proxy, where there is one
+    if environment.machine.proxy is None or runtime is None:
+        return
+
+    def ask(host: str) -> bool:
+        reason = f"let commands reach {host} (terminal.confine.network is `hosts`)"
+        ruling = Ruling("ask", reason=reason, rule="network:host", grants=(host_grant(host),))
+        if runtime.policy.approved(ruling, ctx):
+            return True
+        if ctx.approver is None:
+            return False
+        request = ApprovalRequest(
+            ctx.tool,
+            {"host": host, "command": command},
+            reason=reason,
+            rule=ruling.rule,
+            human_only=True,
+            call_id=ctx.call_id,
+            front_door=ctx.front_door,
+            agent_path=ctx.agent_path,
+        )
+        answer = Ask(ctx.approver, request, ctx.cancellation).sync(runtime)  # type: ignore[arg-type]
+        if answer in ("session", "always"):
+            runtime.policy.remember(ruling, answer, ctx)
+        return answer is True or answer in ("once", "session", "always")
+
+    environment.machine.proxy.answer_by(ask)
+
+
 def existing_environment(ctx: ToolContext) -> Environment | None:
     """The environment of a call's task, if it has run a command yet."""
     environment: Environment | None = ctx.task.kept(_KEY)

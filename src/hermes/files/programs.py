@@ -6,7 +6,7 @@ import shlex
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from hermes.environments.for_task import local_environment
+from hermes.environments.for_task import answer_host_questions, local_environment
 from hermes.files.command_undo import coverage, protected
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class TaskPrograms:
         """Run a program to its end; whatever it leaves running is ended."""
         environment = local_environment(context)
         outside = environment.runs_outside(shlex.join(argv))
+        answer_host_questions(context, environment, shlex.join(argv))
         with (
             protected(context, cwd=cwd) as unprotected,
             environment.outside() if outside else nullcontext(),

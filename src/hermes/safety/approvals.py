@@ -71,6 +71,11 @@ def command_grant(
     return Grant(rule, _shown(f"{command} (in {cwd})"), total.hexdigest()[:32])
 
 
+def host_grant(host: str) -> Grant:
+    """A grant for connections of confined commands to one host."""
+    return Grant("network:host", host, hashlib.sha256(host.encode()).hexdigest()[:32])
+
+
 def call_grant(
     rule: str, entry: ToolEntry, arguments: str, *, acts: Sequence[CallEffect], workspace: str
 ) -> Grant:

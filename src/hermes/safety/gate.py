@@ -144,6 +144,10 @@ class Gate(Policy):
         """Note an approval that is meant to last."""
         self.approvals.give(ruling.grants, context.session_id, always=answer == "always")
 
+    def approved(self, ruling: Ruling, context: ToolContext) -> bool:
+        """Whether a person approved this before, for the session or for good."""
+        return bool(self.approvals.covered_by(ruling.grants, context.session_id))
+
     def denied(self, ruling: Ruling, context: ToolContext) -> None:
         """Record that a person, or the gate itself, refused."""
         self._denials.note(ruling.targets, context.session_id)

@@ -115,12 +115,16 @@ def _confined(ctx: ToolContext) -> ConfinedEnvironment | None:
 @contextmanager
 def _outside(ctx: ToolContext, command: str, outside: bool) -> Iterator[None]:
     """Run a command without confinement where that was asked for, or allowed for good."""
+    from hermes.environments.for_task import answer_host_questions
+
     environment = _confined(ctx)
     if environment is not None and (outside or environment.runs_outside(command)):
         with environment.outside():
             yield
-    else:
-        yield
+        return
+    if environment is not None and environment.machine.settings.network == "hosts":
+        answer_host_questions(ctx, environment, command)
+    yield
 
 
 def _typed_confinement(ctx: ToolContext) -> tuple[str, ...]:
@@ -259,7 +263,12 @@ def process(
     if action == "start":
         if not command or not command.strip():
             raise ToolError("start needs a command")
-        begin = partial(environment_of(ctx).start, command, cwd=workdir, env=env, pty=pty)
+        start = partial(environment_of(ctx).start, command, env=env, pty=pty)
+
+        def begin(*, name: str, cwd: str | None = workdir) -> Background:
+            with _outside(ctx, command, outside=False):
+                return start(name=name, cwd=cwd)
+
         folder = _folder({"workdir": workdir}, ctx)
         started, unprotected = _start(ctx, folder, partial(begin, name=name or ""))
         if restart == "on-failure":

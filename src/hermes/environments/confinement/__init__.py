@@ -6,6 +6,7 @@ machine               chooses the mechanism, starts and ends it: `ConfinedMachin
 confined_guardian     a guardian for each mechanism
 mounts, landlock      a plan as arguments of bubblewrap; Landlock by system calls
 seccomp, supervisor   system calls that neither covers: filtered, or carried out for the command
+proxy                 the way to named hosts, where the network is closed
 git_guard             git hooks and settings that run programs, put back after each command
 proof                 each limit, tried from inside
 confined_environment  `ConfinedEnvironment`, which the backend `local` is

@@ -34,6 +34,7 @@ _REFUSED = re.compile(
 )
 _PATH = re.compile(r"(?:^|[\s'\"=:(\[])(?P<path>(?:~|/)[^\s'\":,)\]]+)")
 _TAIL = 20_000
+_NETWORKS = {"open": "", "hosts": "the hosts of terminal.confine.hosts", "off": "none"}
 # Words without any sign that a shell acts on.
 _PLAIN = re.compile(r"[\w./+:,@%=\- \t]+", re.ASCII)
 
@@ -144,7 +145,7 @@ class ConfinedEnvironment(LocalEnvironment):
             "local",
             files=f"{self.mechanism}: the workspace, a temporary folder and package caches are "
             "writable, secrets are hidden",
-            network="" if self.machine.settings.network == "open" else "none",
+            network=_NETWORKS[self.machine.settings.network],
             processes="other processes can't be signalled or traced; all end with the task",
             not_enforced=tuple(missing),
         )
@@ -196,6 +197,11 @@ class ConfinedEnvironment(LocalEnvironment):
             return notes
         if self._git is not None:
             notes += self._git.restore()
+        if self.machine.proxy is not None:
+            notes += [
+                f"blocked: commands may not reach {host}; terminal.confine.hosts opens it"
+                for host in self.machine.proxy.take_blocked()
+            ]
         if self.mechanism and result.exit_code:
             notes += blocked(result.output.merged[-_TAIL:], self.machine)
         return notes

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from hermes.environments.confinement.policy import Plan
+    from hermes.environments.confinement.proxy import HostProxy
 
 _START_SECONDS = 10.0
 _PYTHON = os.path.realpath(sys.executable)
@@ -31,10 +32,12 @@ _BEGIN = (
 )
 
 
-def guardian_for(mechanism: str, plan: Plan, *, task: str) -> GuardianClient:
+def guardian_for(
+    mechanism: str, plan: Plan, *, task: str, proxy: HostProxy | None = None
+) -> GuardianClient:
     """The guardian of a mechanism, not started yet; raises `UnavailableError`."""
     if mechanism == "bubblewrap" and sys.platform == "linux":
-        return BubblewrapGuardian(plan, task=task)
+        return BubblewrapGuardian(plan, task=task, proxy=proxy)
     if mechanism == "landlock" and sys.platform == "linux" and landlock.abi():
         return LandlockGuardian(plan)
     if mechanism == "seatbelt" and sys.platform == "darwin":
@@ -45,9 +48,10 @@ def guardian_for(mechanism: str, plan: Plan, *, task: str) -> GuardianClient:
 class BubblewrapGuardian(NamespaceGuardian):
     """Starts commands in namespaces with the paths of a plan; abstract sockets by Landlock."""
 
-    def __init__(self, plan: Plan, *, task: str) -> None:
+    def __init__(self, plan: Plan, *, task: str, proxy: HostProxy | None = None) -> None:
         super().__init__(task=task, start_seconds=_START_SECONDS)
         self._plan = plan
+        self._proxy = proxy
 
     def _command(self, bwrap: str) -> list[str]:
         return [
@@ -59,11 +63,22 @@ class BubblewrapGuardian(NamespaceGuardian):
         plan = self._plan
         return _packed(
             {
+                # 0 is any port: that of the proxy.
+                "listen": [0, *plan.forwards] if plan.network == "hosts" else [],
                 "sockets": [*plan.write, "/tmp", "/var/tmp", *plan.sockets],
                 "scope": True,
                 "abi": landlock.abi(),
             }
         )
+
+    def _greeted(self, channel: socket.socket) -> None:
+        if self._proxy is not None:
+            import socket
+
+            channel.settimeout(_START_SECONDS)
+            _, files, _, _ = socket.recv_fds(channel, 1, 1 + len(self._plan.forwards))
+            channel.settimeout(None)
+            self._proxy.serve([socket.socket(fileno=file) for file in files])
 
 
 class LandlockGuardian(GuardianClient):
@@ -132,6 +147,8 @@ def profile(plan: Plan) -> str:
     lines.append(f"(allow network-outbound (remote unix-socket {paths(open_sockets)}))")
     if plan.network != "open":
         lines.append("(deny network-outbound (remote ip))")
+    if plan.proxy_port:
+        lines.append(f'(allow network-outbound (remote ip "localhost:{plan.proxy_port}"))')
     return "\n".join(lines)
 
 
@@ -149,7 +166,7 @@ def rules(plan: Plan) -> dict[str, object]:
         "write": [*plan.write, plan.temporary],
         "sockets": [*plan.write, plan.temporary, *plan.sockets],
         "scope": True,
-        "ports": None if plan.network == "open" else [],
+        "ports": None if plan.network == "open" else [plan.proxy_port] if plan.proxy_port else [],
         "abi": landlock.abi(),
     }
 

@@ -31,6 +31,8 @@ _REFER, _TRUNCATE = 1 << 13, 1 << 14
 _ALL = (1 << 13) - 1
 _FILE = EXECUTE | WRITE_FILE | READ_FILE | _TRUNCATE
 _CONNECT = 1 << 1
+# The version that has rules for TCP connections.
+CONNECT_ABI = 4
 _ABSTRACT, _SIGNAL = 1 << 0, 1 << 1
 
 _CAPBSET_DROP = 24

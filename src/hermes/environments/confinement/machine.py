@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hermes.environments.confinement.policy import Plan, Settings
+    from hermes.environments.confinement.proxy import HostProxy
     from hermes.environments.host.guardian_client import GuardianClient
 
 MECHANISMS = ("bubblewrap", "landlock", "seatbelt")
@@ -50,6 +51,8 @@ class ConfinedMachine(LocalHost):
         self._lock = threading.RLock()
         self._temporary = ""
         self.plan: Plan | None = None
+        # Between commands and the hosts that they may reach.
+        self.proxy: HostProxy | None = None
 
     @property
     def wanted(self) -> bool:
@@ -98,7 +101,16 @@ class ConfinedMachine(LocalHost):
         assert self.guardian  # makes the temporary folder
         if not self.mechanism:
             return {}
-        return {"TMPDIR": "/tmp" if self.mechanism == "bubblewrap" else self._temporary}
+        own = self.mechanism == "bubblewrap"
+        found = {"TMPDIR": "/tmp" if own else self._temporary}
+        if self.proxy is not None:
+            address = f"http://127.0.0.1:{self.proxy.port}"
+            for name in ("http_proxy", "https_proxy", "all_proxy"):
+                found[name] = found[name.upper()] = address
+            # Servers of the task itself are reached at once where it has a network of its own.
+            found["no_proxy"] = found["NO_PROXY"] = "localhost,127.0.0.1,::1" if own else ""
+            found["NODE_USE_ENV_PROXY"] = "1"
+        return found
 
     def shared_folder(self) -> tuple[str, str]:
         """A folder that commands of the task can reach: its path here, and its path for them."""
@@ -113,6 +125,9 @@ class ConfinedMachine(LocalHost):
     def close(self) -> None:
         """End the confined guardian with everything it started; remove the temporary folder."""
         guardian, self._guardian = self._guardian, None
+        proxy, self.proxy = self.proxy, None
+        if proxy is not None:
+            proxy.close()
         if self._temporary:
             if guardian is not None:
                 guardian.close()
@@ -121,6 +136,7 @@ class ConfinedMachine(LocalHost):
 
     def _start(self) -> GuardianClient:
         from hermes.environments.confinement import confined_guardian, policy
+        from hermes.environments.confinement.landlock import CONNECT_ABI, abi
 
         mechanism = self.mechanism
         if not mechanism:
@@ -137,7 +153,23 @@ class ConfinedMachine(LocalHost):
             self._temporary = temporary_folder()
             weakref.finalize(self, _remove, self._temporary, os.getpid())
         self.plan = policy.plan(self.workspace, self._temporary, self.settings)
-        guardian = confined_guardian.guardian_for(mechanism, self.plan, task=self._task)
+        if self.plan.network != "open" and mechanism == "landlock" and abi() < CONNECT_ABI:
+            raise UnavailableError(
+                f"terminal.confine.network can't be {self.plan.network} here: before Linux 6.7 "
+                "Landlock has no rules for the network",
+                hint="Install bubblewrap, or set it to open.",
+            )
+        if self.plan.network == "hosts" and self.proxy is None:
+            from hermes.environments.confinement.proxy import HostProxy
+
+            self.proxy = HostProxy(self.settings.hosts)
+            self.plan.forwards = self.proxy.forwards
+            if mechanism != "bubblewrap":
+                self.proxy.listen()
+                self.plan.proxy_port = self.proxy.port
+        guardian = confined_guardian.guardian_for(
+            mechanism, self.plan, task=self._task, proxy=self.proxy
+        )
         try:
             guardian.open()
         except (UnavailableError, BackendError) as error:

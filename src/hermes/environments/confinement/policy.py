@@ -20,12 +20,13 @@ from hermes.environments.confinement.tables import (
     HISTORIES,
     MIXED,
     OPEN_SOCKETS,
+    RESOLVERS,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 _MODES = ("auto", "on", "off")
-_NETWORKS = ("open", "off")
+_NETWORKS = ("open", "hosts", "off")
 # Larger settings files are hidden instead of copied.
 _LARGEST_COPY = 256_000
 
@@ -35,6 +36,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     mode: str = "auto"
     network: str = "open"
+    hosts: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
@@ -50,6 +52,10 @@ class Settings(msgspec.Struct, frozen=True):
                     f"terminal.confine.{name} can't be {value!r}",
                     hint=f"Use one of {', '.join(values)}.",
                 )
+        for host in self.hosts:
+            name, _, port = host.partition(":")
+            if name == "localhost" and port and not (port.isdecimal() and 0 < int(port) < 65_536):
+                raise ConfigError(f"terminal.confine.hosts can't have the port of {host!r}")
         for name in self.allow:
             if name not in ALLOWANCES:
                 raise ConfigError(
@@ -79,6 +85,9 @@ class Plan(msgspec.Struct):
     # Variables of our own that commands get besides the allow-list.
     variables: list[str]
     network: str = "open"
+    # With a proxy: its port on the loopback (0: it listens inside), and ports to forward.
+    proxy_port: int = 0
+    forwards: list[int] = []
 
 
 def plan(workspace: str, temporary: str, settings: Settings) -> Plan:
@@ -90,7 +99,11 @@ def plan(workspace: str, temporary: str, settings: Settings) -> Plan:
     visible = [path for row in allowed for path in _below(home, row.paths)]
     visible += [path for row in allowed for path in _below(home, row.sockets)]
     visible += _own_program()
-    sockets = [*OPEN_SOCKETS, *(path for row in allowed for path in _below(home, row.sockets))]
+    closed = RESOLVERS if settings.network != "open" else ()
+    sockets = [
+        *(path for path in OPEN_SOCKETS if path not in closed),
+        *(path for row in allowed for path in _below(home, row.sockets)),
+    ]
     for row in allowed:
         for name in row.variables:
             path = os.environ.get(name, "").removeprefix("unix://")

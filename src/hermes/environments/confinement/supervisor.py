@@ -67,6 +67,8 @@ def confine(rules: dict[str, object]) -> int:
     Returns in a new process: the one that Hermes started is the supervisor, and an ancestor of
     every command, since some systems let only ancestors look into a process.
     """
+    if rules.get("listen"):
+        hand_over(rules["listen"])  # type: ignore[arg-type]
     closed = rules.get("ports") is not None
     # For the supervisor too, since it makes the connections of commands.
     landlock.restrict({"ports": rules.get("ports"), "scope": True, "abi": rules["abi"]})
@@ -94,6 +96,17 @@ def confine(rules: dict[str, object]) -> int:
     for file in (tell, asked, listener):
         os.close(file)
     return parent
+
+
+def hand_over(ports: list[int]) -> None:
+    """Listen on the loopback of this network namespace, and give Hermes the sockets (proxy.py)."""
+    import socket
+
+    listeners = [socket.create_server(("127.0.0.1", port)) for port in ports]
+    with socket.socket(fileno=os.dup(0)) as channel:
+        socket.send_fds(channel, [b"+"], [listener.fileno() for listener in listeners])
+    for listener in listeners:
+        listener.close()
 
 
 class Call:

@@ -107,6 +107,8 @@ OPEN_SOCKETS = (
     "/var/lib/sss/pipes",
     "/var/lib/sss/mc",
 )
+# Those that ask the network for names: closed where the network is.
+RESOLVERS = ("/run/nscd", "/run/systemd/resolve")
 
 
 class Allowance(NamedTuple):

@@ -136,6 +136,7 @@ class NamespaceGuardian(GuardianClient):
             info = -1
             theirs.close()
             ours.sendall(self._greeting())
+            self._greeted(ours)
             self.first = self._first_inside(info_read)
             _ping(ours, self._start_seconds)
         except (OSError, TimeoutError, ValueError) as error:
@@ -156,6 +157,9 @@ class NamespaceGuardian(GuardianClient):
     def _greeting(self) -> bytes:
         """What the guardian inside reads first."""
         return b""
+
+    def _greeted(self, channel: socket.socket) -> None:
+        """Take what the guardian inside hands over before it answers."""
 
     def _first_inside(self, info_read: int) -> int:
         """The pid of the first process inside, as bubblewrap reports it."""
