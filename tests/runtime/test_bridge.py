@@ -193,7 +193,7 @@ def test_a_client_stays_alive_from_call_to_call(place: str) -> None:
 def test_ctrl_c_while_waiting_for_the_helper_ends_the_work_there() -> None:
     code = """
 import asyncio, signal, os, threading, time
-from hermes.runtime import bridge
+from hermes.runtime import waits
 cancelled = threading.Event()
 async def slow():
     threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGUSR1)).start()
@@ -205,7 +205,7 @@ def interrupt(*_):
     raise KeyboardInterrupt
 signal.signal(signal.SIGUSR1, interrupt)
 async def scene():
-    bridge.run(slow())
+    waits.run(slow())
 try:
     asyncio.run(scene())
 except KeyboardInterrupt:
@@ -221,7 +221,7 @@ except KeyboardInterrupt:
 def test_the_program_ends_cleanly_even_with_tasks_left_in_the_loop() -> None:
     code = """
 import asyncio, threading
-from hermes.runtime import bridge
+from hermes.runtime import waits
 from hermes.runtime import loop_thread; loop_thread.CANCEL_SECONDS = 0.1
 kept = []
 async def leave(stubborn):
@@ -233,12 +233,12 @@ async def leave(stubborn):
                 if not stubborn:
                     raise
     kept.append(asyncio.ensure_future(forever()))
-bridge.run(leave(False))
-thread = threading.Thread(target=lambda: bridge.run(leave(False)))
+waits.run(leave(False))
+thread = threading.Thread(target=lambda: waits.run(leave(False)))
 thread.start()
 thread.join()
 if STUBBORN:
-    bridge.run(leave(True))
+    waits.run(leave(True))
 print("end", flush=True)
 """
     for stubborn in ("False", "True"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+import warnings
 from contextlib import contextmanager, suppress
 
 from hermes.core.errors import ToolError
@@ -213,7 +214,10 @@ class Pattern:
         source = re.escape(self.source) if self.literal else self.source
         flags = int(re.IGNORECASE) if self.ignore_case else 0
         try:
-            re.compile(source, flags)
+            with warnings.catch_warnings():
+                # Python warns of sets such as `[[` that a later version may read otherwise.
+                warnings.simplefilter("ignore", FutureWarning)
+                re.compile(source, flags)
         except re.error as error:
             raise PatternError(error.msg, error.pos) from None
         except (OverflowError, RecursionError) as error:
