@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import ToolError
+from hermes.core.log import Log
 from hermes.core.paths import is_below
 from hermes.core.protocols import Coverage, Uncovered
 from hermes.files.edit_transaction import author_of
@@ -20,10 +21,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from hermes.core.context import ToolContext
+    from hermes.core.protocols import CallEffects
     from hermes.environments.background import Background
-    from hermes.stores.checkpoints import Snapshot
+    from hermes.stores.checkpoints import Checkpoints, Snapshot
 
 
+log = Log("hermes.undo")
+
+# How long the files of a first snapshot are read in front of a command that names none of them.
+PATIENCE_SECONDS = 0.5
 # Time limit of a snapshot; after it the command runs without one.
 SNAPSHOT_SECONDS = 20.0
 # Changes during a longer command may be those of a person.
@@ -99,6 +105,7 @@ def _taken(
             f"what this changed can't be undone: {root} is not a project but a whole home"
         ]
     end = time.monotonic() + SNAPSHOT_SECONDS
+    patience, named = _reach(effects, cwd)
 
     def check() -> None:
         ctx.check_cancelled()
@@ -107,12 +114,59 @@ def _taken(
 
     try:
         snapshot = checkpoints(ctx).snapshot(
-            root, author_of(ctx), progress=ctx.progress, check=check, background=background
-        )
+            root, author_of(ctx), progress=ctx.progress, check=check, background=background,
+            patience=patience, first=named,
+        )  # fmt: skip
     except _TooLongError:
         late = f"{root} holds more than could be kept in {SNAPSHOT_SECONDS:g} s"
         return None, [f"what this changed can't be undone: {late}"]
+    if snapshot.later:
+        _keep_later(checkpoints(ctx), snapshot.root)
     return snapshot, snapshot.notes
+
+
+def _reach(effects: CallEffects | None, cwd: str) -> tuple[float | None, list[str]]:
+    """How long a command may wait for its snapshot, and the paths that it names.
+
+    None where it is known to destroy something, or where nothing is known of it.
+    """
+    if effects is None:
+        return None, []
+    named = []
+    for act in effects.commands():
+        verdict = effects.verdict(act)
+        if any(finding.kind == "inside" for finding in verdict.findings):
+            return None, []
+        for word in (word for words in verdict.commands for word in words[1:]):
+            # A pattern means any name in its folder.
+            plain = os.path.dirname(word) if any(sign in word for sign in "*?[") else word
+            path = os.path.join(effects.cwd(act) or cwd, plain)
+            if os.path.lexists(path):
+                named.append(path)
+    return PATIENCE_SECONDS, named
+
+
+_keeping: set[str] = set()
+
+
+def _keep_later(store: Checkpoints, root: str) -> None:
+    """Read the rest of a first snapshot in the background, a bit at a time."""
+
+    def keep() -> None:
+        left, before = 1, 0
+        try:
+            # Where nothing more can be read, the rest is past the limits.
+            while left and left != before:
+                left, before = store.keep(root, seconds=PATIENCE_SECONDS), left
+                time.sleep(_POLL_SECONDS)
+        except (ToolError, OSError) as error:
+            log.warning("the snapshot of %s is not complete: %s", root, error)
+        finally:
+            _keeping.discard(root)
+
+    if root not in _keeping:
+        _keeping.add(root)
+        threading.Thread(target=keep, name="hermes-snapshot", daemon=True).start()
 
 
 def _root(workspace: str, cwd: str) -> str:

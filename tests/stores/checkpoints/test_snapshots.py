@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -257,3 +258,29 @@ def test_undo_looks_at_everything_for_what_the_watch_cannot_see(agent: Agent, ro
 
     assert report.complete
     assert [(root / name).read_text() for name in "ab"] == ["one\n", "one\n"]
+
+
+def test_a_snapshot_without_patience_reads_what_is_named_and_the_rest_later(
+    agent: Agent, root: Path
+) -> None:
+    fill(root)
+    before = picture(root)
+
+    snapshot = agent.store.snapshot(
+        str(root), agent.author("one", "terminal"), patience=0, first=[str(root / "src")]
+    )
+    named = set(os.listdir(root / "src"))
+    (root / "src" / "a.py").unlink()
+    (root / "run.sh").unlink()
+    left = agent.store.keep(str(root), seconds=10)
+    shutil.rmtree(root / ".git")
+    agent.store.after_command(snapshot)
+    report = agent.store.undo(turn="one", below=str(root))
+
+    assert named == {"a.py", "link"}
+    assert (snapshot.later, left) == (4, 0)
+    assert "not read yet" in snapshot.notes[0]
+    # Deleted before it was read: said, and all others are back.
+    assert [os.path.basename(one.place) for one in report.left] == ["run.sh"]
+    del before["run.sh"]
+    assert picture(root) == before

@@ -23,7 +23,7 @@ from hermes.stores.checkpoints.types import ABSENT, Author, CheckpointError, Sta
 from hermes.stores.checkpoints.undo import Differences, Undoing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from types import TracebackType
 
@@ -158,18 +158,29 @@ class Checkpoints:
         progress: Progress | None = None,
         check: Callable[[], None] | None = None,
         background: bool = False,
+        patience: float | None = None,
+        first: Collection[str] = (),
     ) -> Snapshot:
-        """Snapshot a folder before a command; `notes` list its unprotected parts."""
+        """Snapshot a folder before a command; `notes` list its unprotected parts.
+
+        After `patience` seconds only the files at the paths `first` are read; `later` says how many
+        are left, and `keep` reads them.
+        """
         self._recover()
         room = self.room()
         if not room:
             self._prune_aloud()
             room = self.room()
         taken = self._snapshots.take(
-            root, author, room=room, progress=progress, check=check, background=background
-        )
+            root, author, room=room, progress=progress, check=check, background=background,
+            patience=patience, first=first,
+        )  # fmt: skip
         self._look()
         return taken
+
+    def keep(self, root: str, *, seconds: float) -> int:
+        """Read files that a snapshot left for later; how many are still left."""
+        return self._snapshots.keep(root, room=self.room(), seconds=seconds)
 
     def after_command(self, snapshot: Snapshot, *, certain: bool = True) -> list[Change]:
         """Record the changes since the snapshot as those of its author.

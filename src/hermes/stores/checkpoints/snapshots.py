@@ -19,6 +19,7 @@ from hermes.stores.checkpoints.journal import Record
 from hermes.stores.checkpoints.packs import CHUNK
 from hermes.stores.checkpoints.path_state import by_status, read_traits, same, traits_at
 from hermes.stores.checkpoints.tree_walk import (
+    Met,
     Walk,
     differing,
     has_other_names,
@@ -31,12 +32,12 @@ from hermes.stores.checkpoints.tree_walk import (
 from hermes.stores.checkpoints.types import ABSENT, Author, Change, Snapshot, State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from sqlite3 import Connection
 
     from hermes.stores.checkpoints.blobs import Contents, Draft
     from hermes.stores.checkpoints.checkpoint_db import Database
-    from hermes.stores.checkpoints.tree_walk import Folders, Manifest, Met, Seen
+    from hermes.stores.checkpoints.tree_walk import Folders, Manifest, Seen
     from hermes.stores.checkpoints.types import Progress
 
 # A transaction of this many bytes or files at a time: others can write in between.
@@ -101,30 +102,49 @@ class Snapshots:
         progress: Progress | None,
         check: Callable[[], None] | None,
         background: bool = False,
+        patience: float | None = None,
+        first: Collection[str] = (),
     ) -> Snapshot:
-        """Keep everything below `root`; `room` is how many bytes more the store may take.
+        """Keep everything below `root`.
 
-        What a `background` command did so far is recorded before an undo, too.
+        Args:
+            root: The folder.
+            author: Who will change it.
+            room: How many bytes more the store may take.
+            progress: Called now and then.
+            check: Called again and again; may raise to stop.
+            background: Whether what the command did so far is recorded before an undo, too.
+            patience: Seconds after which no further files are read; `keep` goes on with them.
+            first: Paths that are read in any case.
         """
         root = os.path.realpath(root)
         place = os.fsencode(root)
-        with self._at(place) as state, self._contents.draft() as draft:
+        deadline = None if patience is None else time.monotonic() + patience
+        with self._at(place, check) as state, self._contents.draft() as draft:
             known = self._known(state, place)
             seen = self._walk(state, place, known, check)
-            _add_unkept(seen, known)
-            keeper = _Keeper(self._limits, room, draft)
-            for number, met in enumerate(seen.met):
-                if number % 500 == 499 and progress is not None:
-                    share = number / len(seen.met)
-                    progress(f"snapshot: {number} of {len(seen.met)} files", fraction=share)
-                if check is not None and number % 50 == 0:
-                    check()
-                keeper.see(seen, met)
+            keeper = _Keeper(self._limits, room, draft, deadline=deadline)
+            keeper.see_all(seen, known, first=first, progress=progress, check=check)
             notes = [*keeper.notes(), *_walk_notes(seen, self._limits)]
             snapshot = Snapshot(root, author, seen.folders, notes)
             snapshot.stored = draft.added
+            snapshot.later = len(keeper.late)
             state.settle(self._open(snapshot, known, draft, background=background), seen)
         return snapshot
+
+    def keep(self, root: str, *, room: int, seconds: float) -> int:
+        """Read files that a snapshot left for later; how many are still left."""
+        place = os.fsencode(root)
+        with self._at(place) as state, self._contents.draft() as draft:
+            known = self._known(state, place)
+            seen = self._walk(state, place, known, None)
+            deadline = time.monotonic() + seconds
+            keeper = _Keeper(self._limits, room, draft, deadline=deadline)
+            keeper.see_all(seen, known)
+            with draft.storing() as connection:
+                manifest = tree_walk.save(connection, known, seen.folders, self._clock())
+            state.settle(manifest, seen)
+        return len(keeper.late)
 
     def finish(
         self, snapshot: Snapshot, *, certain: bool = True, ended: bool = True
@@ -138,9 +158,10 @@ class Snapshots:
             for met in seen.met:
                 self._see_again(seen, met, snapshot.folders)
             found = [
-                Record("local", os.fsdecode(path), _state(one), _state(other), certain)
+                Record("local", os.fsdecode(path), _state(_kept(path, one, known)), _state(other),
+                       certain)
                 for path, one, other in differing(snapshot.folders, seen.folders)
-            ]
+            ]  # fmt: skip
             # A folder that was closed meanwhile may have lost anything; what it did not lose is
             # recognised when it comes to undoing.
             found += [
@@ -246,12 +267,17 @@ class Snapshots:
         return found
 
     @contextmanager
-    def _at(self, place: bytes) -> Iterator[_Root]:
+    def _at(self, place: bytes, check: Callable[[], None] | None = None) -> Iterator[_Root]:
         """What is known of a folder; one thread at a time."""
         with self._lock:
             state = self._roots.setdefault(place, _Root())
-        with state.lock:
+        while not state.lock.acquire(timeout=0.1):
+            if check is not None:
+                check()
+        try:
             yield state
+        finally:
+            state.lock.release()
 
     def _known(self, state: _Root, place: bytes) -> Manifest:
         with self._database.writing() as connection:
@@ -411,14 +437,48 @@ def _known(connection: Connection, one: Record, snapshot: Snapshot) -> bool:
 class _Keeper:
     """Stores the files that a walk met, within limits, and counts the others."""
 
-    def __init__(self, limits: Limits, room: int, draft: Draft) -> None:
+    def __init__(
+        self, limits: Limits, room: int, draft: Draft, *, deadline: float | None = None
+    ) -> None:
         self._limits = limits
         self._room = room
         self._draft = draft
+        self._deadline = deadline
+        self.late: list[bytes] = []
         self._large: list[bytes] = []
         self._unread: list[bytes] = []
         self._past: list[bytes] = []
         self._since = 0
+
+    def see_all(
+        self,
+        seen: Walk,
+        known: Manifest,
+        *,
+        first: Collection[str] = (),
+        progress: Progress | None = None,
+        check: Callable[[], None] | None = None,
+    ) -> None:
+        """Store what a walk met, and what was left for later; named paths before all others."""
+        unkept = _unkept(seen, known)
+        wanted = tuple(joined(os.fsencode(os.path.realpath(path)), b"") for path in first)
+        met = [*seen.met, *unkept]
+        if wanted:
+            met.sort(key=lambda one: not joined(one.path, b"").startswith(wanted))
+        old = {(one.folder, one.name) for one in unkept}
+        for number, one in enumerate(met):
+            if number % 500 == 499 and progress is not None:
+                share = number / len(met)
+                progress(f"snapshot: {number} of {len(met)} files", fraction=share)
+            if check is not None and number % 50 == 0:
+                check()
+            late = self._deadline is not None and time.monotonic() > self._deadline
+            if late and not (wanted and joined(one.path, b"").startswith(wanted)):
+                self.late.append(one.path)
+                if (one.folder, one.name) not in old:
+                    seen.see(one, b"", kept=False)
+            else:
+                self.see(seen, one)
 
     def see(self, seen: Walk, met: Met) -> None:
         """Record the state of a file, its bytes stored."""
@@ -458,23 +518,33 @@ class _Keeper:
             (self._large, f"larger than {self._limits.file_bytes} bytes"),
             (self._past, _NO_ROOM),
             (self._unread, "not readable"),
+            (self.late, "not read yet; that goes on in the background"),
         )
         return [f"not protected: {_counted(paths)}, {why}" for paths, why in said if paths]
 
 
-def _add_unkept(seen: Walk, known: Manifest) -> None:
-    """Add files whose digest is known, but not their bytes, to those to be read."""
-    from hermes.stores.checkpoints.tree_walk import Met
-
+def _unkept(seen: Walk, known: Manifest) -> list[Met]:
+    """Files that are listed, but whose bytes the store does not have."""
+    found = []
     for folder, names in known.unkept.items():
         listing = seen.folders.get(folder, {})
         for name in names:
             was = listing.get(name)
             if was is not None and not was[2]:
-                seen.met.append(Met(folder, name, was[0], was[0]))
+                found.append(Met(folder, name, was[0], was[0]))
         if listing is known.folders.get(folder):
             # Seeing what was met changes the listing, and the old one must stay.
             seen.folders[folder] = dict(listing)
+    return found
+
+
+def _kept(path: bytes, seen: Seen | None, known: Manifest) -> Seen | None:
+    """A file as it was before a command; with its bytes, if they were read before it changed."""
+    if seen is None or seen[1] or not is_file(seen[0]):
+        return seen
+    folder, name = os.path.split(path)
+    later = known.folders.get(folder, {}).get(name)
+    return later if later is not None and later[2] and later[0] == seen[0] else seen
 
 
 def _walk_notes(seen: Walk, limits: Limits) -> list[str]:

@@ -198,7 +198,9 @@ class Usage(NamedTuple):
 class Snapshot:
     """A folder before a command; `notes` list its unprotected parts."""
 
-    __slots__ = ("author", "files", "folders", "id", "lock", "notes", "root", "stored", "watermark")
+    __slots__ = (
+        "author", "files", "folders", "id", "later", "lock", "notes", "root", "stored", "watermark"
+    )  # fmt: skip
 
     def __init__(self, root: str, author: Author, folders: Folders, notes: list[str]) -> None:
         self.root = root
@@ -207,6 +209,8 @@ class Snapshot:
         self.notes = notes
         self.files = sum(map(len, folders.values()))
         self.stored = 0
+        # Files that are still to be read.
+        self.later = 0
         self.id = 0
         self.watermark = 0
         # An open file that says by its lock that the command is still under way.
