@@ -279,7 +279,7 @@ def test_a_snapshot_without_patience_reads_what_is_named_and_the_rest_later(
 
     assert named == {"a.py", "link"}
     assert (snapshot.later, left) == (4, 0)
-    assert "not read yet" in snapshot.notes[0]
+    assert "still to be read" in snapshot.notes[0]
     # Deleted before it was read: said, and all others are back.
     assert [os.path.basename(one.place) for one in report.left] == ["run.sh"]
     del before["run.sh"]

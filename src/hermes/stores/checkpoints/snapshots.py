@@ -128,7 +128,7 @@ class Snapshots:
             notes = [*keeper.notes(), *_walk_notes(seen, self._limits)]
             snapshot = Snapshot(root, author, seen.folders, notes)
             snapshot.stored = draft.added
-            snapshot.later = len(keeper.late)
+            snapshot.later = keeper.late
             state.settle(self._open(snapshot, known, draft, background=background), seen)
         return snapshot
 
@@ -144,7 +144,7 @@ class Snapshots:
             with draft.storing() as connection:
                 manifest = tree_walk.save(connection, known, seen.folders, self._clock())
             state.settle(manifest, seen)
-        return len(keeper.late)
+        return keeper.late
 
     def finish(
         self, snapshot: Snapshot, *, certain: bool = True, ended: bool = True
@@ -444,7 +444,9 @@ class _Keeper:
         self._room = room
         self._draft = draft
         self._deadline = deadline
-        self.late: list[bytes] = []
+        # How many files are left for later, and one of them.
+        self.late = 0
+        self._example = b""
         self._large: list[bytes] = []
         self._unread: list[bytes] = []
         self._past: list[bytes] = []
@@ -460,25 +462,44 @@ class _Keeper:
         check: Callable[[], None] | None = None,
     ) -> None:
         """Store what a walk met, and what was left for later; named paths before all others."""
-        unkept = _unkept(seen, known)
         wanted = tuple(joined(os.fsencode(os.path.realpath(path)), b"") for path in first)
-        met = [*seen.met, *unkept]
         if wanted:
-            met.sort(key=lambda one: not joined(one.path, b"").startswith(wanted))
-        old = {(one.folder, one.name) for one in unkept}
-        for number, one in enumerate(met):
+            seen.met.sort(key=lambda one: not joined(one.path, b"").startswith(wanted))
+        for number, met in enumerate(seen.met):
             if number % 500 == 499 and progress is not None:
-                share = number / len(met)
-                progress(f"snapshot: {number} of {len(met)} files", fraction=share)
+                share = number / len(seen.met)
+                progress(f"snapshot: {number} of {len(seen.met)} files", fraction=share)
             if check is not None and number % 50 == 0:
                 check()
-            late = self._deadline is not None and time.monotonic() > self._deadline
-            if late and not (wanted and joined(one.path, b"").startswith(wanted)):
-                self.late.append(one.path)
-                if (one.folder, one.name) not in old:
-                    seen.see(one, b"", kept=False)
+            if self._is_late() and not joined(met.path, b"").startswith(wanted or b"\0"):
+                self._leave(met.path)
+                seen.see(met, b"", kept=False)
             else:
-                self.see(seen, one)
+                self.see(seen, met)
+        for folder, names in known.unkept.items():
+            listing = seen.folders.get(folder, {})
+            for name in names:
+                was = listing.get(name)
+                if was is None or was[2] or known.folders[folder].get(name) is not was:
+                    # Gone, or met above.
+                    continue
+                path = joined(folder, name)
+                if self._is_late() and not joined(path, b"").startswith(wanted or b"\0"):
+                    self._leave(path)
+                    continue
+                if check is not None:
+                    check()
+                if seen.folders[folder] is known.folders.get(folder):
+                    # Seeing it changes the listing, and the old one must stay.
+                    seen.folders[folder] = dict(listing)
+                self.see(seen, Met(folder, name, was[0], was[0]))
+
+    def _is_late(self) -> bool:
+        return self._deadline is not None and time.monotonic() > self._deadline
+
+    def _leave(self, path: bytes) -> None:
+        self.late += 1
+        self._example = self._example or path
 
     def see(self, seen: Walk, met: Met) -> None:
         """Record the state of a file, its bytes stored."""
@@ -518,24 +539,15 @@ class _Keeper:
             (self._large, f"larger than {self._limits.file_bytes} bytes"),
             (self._past, _NO_ROOM),
             (self._unread, "not readable"),
-            (self.late, "not read yet; that goes on in the background"),
         )
-        return [f"not protected: {_counted(paths)}, {why}" for paths, why in said if paths]
-
-
-def _unkept(seen: Walk, known: Manifest) -> list[Met]:
-    """Files that are listed, but whose bytes the store does not have."""
-    found = []
-    for folder, names in known.unkept.items():
-        listing = seen.folders.get(folder, {})
-        for name in names:
-            was = listing.get(name)
-            if was is not None and not was[2]:
-                found.append(Met(folder, name, was[0], was[0]))
-        if listing is known.folders.get(folder):
-            # Seeing what was met changes the listing, and the old one must stay.
-            seen.folders[folder] = dict(listing)
-    return found
+        notes = [f"not protected: {_counted(paths)}, {why}" for paths, why in said if paths]
+        if self.late:
+            others = f" and {self.late - 1} more" if self.late > 1 else ""
+            example = os.fsdecode(self._example)
+            notes.append(
+                f"not protected yet: {example}{others}, still to be read in the background"
+            )
+        return notes
 
 
 def _kept(path: bytes, seen: Seen | None, known: Manifest) -> Seen | None:
