@@ -306,6 +306,9 @@ class Conversation:
                 stop = f"stopped: {use.name} kept giving the same result and nothing else changed"
             if outcome.status == "refused":
                 state.refused.append(f"{use.name}: {outcome.error}")
+            elif '"refused"' in outcome.content and not self._reads(use):
+                # Of the agents and scripts that the call ran.
+                state.refused += _refused_inside(outcome.value)
             self.append(result_message(use, result_text(outcome)), turn=state.turn)
         if repeating and not stop:
             # A message of its own after the results, because results are JSON.
@@ -361,3 +364,16 @@ class Conversation:
         around = tracer.around(context.session_id, inside=bool(agent))
         kind: Literal["agent", "turn"] = "agent" if agent else "turn"
         return tracer.inside(kind, f"invoke_agent {agent or 'hermes'}", attributes, around)
+
+
+def _refused_inside(value: Any) -> list[str]:
+    """The refusals in the reports of a call: lists named `refused`, and calls of a script."""
+    if isinstance(value, list):
+        return [line for item in value for line in _refused_inside(item)]
+    if not isinstance(value, dict):
+        return []
+    own = value.get("refused")
+    lines = [line for line in own if isinstance(line, str)] if isinstance(own, list) else []
+    if value.get("status") == "refused" and "tool" in value:
+        lines.append(f"{value['tool']}: refused in a script")
+    return lines + [line for item in value.values() for line in _refused_inside(item)]

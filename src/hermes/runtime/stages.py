@@ -228,6 +228,16 @@ def stages(runtime: Runtime, call: ToolCall, context: ToolContext) -> Stages:
             if refusal is not None:
                 return end(runtime, state, refusal)
 
+        effects = state.ruling.effects
+        if effects is not None and effects.scripts_changed():
+            # A script was changed after it was judged.
+            ruling = runtime.judge(entry, state.arguments, context)
+            state.ruling = ruling
+            if ruling.action != "allow":
+                refusal = yield from approve(runtime, state, ruling)
+                if refusal is not None:
+                    return end(runtime, state, refusal)
+
         arguments = state.arguments
         if PLACEHOLDER in state.noted:
             arguments = runtime.secrets.filled(state, runtime.policy)

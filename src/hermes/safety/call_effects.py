@@ -4,6 +4,7 @@ not tool names.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Effects:
     same analysis. A command is analysed when it is first asked for.
     """
 
-    __slots__ = ("_cwd", "_home", "_verdicts", "_workspace", "acts")
+    __slots__ = ("_cwd", "_home", "_scripts", "_verdicts", "_workspace", "acts")
 
     def __init__(
         self, acts: Sequence[CallEffect], context: ToolContext, *, home: str | None = None
@@ -46,6 +47,8 @@ class Effects:
         self.acts = acts
         self._cwd, self._workspace, self._home = context.cwd, context.workspace, home
         self._verdicts: dict[CallEffect, Verdict] = {}
+        # The scripts that were read, each as it was then.
+        self._scripts: dict[str, object] = {}
 
     def cwd(self, act: CallEffect) -> str:
         """The folder that a command runs in."""
@@ -60,7 +63,13 @@ class Effects:
             verdict = self._verdicts[act] = detect_dangerous_command(
                 act.value, cwd=self.cwd(act), home=self._home, workspace=self._workspace
             )
+            for (path,) in verdict.scripts:
+                self._scripts[path] = _state(path)
         return verdict
+
+    def scripts_changed(self) -> bool:
+        """Whether a script is no longer what was analysed."""
+        return any(_state(path) != state for path, state in self._scripts.items())
 
     def commands(self) -> Iterator[CallEffect]:
         """The commands that the call runs."""
@@ -70,6 +79,14 @@ class Effects:
     def reads_only(self) -> bool:
         """Whether every command is known to change nothing, so that there is nothing to undo."""
         return all(self.verdict(act).reads_only for act in self.commands())
+
+
+def _state(path: str) -> object:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def effects_of(

@@ -257,6 +257,7 @@ class Gate(Policy):
         self, act: CallEffect, cwd: str, verdict: Verdict, context: ToolContext
     ) -> Iterator[Ruling]:
         from hermes.safety.shell.verdict import INSIDE, OUTSIDE
+        from hermes.safety.taint import leaving_files
 
         command = act.value
         if act.outside is not None:
@@ -276,6 +277,12 @@ class Gate(Policy):
         destroyed = self._destroyed(act, cwd, verdict, context)
         if destroyed is not None and destroyed.uncovered:
             yield self._past_undo(command, cwd, verdict, destroyed, context)
+        if not any(finding.rule.startswith("secrets.sent") for finding in verdict.findings):
+            for rule, reason in leaving_files(verdict, cwd):
+                grant = command_grant(
+                    rule, command, verdict.commands, cwd=cwd, env=context.task.env
+                )
+                yield Ruling("ask", reason=reason, rule=rule, grants=(grant,), human_only=True)
         everything = [*verdict.commands, *verdict.inside]
         if signals_us(everything):
             yield Ruling("refuse", reason="that process guards this call", rule="gate:own-process")

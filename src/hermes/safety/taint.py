@@ -16,6 +16,7 @@ from hermes.safety.approvals import call_grant
 from hermes.safety.call_effects import effects_of
 from hermes.safety.paths import PathRefusedError
 from hermes.safety.policy import Ruling
+from hermes.safety.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from hermes.core.context import ToolContext
     from hermes.core.entry import ToolEntry
     from hermes.core.protocols import CallEffects
+    from hermes.safety.shell.verdict import Verdict
 
 
 _UNTRUSTED_RIGHTS = ("network:", "web:", "browser:", "mcp:", "email:read", "message:read")
@@ -235,6 +237,79 @@ def _outbound_of_words(words: Sequence[str]) -> Iterator[str]:
         yield f"{program} copies to another machine"
     elif any(word in _SENDING.get(program, ()) for word in rest[:4]):
         yield f"{program} sends to a server"
+
+
+# Names of files that hold secrets, in a folder that is sent as a whole.
+_SECRET_FILE = re.compile(
+    r"\.env(\.(?!example|sample|template|dist)\w+)?|.*\.(pem|key|p12|pfx|keystore|jks)|id_(rsa|dsa"
+    r"|ecdsa|ed25519)|credentials(\.json)?|\.(netrc|npmrc|pypirc|pgpass|htpasswd)",
+    re.I,
+)
+_MOST_READ, _MOST_FILES = 256 * 1024, 2000
+_REMOTE_SECTION = re.compile(r'^\[remote "([^"\n]+)"\]|^\s*(?:push)?url\s*=\s*(\S+)', re.M)
+
+
+def leaving_files(verdict: Verdict, cwd: str) -> Iterator[tuple[str, str]]:
+    """Files with secrets that a command sends, and pushes to new remotes: rule and reason."""
+    for words in (*verdict.commands, *verdict.inside):
+        if not words or not any(_outbound_of_words(words)):
+            continue
+        program = os.path.basename(words[0])
+        if program == "git":
+            if "push" in words[1:4] and (remote := _new_remote(words, cwd)):
+                yield "git.new-remote", f"it pushes to {remote}, which is no remote of this project"
+            continue
+        if program in (*_COPIERS, "aws", "gsutil") and not _REMOTE.match(words[-1]):
+            # A copy from there.
+            continue
+        for word in words[1:]:
+            # `@file`, `name=@file` and `--option=file`.
+            for name in {word, word.rpartition("@")[2], word.partition("=")[2].lstrip("@<")} - {""}:
+                path = os.path.join(cwd, os.path.expanduser(name))
+                if secret := _secret_at(path):
+                    yield "secrets.leave", f"{program} sends {secret}, which holds a secret"
+
+
+def _secret_at(path: str) -> str:
+    """The file at a path, or below it, that holds a secret; empty if there is none."""
+    try:
+        if os.path.isdir(path):
+            names = (
+                os.path.join(folder, name)
+                for folder, _, files in os.walk(path)
+                if ".git" not in folder.split(os.sep)
+                for name in files
+            )
+            for name, _ in zip(names, range(_MOST_FILES), strict=False):
+                if _SECRET_FILE.fullmatch(os.path.basename(name)):
+                    return name
+        elif os.path.isfile(path):
+            with open(path, "rb") as file:
+                text = file.read(_MOST_READ).decode("utf-8", "replace")
+            if _SECRET_FILE.fullmatch(os.path.basename(path)) or redact(text) != text:
+                return path
+    except (OSError, ValueError):
+        pass
+    return ""
+
+
+def _new_remote(words: Sequence[str], cwd: str) -> str:
+    """The target of a push that the repository's settings do not name; empty if they do."""
+    operands = [word for word in words[words.index("push") + 1 :] if not word.startswith("-")]
+    if not operands:
+        return ""
+    folder = cwd
+    while not os.path.exists(os.path.join(folder, ".git")):
+        if folder == os.path.dirname(folder):
+            return ""
+        folder = os.path.dirname(folder)
+    try:
+        with open(os.path.join(folder, ".git", "config"), encoding="utf-8", errors="replace") as f:
+            known = {name for found in _REMOTE_SECTION.findall(f.read()) for name in found if name}
+    except OSError:
+        # A linked worktree or a submodule: its settings are elsewhere.
+        return ""
+    return "" if operands[0] in known else operands[0]
 
 
 # Folders of the home, and of a project's own `.hermes`.

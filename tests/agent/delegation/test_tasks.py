@@ -239,11 +239,13 @@ def test_the_person_is_asked_with_the_path_of_who_wants_it(work: Path, ask: Any)
         approver=no,
     )
 
-    agent.run("go")
+    result = agent.turn("go")
 
     assert asked == [("root/1", "terminal")]
     assert (work / "build").exists()
     assert len(report(model)["refused"]) == 1
+    # The exit code of the run depends on it.
+    assert result.refused == tuple(report(model)["refused"])
 
 
 def test_with_the_parent_its_children_end(work: Path, ask: Any) -> None:

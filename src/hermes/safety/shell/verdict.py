@@ -80,6 +80,11 @@ class Verdict:
         self.inside = inside or []
         self.action = worst(finding.severity for finding in findings) if findings else ALLOW
 
+    @property
+    def scripts(self) -> list[list[str]]:
+        """The scripts that it runs and that could be read, each as a path alone."""
+        return self.commands[len(self.typed) :]
+
     def __repr__(self) -> str:
         return f"Verdict({self.action!r}, {self.findings!r})"
 
