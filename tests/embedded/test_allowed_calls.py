@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from hermes.embedded.checks import destinations, signatures
 from hermes.embedded.file_guard import NamedFiles
-from hermes.embedded.grammar import destinations, signatures
 from hermes.embedded.task import Task
 from hermes.embedded.tools import TOOLS
 

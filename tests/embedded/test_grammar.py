@@ -8,7 +8,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.embedded.grammar import actions, choice
+from hermes.embedded.checks import actions, choice
 
 _LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 

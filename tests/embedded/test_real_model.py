@@ -11,9 +11,9 @@ from benchmarks.embedded import TASKS, Case, carry_out, cases
 
 from hermes.agent.providers.services import probe
 from hermes.embedded import embedded_model
+from hermes.embedded.checks import actions
 from hermes.embedded.download import ModelDownload
 from hermes.embedded.engine_client import Completion
-from hermes.embedded.grammar import actions
 from hermes.embedded.provider import EmbeddedModel
 
 pytestmark = pytest.mark.skipif(

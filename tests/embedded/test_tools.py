@@ -13,8 +13,7 @@ import pytest
 
 from hermes.core.entry import ToolCall
 from hermes.core.registry import ToolRegistry
-from hermes.embedded.tools import TOOLS, available_tools
-from hermes.embedded.workspace import adjusted, with_disk_facts
+from hermes.embedded.tools import TOOLS, adjusted, available_tools, with_disk_facts
 from hermes.runtime.app import App
 
 BY_NAME = {tool.name: tool for tool in TOOLS}

@@ -59,7 +59,7 @@ STARTERS = {
     "mcp/client/packages.py": (1, "newest version of a package, by npm or pip"),
     # For the person, at their command.
     "interfaces/cli/config.py": (1, "the person's editor"),
-    "mcp/client/browser.py": (1, "the person's browser, for a login"),
+    "mcp/client/http_client.py": (1, "the person's browser, for a login"),
 }  # fmt: skip
 
 

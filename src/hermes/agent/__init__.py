@@ -2,10 +2,8 @@
 
 agent.py              `Agent`: all parts wired together, for programs; start here
 loop.py               the loop: ask the model, run its calls, append the results, repeat
-model_call.py         one model request, with its trace span
 journal.py            calls in the session journal; resuming after a crash
 turn_lock.py          one turn at a time, across threads and event loops
-repeat_detector.py    stops a model that repeats itself
 budget.py             limits on steps, tokens, money and time; prices
 compaction.py         shortens a history that nears the end of the context window
 memory_extraction.py  proposes facts of a long conversation for memory

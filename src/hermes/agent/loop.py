@@ -1,29 +1,30 @@
-"""The agent loop: ask the model, run its tool calls, append the results, repeat.
-
-A `Conversation` is append-only. A request is the system prompt, every message so far, and the tools
-in an order that only grows at its end. Each request therefore starts with the bytes of the one
-before it, and the prompt caches of providers hold.
-
-The intent of a call is in the journal before the call begins, its outcome as soon as it ends. After
-a crash, the journal shows which calls were done, which were not, and which are uncertain.
-"""
+"""The loop: ask the model, run its calls, append the results, repeat until it answers."""
 
 from __future__ import annotations
 
 import itertools
+import re
+from collections import Counter
 from contextlib import nullcontext
+from hashlib import sha256
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from hermes.agent.budget import Budget, BudgetError, Pricing
 from hermes.agent.journal import CallJournal, result_message, result_text, turn_count
-from hermes.agent.model_call import call_model, usage_attributes
-from hermes.agent.repeat_detector import RepeatDetector
 from hermes.agent.system_prompt import PROGRAM_NOTE
 from hermes.agent.turn_lock import TurnLock
 from hermes.core.entry import ToolCall
-from hermes.core.model_protocol import Message, Request, ToolUse, TurnRunner, Usage, WindowError
+from hermes.core.model_protocol import (
+    Done,
+    Message,
+    Request,
+    ToolUse,
+    TurnRunner,
+    Usage,
+    WindowError,
+)
 from hermes.core.wire_names import wire_definitions, wire_name
 
 if TYPE_CHECKING:
@@ -33,10 +34,116 @@ if TYPE_CHECKING:
 
     from hermes.core.context import ToolContext
     from hermes.core.entry import ToolOutcome
-    from hermes.core.model_protocol import Done, Event, Provider
+    from hermes.core.model_protocol import Event, Provider
     from hermes.runtime.pipeline import Runtime
     from hermes.runtime.tool_offer import Offer
-    from hermes.runtime.tracing import Span
+    from hermes.runtime.tracing import Span, Tracer
+
+
+async def call_model(
+    provider: Provider,
+    request: Request,
+    *,
+    tracer: Tracer | None = None,
+    on_event: Callable[[Event], None] | None = None,
+    purpose: str = "",
+) -> Done:
+    """The whole answer of a model; raises `ModelError`.
+
+    Args:
+        provider: The model.
+        request: The request.
+        tracer: Records the span; no span if None.
+        on_event: Receives the streamed events.
+        purpose: Set for a call outside of the conversation: `compaction`, `approval`, ….
+    """
+    if tracer is None:
+        return await _read_to_end(provider, request, on_event)
+    attributes: dict[str, Any] = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": provider.name,
+        "gen_ai.request.model": provider.model,
+    }
+    if purpose:
+        attributes["hermes.purpose"] = purpose
+    with tracer.inside("chat", f"chat {provider.model}", attributes):
+        done = await _read_to_end(provider, request, on_event)
+        attributes["gen_ai.response.model"] = done.model
+        attributes["gen_ai.response.finish_reasons"] = [done.finish]
+        if done.asked and done.asked != provider.model:
+            # A fallback answered.
+            attributes["gen_ai.request.model"] = done.asked
+            attributes["gen_ai.provider.name"] = done.provider
+        attributes.update(usage_attributes(done.usage))
+    return done
+
+
+def usage_attributes(usage: Usage) -> dict[str, int]:
+    """Token counts under their OpenTelemetry names."""
+    attributes = {
+        "gen_ai.usage.input_tokens": usage.input,
+        "gen_ai.usage.output_tokens": usage.output,
+    }
+    if usage.cached:
+        attributes["gen_ai.usage.cache_read.input_tokens"] = usage.cached
+    if usage.written:
+        attributes["gen_ai.usage.cache_creation.input_tokens"] = usage.written
+    if usage.reasoning:
+        attributes["gen_ai.usage.reasoning.output_tokens"] = usage.reasoning
+    return attributes
+
+
+async def _read_to_end(
+    provider: Provider, request: Request, on_event: Callable[[Event], None] | None
+) -> Done:
+    done = None
+    async for event in provider.stream(request):
+        if on_event is not None:
+            on_event(event)
+        if isinstance(event, Done):
+            done = event
+    assert done is not None, "a provider ends with Done or raises"
+    return done
+
+
+# Repeats without a new result until the warning, and until the end of the turn.
+WARN, STOP = 3, 5
+# Fields that differ from one run of the same call to the next.
+_VOLATILE = re.compile(r'"(?:seconds|duration|duration_seconds|elapsed|ms|at|time|pid)": ?[^,}\]]*')
+
+
+class RepeatDetector:
+    """Counts repeated results of one turn."""
+
+    def __init__(self, *, warn: int = WARN, stop: int = STOP) -> None:
+        self._warn = warn
+        self._stop = stop
+        self._seen: set[str] = set()
+        self._repeats: Counter[str] = Counter()
+
+    def see(self, outcome: ToolOutcome, arguments: str, *, reads: bool) -> str:
+        """Count one call: `""`, `"warn"` or `"stop"`.
+
+        Args:
+            outcome: The result of the call.
+            arguments: As the model sent them.
+            reads: Whether the tool only reads.
+        """
+        result = _VOLATILE.sub("", outcome.content)
+        result_only = reads or outcome.status != "ok"
+        parts = (outcome.name, result) if result_only else (outcome.name, arguments, result)
+        key = sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+        if key not in self._seen:
+            self._seen.add(key)
+            self._repeats.clear()
+        self._repeats[key] += 1
+        times = self._repeats[key]
+        if times >= self._stop:
+            return "stop"
+        return "warn" if times >= self._warn else ""
+
+
+if TYPE_CHECKING:
 
     class Journal(Protocol):
         """Persistent log of a conversation: messages, intents and outcomes of calls, notes."""

@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hermes.agent.budget import Pricing
-from hermes.agent.model_call import call_model
+from hermes.agent.loop import call_model
 from hermes.core.errors import HermesError, ToolError
 from hermes.core.model_protocol import Message, Request, Usage
 

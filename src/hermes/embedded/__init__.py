@@ -5,12 +5,10 @@
     child.py          the engine process (a script)
     engine_client.py  client of that process
     provider.py       `EmbeddedModel`: the provider
-    grammar.py        GBNF grammars: the actions that the model may write now
     prompts.py        prompts: chat or task, system prompts, examples
     tools.py          the few tools that it works with, and the real calls behind them
     result_text.py    tool results as short plain text
     arithmetic.py     expressions, sums and counts, which the model would get wrong
-    workspace.py      files of the workspace
     file_guard.py     only files that the request names may change
     checks.py         checks of actions and replies against the tool results
     task.py           state of one task, and its report

@@ -21,10 +21,12 @@ from hermes.core.model_protocol import Done, Message, TextDelta, ToolUse
 from hermes.embedded import prompts
 from hermes.embedded.arithmetic import invalid_expression
 from hermes.embedded.checks import (
+    actions,
     already_calculated,
     correction,
     mentions_result,
     overwrite_warning,
+    signatures,
     ungrounded_expression,
     ungrounded_numbers,
     ungrounded_text,
@@ -34,12 +36,18 @@ from hermes.embedded.checks import (
 )
 from hermes.embedded.engine_client import Completion
 from hermes.embedded.file_guard import NamedFiles, changes, command_changes, refusal
-from hermes.embedded.grammar import actions, signatures
 from hermes.embedded.provider import usage_of
 from hermes.embedded.result_text import NOT_EXECUTABLE, NOT_FOUND, cut, output
 from hermes.embedded.task import Task, report
-from hermes.embedded.tools import available_tools, search_words
-from hermes.embedded.workspace import adjusted, file_list, files_of, path_exists, with_disk_facts
+from hermes.embedded.tools import (
+    adjusted,
+    available_tools,
+    file_list,
+    files_of,
+    path_exists,
+    search_words,
+    with_disk_facts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hermes.core.model_protocol import Message
-from hermes.embedded.grammar import choice
+from hermes.embedded.checks import choice
 from hermes.embedded.result_text import cut
 from hermes.embedded.tools import TOOLS
 

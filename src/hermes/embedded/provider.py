@@ -14,8 +14,8 @@ from hermes.core.model_protocol import (
     Usage,
     WindowError,
 )
+from hermes.embedded.checks import actions
 from hermes.embedded.engine_client import WINDOW, Completion, EngineClient
-from hermes.embedded.grammar import actions
 from hermes.embedded.prompts import CHAT_SLOT, prefixes
 from hermes.embedded.wheels import MODEL
 

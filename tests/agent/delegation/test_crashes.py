@@ -15,7 +15,7 @@ import pytest
 from tests.agent.delegation.script import do, goal_of, hand, tool_results, until
 
 from hermes.agent.agent import Agent
-from hermes.agent.delegation import child_journal
+from hermes.agent.delegation import child_report
 from hermes.runtime.app import App
 from hermes.stores.sessions import Sessions
 from hermes.testing import Call, ScriptedModel, Turn
@@ -89,7 +89,7 @@ def test_whoever_resumes_hears_what_is_known_and_nothing_is_running(
         assert went_on["files_changed"] == [str(work / "b.txt")]
 
     with Sessions() as sessions:
-        kept = child_journal.last_notes(sessions.open("last"))
+        kept = child_report.last_notes(sessions.open("last"))
         assert {name: one["status"] for name, one in kept.items()} == {
             "root/1": "completed",
             "root/2": "crashed",
@@ -116,7 +116,7 @@ def test_one_that_another_program_runs_is_left_alone(work: Path, ask: Any) -> No
             child = sessions.begin(
                 workspace=str(work), model="m", front_door="test", parent=session
             )
-            owner = list(child_journal.process_identity(other.pid))
+            owner = list(child_report.process_identity(other.pid))
             note = {"agent": "root/1", "status": "running", "goal": "x", "session": child.id}
             session.note("delegated", {**note, "turns": [], "owner": owner})
             agent, model = ask(do("resume", "root/1"), "ok", journal=session)

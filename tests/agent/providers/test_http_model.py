@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agent.providers.requests import HELLO, TOOLS, answer, ask, events, remote
 
-from hermes.agent.providers.errors import BrokenStream, RetryLater
+from hermes.agent.providers.connection import BrokenStream, RetryLater
 from hermes.agent.providers.http_model import HttpModel
 from hermes.agent.providers.stream_reader import AnswerBuilder
 from hermes.core.model_protocol import (

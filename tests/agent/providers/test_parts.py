@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.agent.providers.connection import is_loopback, shown_url
-from hermes.agent.providers.errors import retry_after
+from hermes.agent.providers.connection import is_loopback, retry_after, shown_url
 from hermes.agent.providers.http_model import DONE, EventError, EventReader
 from hermes.agent.providers.model_profiles import Prices, prices_of, profile_of
 from hermes.core.model_protocol import Usage

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hermes.interfaces.chat.markdown import Block, Blocks, rendered
-from hermes.interfaces.cli.screen_text import columns, only_styles, safe, wrapped, wrapped_styled
+from hermes.interfaces.cli.terminal import columns, only_styles, safe, wrapped, wrapped_styled
 
 LINES = st.sampled_from(
     [

@@ -12,11 +12,11 @@ import pytest
 
 import hermes.interfaces.chat.history as history
 from hermes.core.context import ApprovalRequest
-from hermes.interfaces.chat.call_lines import Call, expanded, finished_lines
 from hermes.interfaces.chat.mentions import mention_of, mentioned, missing
 from hermes.interfaces.chat.slash_commands import command_in, completions, nearest
+from hermes.interfaces.chat.view import Call, expanded, finished_lines
 from hermes.interfaces.cli.approval_prompt import Question, QuestionQueue
-from hermes.interfaces.cli.screen_text import columns
+from hermes.interfaces.cli.terminal import columns
 
 
 @pytest.mark.parametrize(

@@ -40,15 +40,15 @@ def test_the_version(hermes: CommandLine, option: str) -> None:
 
 def _all_commands() -> list[list[str]]:
     from argparse import _SubParsersAction
-    from importlib import import_module
 
+    from hermes.interfaces.cli.commands import add_arguments
     from hermes.interfaces.cli.main import Parser
 
     found: list[list[str]] = [[]]
-    for name, (module, _) in COMMANDS.items():
+    for name in COMMANDS:
         found.append([name])
         parser = Parser()
-        import_module(f"hermes.interfaces.cli.{module}").arguments(parser)
+        add_arguments(name, parser)
         for action in parser._actions:
             if isinstance(action, _SubParsersAction):
                 found += [[name, inner] for inner in action.choices]

@@ -11,7 +11,7 @@ import yaml
 
 from hermes.core.config import DEFAULTS
 from hermes.interfaces.cli import main
-from hermes.interfaces.cli.commands import COMMANDS, FAILED
+from hermes.interfaces.cli.commands import FAILED
 from hermes.testing import Call, ScriptedModel, Turn
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         for name in (*service.keys, *service.addresses):
             monkeypatch.delenv(name, raising=False)
     monkeypatch.delenv("HERMES_MODEL", raising=False)
-    monkeypatch.setitem(COMMANDS, "model", ("model", "choose a model"))
-    monkeypatch.setitem(COMMANDS, "setup", ("setup", "find a model"))
     for name in ("name", "provider", "base_url", "api", "key_env"):
         monkeypatch.setitem(DEFAULTS, f"model.{name}", ("", "…"))
 

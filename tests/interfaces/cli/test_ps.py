@@ -15,7 +15,7 @@ import pytest
 from hermes.core.errors import HermesError
 from hermes.environments.environment import SharedSettings
 from hermes.environments.host.host_environment import LocalEnvironment
-from hermes.interfaces.cli import ps
+from hermes.interfaces.cli import environments
 from hermes.interfaces.cli.main import CliApp
 
 
@@ -28,7 +28,7 @@ def local(tmp_path: Path) -> Iterator[LocalEnvironment]:
 
 def command(*words: str) -> tuple[int, str]:
     parser = ArgumentParser()
-    ps.arguments(parser)
+    environments.ps_arguments(parser)
     options = parser.parse_args(words)
     app = CliApp()
     app.stdout = StringIO()

@@ -17,7 +17,7 @@ import pytest
 from tests.conftest import HERMES, CommandLine
 
 from hermes.stores.sessions import Sessions
-from hermes.stores.sessions.session_lock import locked_session
+from hermes.stores.sessions.session_db import locked_session
 from hermes.testing import Call, ScriptedModel, Turn
 
 

@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import HERMES, approve_plugins
 
-from hermes.interfaces.cli.screen_text import columns as _columns
-from hermes.interfaces.cli.screen_text import cut as _cut
 from hermes.interfaces.cli.terminal import Terminal, _line
+from hermes.interfaces.cli.terminal import columns as _columns
+from hermes.interfaces.cli.terminal import cut as _cut
 
 if TYPE_CHECKING:
     from tests.conftest import CommandLine

@@ -9,7 +9,7 @@ import pytest
 
 from hermes.core.errors import HermesError
 from hermes.core.registry import ToolRegistry
-from hermes.interfaces.cli import tool
+from hermes.interfaces.cli import tools as tool
 from hermes.runtime.yaml_tools.store import YamlTools
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def path(tmp_path: Path) -> str:
 
 def run(home: str, *words: str) -> Program:
     parser = ArgumentParser()
-    tool.arguments(parser)
+    tool.tool_arguments(parser)
     options = parser.parse_args(words)
     program = Program(home)
     assert options.run(program, options) in (None, 0)

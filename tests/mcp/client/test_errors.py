@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from mcp_types import CONNECTION_CLOSED
 
-from hermes.mcp.client.errors import is_connection_lost
+from hermes.mcp.client.results import is_connection_lost
 from hermes.mcp.client.settings import Server
 from mcp import MCPError
 

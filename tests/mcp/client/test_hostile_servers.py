@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.mcp.client.conftest import Desk, eventually
 
-from hermes.mcp.client.rate_limit import RateLimit
+from hermes.mcp.client.server_log import RateLimit
 from hermes.mcp.client.servers import Servers
 
 HOSTILE = Path(__file__).parent.parent / "servers" / "hostile.py"

@@ -17,12 +17,11 @@ from tests.mcp.client.conftest import Desk, eventually, tool
 from tests.mcp.servers.web import Web
 
 from hermes.core.errors import HermesError
-from hermes.mcp.client.auth import bearer
-from hermes.mcp.client.auth.bearer import Bearer
+from hermes.mcp.client.auth import tokens as bearer
 from hermes.mcp.client.auth.headless_login import device_login
 from hermes.mcp.client.auth.login import LoginError, login
-from hermes.mcp.client.auth.tokens import Tokens, load_tokens, renewal_lock
-from hermes.mcp.client.browser import url_problem
+from hermes.mcp.client.auth.tokens import Bearer, Tokens, load_tokens, renewal_lock
+from hermes.mcp.client.http_client import url_problem
 from hermes.mcp.client.settings import Server
 
 
@@ -331,7 +330,7 @@ def test_plain_http_is_for_this_machine_alone() -> None:
 def test_a_browser_is_opened_without_a_shell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from hermes.mcp.client.browser import open_in_browser
+    from hermes.mcp.client.http_client import open_in_browser
 
     seen = tmp_path / "seen"
     browser = tmp_path / "browser"

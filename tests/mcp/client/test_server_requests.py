@@ -75,7 +75,7 @@ def test_an_address_to_visit_is_shown_first_and_refused_when_it_is_none(
     box: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
-    monkeypatch.setattr("hermes.mcp.client.browser.open_in_browser", opened.append)
+    monkeypatch.setattr("hermes.mcp.client.http_client.open_in_browser", opened.append)
     params = {
         "mode": "url",
         "message": "Pay",

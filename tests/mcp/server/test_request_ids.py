@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.mcp.server.http_transport import InvalidRequestIdError, RequestIds
+from hermes.mcp.server.http_server import InvalidRequestIdError, RequestIds
 
 
 def body(**fields: object) -> bytes:

@@ -10,7 +10,7 @@ import pytest
 from hermes.core.config import Config
 from hermes.core.model_protocol import Message
 from hermes.stores.sessions import Session, Sessions
-from hermes.stores.sessions.retention import apply_limits, open_sessions
+from hermes.stores.sessions.maintenance import apply_limits, open_sessions
 
 
 def _begun(store: Sessions, days: float, text: str = "hello") -> Session:

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from hermes.stores.sessions import Session, Sessions
-from hermes.stores.sessions.session_lock import locked_session
+from hermes.stores.sessions.session_db import locked_session
 
 
 def _begun(sessions: Sessions) -> Session:

@@ -3,7 +3,6 @@
     supervisor.py     `Delegation`: starts children, finds them by handle; `delegate_task` actions
     child.py          `ChildAgent`: its tools, conversation and run; restored after a restart
     child_report.py   activity of a running child, report of an ended one
-    child_journal.py  entries about children in the parent's journal
 
 A child has at most the tools and rights of its parent, less some: it can't ask or message people,
 write memory, or run code that calls tools. Its approvals are asked of the same person, with its

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING
 
 from hermes.agent.budget import ChildBudget
 from hermes.agent.compaction import Compaction
-from hermes.agent.delegation.child_journal import cut_off, new_journal, note_begin, note_end
 from hermes.agent.delegation.child_report import (
     LIMITS,
     UNFINISHED,
     Activity,
     ChildStatus,
+    cut_off,
     failure,
     files_changed,
     last_text,
+    new_journal,
+    note_begin,
+    note_end,
     one_line,
     report_of,
 )

@@ -225,7 +225,7 @@ class Delegation:
         if self._restored:
             return
         self._restored = True
-        from hermes.agent.delegation.child_journal import cut_off, last_notes
+        from hermes.agent.delegation.child_report import cut_off, last_notes
 
         notes = last_notes(self.journal)
         if not notes:

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
-from hermes.agent.providers.connection import Connection, is_loopback
-from hermes.agent.providers.errors import BrokenStream, RetryLater, response_error, stream_error
+from hermes.agent.providers.connection import (
+    BrokenStream,
+    Connection,
+    RetryLater,
+    is_loopback,
+    response_error,
+    stream_error,
+)
 from hermes.agent.providers.model_profiles import Profile, profile_of
 from hermes.agent.providers.stream_reader import AnswerBuilder
 from hermes.core.model_protocol import Discarded, ModelError, Waiting

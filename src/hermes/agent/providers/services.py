@@ -283,8 +283,7 @@ async def list_models(
     """The names of the models of a server."""
     import httpx2
 
-    from hermes.agent.providers.connection import is_loopback, shown_url
-    from hermes.agent.providers.errors import RetryLater, response_error
+    from hermes.agent.providers.connection import RetryLater, is_loopback, response_error, shown_url
 
     base_url = base_url.rstrip("/")
     headers = {"Authorization": f"Bearer {key}"} if key else {}

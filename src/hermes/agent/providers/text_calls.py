@@ -263,7 +263,7 @@ def _json_calls(text: str, at: int, names: Collection[str]) -> tuple[list[Pair],
         calls = [as_call(item, names) for item in (value if isinstance(value, list) else [value])]
         found = [call for call in calls if call is not None]
         return (found, at + size) if found and len(found) == len(calls) else None
-    # BrokenStream: the name can still be told, and the pipeline says what is wrong with the rest.
+    # Broken JSON: the name is readable; the pipeline reports the fault in the arguments.
     head = re.compile(
         r'[\[\s]*\{\s*"(?:name|tool_name|function)"\s*:\s*"([^"]+)"\s*,\s*'
         r'"(?:arguments|parameters|args)"\s*:\s*'

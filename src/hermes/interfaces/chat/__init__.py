@@ -1,7 +1,7 @@
 """Interactive chat in a terminal.
 
 start            entry point: editor or line mode, new or resumed session
-controller       dispatch of an input line: answer, slash command or message
+controller       dispatch of an input line: answer, slash command or message; captured stdout
 turns            turns of the conversation: send, steer, interrupt, switch sessions
 agent_session    the agent and its stored session: create, resume, close
 
@@ -10,13 +10,10 @@ renderer         prompt_toolkit renderer that survives window resizes
 input_line       input buffer: keys, pastes, completion, history search
 line_mode        frontend for dumb terminals: lines in, lines out
 history          input history file
-captured_output  stdout of other code, shown as chat output
 
 view             display of a turn: answer, calls, diffs, status area
-call_lines       a tool call and its result as lines
 markdown         streamed Markdown: split into blocks, rendered for a terminal
 
 mentions         `@file` mentions: attach a file's text or an image to a message
-slash_commands   table of slash commands, their arguments, completion
-slash_actions    implementation of the slash commands
+slash_commands   slash commands: table, arguments, completion, implementation
 """

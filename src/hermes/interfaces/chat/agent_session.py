@@ -7,7 +7,7 @@ import threading
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from hermes.stores.sessions.session_lock import created_session, locked_session
+from hermes.stores.sessions.session_db import created_session, locked_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -103,7 +103,7 @@ class AgentSession:
         """The session store, open until the chat ends; may be called from any thread."""
         with self._store_lock:
             if self._sessions is None:
-                from hermes.stores.sessions.retention import open_sessions
+                from hermes.stores.sessions.maintenance import open_sessions
 
                 store = open_sessions(self.app.config, self.view.note)
                 self._sessions = self._resources.enter_context(store)

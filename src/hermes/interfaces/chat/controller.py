@@ -1,9 +1,9 @@
-"""Chat controller: dispatch an input line as an answer, a slash command or a message."""
+"""Controller: dispatches an input line to answer, slash command or message; captured stdout."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import io
 
 from hermes.interfaces.chat.agent_session import AgentOptions
 from hermes.interfaces.chat.slash_commands import (
@@ -18,14 +18,55 @@ from hermes.interfaces.chat.view import View
 from hermes.interfaces.cli.approval_prompt import QuestionQueue, default_arguments
 from hermes.runtime.loop_thread import LoopThread
 
+TYPE_CHECKING = False
+
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
     from concurrent.futures import Future
     from typing import Any, Protocol
 
     from hermes.interfaces.chat.view import Display
     from hermes.interfaces.cli.approval_prompt import Question
     from hermes.interfaces.cli.main import CliApp
+
+
+class CapturedOutput(io.TextIOBase):
+    """A text stream that passes on complete lines.
+
+    With the `descriptor` of the terminal it acts as a terminal (`isatty`, window size); without
+    one, programs print plain lines.
+    """
+
+    encoding = "utf-8"
+
+    def __init__(self, show: Callable[[str], None], descriptor: int | None = None) -> None:
+        self._show = show
+        self._descriptor = descriptor
+        self._partial = ""
+
+    def write(self, text: str) -> int:
+        """Buffer the text up to the end of its line."""
+        *lines, self._partial = (self._partial + text).split("\n")
+        if lines:
+            self._show("\n".join(lines))
+        return len(text)
+
+    def flush(self) -> None:
+        """Pass on a line without its end."""
+        partial, self._partial = self._partial, ""
+        if partial:
+            self._show(partial)
+
+    def isatty(self) -> bool:
+        return self._descriptor is not None
+
+    def fileno(self) -> int:
+        if self._descriptor is None:
+            raise io.UnsupportedOperation("fileno")
+        return self._descriptor
+
+
+if TYPE_CHECKING:
 
     class Frontend(Display, Protocol):
         """Input and output of a chat."""
@@ -157,7 +198,7 @@ class Chat:
             self._start(self._run(name, rest))
 
     async def _run(self, name: str, rest: str) -> None:
-        from hermes.interfaces.chat.slash_actions import run
+        from hermes.interfaces.chat.slash_commands import run
 
         if name in AT_ONCE:
             await run(self, name, rest)

@@ -29,11 +29,10 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
-from hermes.interfaces.chat.captured_output import CapturedOutput
+from hermes.interfaces.chat.controller import CapturedOutput
 from hermes.interfaces.chat.input_line import InputLine
 from hermes.interfaces.chat.renderer import REST_SECONDS, ChatApplication, Output, ResizeRenderer
-from hermes.interfaces.cli.screen_text import colours, only_styles, wrapped
-from hermes.interfaces.cli.signals import end_signals
+from hermes.interfaces.cli.terminal import colours, end_signals, only_styles, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import hermes.interfaces.chat.history as history
 from hermes.interfaces.cli.approval_prompt import TYPEAHEAD_DISCARDED, discard_typeahead
-from hermes.interfaces.cli.screen_text import only_styles
+from hermes.interfaces.cli.terminal import only_styles
 
 if TYPE_CHECKING:
     from collections.abc import Callable

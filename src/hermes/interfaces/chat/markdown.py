@@ -7,7 +7,7 @@ from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.interfaces.cli.screen_text import colours, safe, styled, wrapped
+from hermes.interfaces.cli.terminal import colours, safe, styled, wrapped
 
 if TYPE_CHECKING:
     from typing import Any

@@ -7,10 +7,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from hermes import __version__
-from hermes.interfaces.chat.controller import Chat
+from hermes.interfaces.chat.controller import CapturedOutput, Chat
 from hermes.interfaces.cli.commands import DONE, UsageError
-from hermes.interfaces.cli.screen_text import styled
-from hermes.interfaces.cli.signals import interruptible, signals_ignored
+from hermes.interfaces.cli.terminal import interruptible, signals_ignored, styled
 
 if TYPE_CHECKING:
     from typing import Any
@@ -34,8 +33,6 @@ def chat(
     """Chat until the person leaves; `resume` names a session, `message` is sent first."""
     if not on_terminal():
         raise UsageError("a chat needs a terminal", hint='hermes run "…" works without one')
-    from hermes.interfaces.chat.captured_output import CapturedOutput
-
     frontend, remark = _frontend()
     session = Chat(app, frontend, options)
 
@@ -70,9 +67,35 @@ def _frontend() -> tuple[Any, str]:
     if os.environ.get("TERM", "dumb") in ("dumb", "unknown") or os.name == "nt":
         return LineMode(), "line mode: this terminal can't move its cursor"
     try:
+        _prompt_toolkit()
         from hermes.interfaces.chat.editor import Editor
     except ModuleNotFoundError as error:
         if error.name is None or not error.name.startswith("prompt_toolkit"):
             raise
         return LineMode(), "line mode: pip install 'hermes-tools[chat]' for the full editor"
     return Editor(), ""
+
+
+def _prompt_toolkit() -> None:
+    """Import the package without its `__init__`, which imports dialogs and progress bars.
+
+    The `__init__` runs when something asks the package itself for a name.
+    """
+    from importlib.util import find_spec, module_from_spec
+
+    spec = find_spec("prompt_toolkit")
+    if spec is None or spec.loader is None or "prompt_toolkit" in sys.modules:
+        return
+    loader, package = spec.loader, module_from_spec(spec)
+
+    def load(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        del package.__dict__["__getattr__"]
+        loader.exec_module(package)
+        return getattr(package, name)
+
+    package.__dict__["__getattr__"] = load
+    sys.modules["prompt_toolkit"] = package
+    # First, as in the `__init__`: its modules import each other in this order only.
+    import prompt_toolkit.application  # noqa: F401

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
 from hermes.interfaces.chat.agent_session import FRONT_DOOR, AgentOptions, AgentSession
-from hermes.interfaces.cli.screen_text import safe_line
+from hermes.interfaces.cli.terminal import safe_line
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

@@ -10,7 +10,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from hermes.interfaces.cli.screen_text import safe, safe_line, styled
+from hermes.interfaces.cli.terminal import safe, safe_line, styled
 
 if TYPE_CHECKING:
     import concurrent.futures

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
 from hermes.interfaces.cli.commands import DONE, FAILED
-from hermes.interfaces.cli.screen_text import size_text, time_text
+from hermes.interfaces.cli.terminal import size_text, time_text
 from hermes.stores.checkpoints import Author, Checkpoints
 
 if TYPE_CHECKING:

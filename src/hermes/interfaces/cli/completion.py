@@ -7,7 +7,7 @@ from argparse import REMAINDER, _SubParsersAction
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
-from hermes.interfaces.cli.commands import COMMANDS, DONE
+from hermes.interfaces.cli.commands import COMMANDS, DONE, add_arguments
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -94,8 +94,6 @@ def _how(shell: str) -> str:
 
 def words(app: CliApp, typed: list[str]) -> list[str]:
     """Completions of the last word."""
-    from importlib import import_module
-
     from hermes.interfaces.cli.main import Parser
 
     *before, begun = typed
@@ -105,7 +103,7 @@ def words(app: CliApp, typed: list[str]) -> list[str]:
     if before[0] not in COMMANDS:
         return []
     parser: ArgumentParser = Parser()
-    import_module(f"hermes.interfaces.cli.{COMMANDS[before[0]][0]}").arguments(parser)
+    add_arguments(before[0], parser)
     actions: list[str] = []
     for word in [*before[1:], None]:
         inner = _subparsers(parser)

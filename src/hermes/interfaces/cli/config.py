@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hermes.core.config import DEFAULTS, Config, set_value, unknown_setting
 from hermes.core.errors import HermesError
 from hermes.core.paths import home_path, write_private
-from hermes.interfaces.cli.commands import DONE, FAILED
+from hermes.interfaces.cli.commands import DONE, FAILED, actions
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -20,22 +20,14 @@ if TYPE_CHECKING:
 def arguments(parser: ArgumentParser) -> None:
     """Define the arguments."""
     parser.set_defaults(run=_list, json=False)
-    actions = parser.add_subparsers(metavar="ACTION")
-    listing = actions.add_parser("list", help="every setting (the default)")
-    listing.add_argument("--json", action="store_true", help="for programs")
-    listing.set_defaults(run=_list)
-    get = actions.add_parser("get", help="the value of a setting or a section")
-    get.add_argument("name", metavar="NAME")
-    get.add_argument("--json", action="store_true", help="for programs")
-    get.set_defaults(run=_get)
-    change = actions.add_parser("set", help="change one setting, keeping the rest of the file")
+    add = actions(parser)
+    add("list", _list, "every setting (the default)")
+    add("get", _get, "the value of a setting or a section").add_argument("name", metavar="NAME")
+    change = add("set", _set, "change one setting, keeping the rest of the file", json=False)
     change.add_argument("name", metavar="NAME")
     change.add_argument("value", metavar="VALUE", help="a list may be given as a,b,c")
-    change.set_defaults(run=_set)
-    path = actions.add_parser("path", help="where the settings are")
-    path.set_defaults(run=_path)
-    edit = actions.add_parser("edit", help="open the settings in $EDITOR")
-    edit.set_defaults(run=_edit)
+    add("path", _path, "where the settings are", json=False)
+    add("edit", _edit, "open the settings in $EDITOR", json=False)
 
 
 def _list(app: CliApp, options: Namespace) -> int:

@@ -1,4 +1,4 @@
-"""`hermes doctor`: check the installation; name each problem and its fix."""
+"""`hermes doctor` and `hermes plugins`: problems of the installation; plugins and their errors."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import sys
 from typing import TYPE_CHECKING
 
 import hermes
-from hermes.core.errors import HermesError
+from hermes.core.errors import HermesError, did_you_mean
 from hermes.core.paths import hermes_home
-from hermes.interfaces.cli.commands import DONE, FAILED
+from hermes.interfaces.cli.commands import COMMANDS, DONE, FAILED, actions
 from hermes.interfaces.cli.config import config_problems
-from hermes.interfaces.cli.plugins import plugin_report
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -20,6 +19,65 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hermes.interfaces.cli.main import CliApp
+
+
+def plugins_arguments(parser: ArgumentParser) -> None:
+    """Define the arguments."""
+    parser.set_defaults(run=_list, json=False)
+    add = actions(parser)
+    add("list", _list, "every plugin and its tools (the default)")
+    approve = add("approve", _approve, "trust plugins of the home as they are now", json=False)
+    approve.add_argument("names", nargs="*", metavar="NAME", help="only these")
+
+
+def _list(app: CliApp, options: Namespace) -> int:
+    report = plugin_report(app)
+    if options.json:
+        app.emit(report)
+    for plugin in report if not options.json else ():
+        app.out(f"{app.styled(plugin['name'], 'bold')}  ({plugin['source']}: {plugin['path']})")
+        if plugin["problem"]:
+            app.out(f"  {app.styled('problem', 'red')}: {plugin['problem']}")
+        for key in ("declared", "registered", "visible", "commands"):
+            app.out(f"  {key}: {', '.join(plugin[key]) or 'none'}")
+        for name, reason in plugin["missing"].items():
+            app.out(f"  {name} is missing: {reason}")
+        for name in plugin["hidden_commands"]:
+            app.out(f"  the command {name} is hidden: its name is held by Hermes itself")
+    if not report and not options.json:
+        on = app.config.get("plugins.enabled")
+        what = f"no plugins; put one into {app.home}/plugins" if on else "plugins are turned off"
+        app.note(what)
+    return DONE if all(plugin["complete"] for plugin in report) else FAILED
+
+
+def _approve(app: CliApp, options: Namespace) -> int:
+    from hermes.runtime.plugins import TrustStore
+
+    app.registry  # noqa: B018 - finds the plugins
+    own = {plugin.name: plugin for plugin in app.plugins.found if plugin.source == "home"}
+    for name in options.names:
+        if name not in own:
+            hint = did_you_mean(name, own, f"They are in {app.home}/plugins.")
+            raise HermesError(f"no plugin of the home is called {name!r:.80}", hint=hint)
+    for name in options.names or own:
+        digest = TrustStore().give(own[name].path)
+        app.out(f"Approved as it is now: {own[name].path} (sha256 {digest[:16]})")
+    if not own:
+        app.note(f"no plugins in {app.home}/plugins")
+    return DONE
+
+
+def plugin_report(app: CliApp) -> list[dict[str, Any]]:
+    """A report for each plugin, seen through the settings."""
+    chosen = (app.config.get(f"tools.{key}_toolsets") for key in ("enabled", "disabled"))
+    offered = [d["function"]["name"] for d in app.definitions.get(*chosen, quiet=True)]
+    report = app.plugins.report(offered)
+    for plugin in report:
+        plugin["hidden_commands"] = [name for name in plugin["commands"] if name in COMMANDS]
+        plugin["complete"] = plugin["complete"] and not plugin["hidden_commands"]
+    return report
+
 
 # What makes more tools work: (name, what for, module or program, how to install it).
 OPTIONAL = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
-from importlib import import_module
 
 from hermes import __version__
 from hermes.core.errors import HermesError, close_matches
@@ -18,6 +17,7 @@ from hermes.interfaces.cli.commands import (
     REFUSED,
     USAGE,
     UsageError,
+    add_arguments,
     changes_state,
 )
 from hermes.interfaces.cli.terminal import Terminal
@@ -213,12 +213,12 @@ def _parser(chosen: str, plugin: Command | None) -> Parser:
     )
     # A parser takes half a millisecond: help and errors of a known command need no other one.
     for name in [chosen] if chosen in COMMANDS else COMMANDS:
-        module, help_line = COMMANDS[name]
+        help_line = COMMANDS[name][1]
         # Not `capitalize`, which lowers the other letters: MCP stays MCP.
         description = help_line[:1].upper() + help_line[1:]
         command = commands.add_parser(name, help=help_line, description=description)
         if name == chosen:
-            import_module(f"hermes.interfaces.cli.{module}").arguments(command)
+            add_arguments(name, command)
     if plugin is not None:
         command = commands.add_parser(plugin.name, help=plugin.help, description=plugin.help)
         if plugin.arguments is not None:

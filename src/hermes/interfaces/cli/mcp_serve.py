@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from hermes.core.availability import require
 from hermes.core.errors import HermesError
-from hermes.interfaces.cli.agent_options import take_profile
 from hermes.interfaces.cli.approval_prompt import can_ask
+from hermes.interfaces.cli.chat import take_profile
 from hermes.interfaces.cli.commands import DONE, UsageError
 
 if TYPE_CHECKING:

@@ -222,10 +222,10 @@ def login(app: CliApp, options: Namespace) -> int:
     if not server.remote:
         raise HermesError(f"{options.name} is a program of this machine: it needs no login")
     require("mcp", extra="mcp")
-    from hermes.mcp.client.auth.bearer import MACHINE_FLOWS
     from hermes.mcp.client.auth.headless_login import device_login, machine_login
     from hermes.mcp.client.auth.login import login as browser_login
-    from hermes.mcp.client.browser import open_in_browser
+    from hermes.mcp.client.auth.tokens import MACHINE_FLOWS
+    from hermes.mcp.client.http_client import open_in_browser
 
     def visit(address: str) -> None:
         if not open_in_browser(address):

@@ -9,8 +9,8 @@ from hermes.core.entry import ToolCall
 from hermes.core.errors import HermesError
 from hermes.core.json_text import to_json
 from hermes.interfaces.cli.approval_prompt import can_ask
-from hermes.interfaces.cli.commands import DONE, FAILED
-from hermes.interfaces.cli.screen_text import time_text
+from hermes.interfaces.cli.commands import DONE, FAILED, actions
+from hermes.interfaces.cli.terminal import time_text
 from hermes.runtime.reviews import Reviews
 
 if TYPE_CHECKING:
@@ -94,32 +94,22 @@ _TARGETS = ("memory", "user")
 def arguments(parser: ArgumentParser) -> None:
     """Define the arguments."""
     parser.set_defaults(run=_list, json=False)
-    actions = parser.add_subparsers(metavar="ACTION")
-    listing = actions.add_parser("list", help="what is remembered (the default)")
-    listing.set_defaults(run=_list)
-    review = actions.add_parser("review", help="what waits for you, where it came from; decide")
+    add = actions(parser)
+    add("list", _list, "what is remembered (the default)")
+    review = add("review", _review, "what waits for you, where it came from; decide")
     review.add_argument("id", nargs="*", metavar="ID", help="only these")
-    review.set_defaults(run=_review)
-    approve = actions.add_parser("approve", help="have something done that waits for review")
+    approve = add("approve", _approve, "have something done that waits for review")
     approve.add_argument("id", nargs="+", metavar="ID")
     approve.add_argument(
         "--anyway", action="store_true", help="also when the file has changed since"
     )
-    approve.set_defaults(run=_approve)
-    reject = actions.add_parser("reject", help="drop something that waits for review")
+    reject = add("reject", _reject, "drop something that waits for review")
     reject.add_argument("id", nargs="+", metavar="ID")
-    reject.set_defaults(run=_reject)
-    history = actions.add_parser("history", help="every change, by whom; what was decided")
-    history.set_defaults(run=_history)
-    restore = actions.add_parser("restore", help="bring back a file as it was before a change")
+    history = add("history", _history, "every change, by whom; what was decided")
+    history.add_argument("--of", choices=_TARGETS, default="memory", help="MEMORY.md, or USER.md")
+    restore = add("restore", _restore, "bring back a file as it was before a change")
     restore.add_argument("number", type=int, metavar="NUMBER", help="as `history` shows it")
-    restore.set_defaults(run=_restore)
-    for action in (history, restore):
-        action.add_argument(
-            "--of", choices=_TARGETS, default="memory", help="MEMORY.md, or USER.md"
-        )
-    for action in (listing, review, approve, reject, history, restore):
-        action.add_argument("--json", action="store_true", help="for programs")
+    restore.add_argument("--of", choices=_TARGETS, default="memory", help="MEMORY.md, or USER.md")
 
 
 def _list(app: CliApp, options: Namespace) -> int:

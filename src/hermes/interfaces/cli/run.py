@@ -8,11 +8,11 @@ import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from hermes.interfaces.cli.agent_options import above_zero, agent_arguments, take_profile
 from hermes.interfaces.cli.approval_prompt import can_ask, default_arguments
+from hermes.interfaces.cli.chat import above_zero, agent_arguments, take_profile
 from hermes.interfaces.cli.commands import BUDGET, DONE, FAILED, INTERRUPTED, REFUSED, UsageError
 from hermes.interfaces.cli.progress import Progress
-from hermes.interfaces.cli.signals import end_signals, interruptible, signals_ignored
+from hermes.interfaces.cli.terminal import end_signals, interruptible, signals_ignored
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -136,7 +136,7 @@ class _Run:
 
     def execute(self, text: str) -> int:
         """Run the request; the exit code."""
-        from hermes.stores.sessions.retention import open_sessions
+        from hermes.stores.sessions.maintenance import open_sessions
 
         app = self._app
         take_profile(app, self._options)
@@ -164,7 +164,7 @@ class _Run:
 
     def _new_agent(self, sessions: Sessions, until: ExitStack) -> Agent:
         from hermes.mcp.client import attach
-        from hermes.stores.sessions.session_lock import created_session, locked_session
+        from hermes.stores.sessions.session_db import created_session, locked_session
 
         app, options = self._app, self._options
         servers = attach(app)

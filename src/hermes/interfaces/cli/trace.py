@@ -1,13 +1,16 @@
-"""`hermes trace`: span tree of a run with durations."""
+"""`hermes trace` and `hermes audit`: traces as a tree; the audit log."""
 
 from __future__ import annotations
 
+import json
 import time
 from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
-from hermes.interfaces.cli.commands import DONE
-from hermes.interfaces.cli.screen_text import time_text
+from hermes.core.paths import home_path
+from hermes.interfaces.cli.commands import DONE, FAILED, actions
+from hermes.interfaces.cli.terminal import time_text
+from hermes.runtime.audit import lines, verify
 from hermes.runtime.tracing import INPUT, OUTPUT, SpanFiles, meant, traces
 
 if TYPE_CHECKING:
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from hermes.interfaces.cli.main import CliApp
     from hermes.runtime.tracing import Trace
 
+
 _MARKS = {"ok": "", "open": "… ", "error": "✗ ", "refused": "⊘ ", "cancelled": "■ "}
 _WORDS = {"open": "not ended", "cancelled": "cancelled"}
 
@@ -24,17 +28,13 @@ _WORDS = {"open": "not ended", "cancelled": "cancelled"}
 def arguments(parser: ArgumentParser) -> None:
     """Define the arguments."""
     parser.set_defaults(run=_list, count=20, json=False)
-    actions = parser.add_subparsers(metavar="ACTION")
-    listing = actions.add_parser("list", help="those that began last first (the default)")
+    add = actions(parser)
+    listing = add("list", _list, "those that began last first (the default)")
     listing.add_argument("-n", "--count", type=int, default=20, metavar="N")
-    listing.set_defaults(run=_list)
-    show = actions.add_parser("show", help="one as a tree")
+    show = add("show", _show, "one as a tree")
     show.add_argument(
         "id", nargs="?", default="last", metavar="ID", help="a session, a trace, or `last`"
     )
-    show.set_defaults(run=_show)
-    for action in (listing, show):
-        action.add_argument("--json", action="store_true", help="for programs")
 
 
 def _list(app: CliApp, options: Namespace) -> int:
@@ -136,3 +136,61 @@ def _traces(app: CliApp) -> list[Trace]:
     if not found and not app.config.get("trace.enabled"):
         app.note("traces are turned off: hermes config set trace.enabled true")
     return found
+
+
+def audit_arguments(parser: ArgumentParser) -> None:
+    """Define the arguments."""
+    parser.set_defaults(run=_tail, count=20, json=False)
+    add = actions(parser)
+    tail = add("tail", _tail, "the newest calls (the default)")
+    tail.add_argument("-n", "--count", type=int, default=20, metavar="N")
+    add("verify", _verify, "whether every line is as it was written", json=False)
+    add("export", _export, "every line as JSON, one a line", json=False)
+
+
+def _tail(app: CliApp, options: Namespace) -> int:
+    if options.count < 1:
+        raise HermesError(f"--count must be at least 1, not {options.count}")
+    newest = _lines()[-options.count :]
+    if options.json:
+        app.emit(newest)
+        return DONE
+    app.table([_audit_row(line) for line in newest])
+    if not newest:
+        app.note("no calls yet")
+    return DONE
+
+
+def _verify(app: CliApp, options: Namespace) -> int:  # noqa: ARG001
+    path = home_path("audit", "audit.jsonl")
+    try:
+        count, problem = verify(path)
+    except FileNotFoundError:
+        app.out("there is no log: no call was recorded, or it was deleted")
+        return FAILED
+    if problem is None:
+        app.out(f"{count} lines, each as it was written")
+        return DONE
+    app.out(f"{count} lines hold; {problem}")
+    return FAILED
+
+
+def _export(app: CliApp, options: Namespace) -> int:  # noqa: ARG001
+    for line in _lines():
+        app.out(json.dumps(line, ensure_ascii=False))
+    return DONE
+
+
+def _lines() -> list[dict[str, Any]]:
+    try:
+        return list(lines(home_path("audit", "audit.jsonl")))
+    except FileNotFoundError:
+        return []
+
+
+def _audit_row(line: dict[str, Any]) -> tuple[str, ...]:
+    at = time_text(line.get("at", 0), seconds=True)
+    shown = json.dumps(line.get("arguments", {}), ensure_ascii=False)
+    status, verdict = str(line.get("status", "?")), str(line.get("verdict", ""))
+    how = status if verdict in ("allowed", "") else f"{status} ({verdict})"
+    return at, str(line.get("tool", "?")), how, shown

@@ -2,7 +2,7 @@
 
     settings         server definitions of `config.yaml` and of a trusted `.mcp.json`
     servers          the pool: registered tools, and the thread of the connections
-    registration     tools checked one by one and registered; `resource_tools` for the rest
+    registration     tools checked one by one and registered
     listing          tools and capabilities of a server, cached on disk
     pins             approved definitions by hash; `packages` malware check of launchers
     connection       one connection: states, attempts, calls
@@ -11,9 +11,8 @@
     stdio_client     the stdio transport; `server_process` starts the process
     http_client      the HTTP transport; `auth` logins and tokens
     server_requests  roots, elicitation and sampling for the call they belong to
-    results          call results as results of Hermes; `errors` failed ones
-    server_log       stderr and log messages; `rate_limit` how many
-    browser          check of URLs that a person shall open
+    results          call results as results of Hermes; errors
+    server_log       stderr and log messages; rate limit
 
 Interfaces call `attach(app)`. Nothing imports the SDK until a server is needed.
 """

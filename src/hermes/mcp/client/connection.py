@@ -30,16 +30,16 @@ from pydantic import ValidationError
 
 from hermes import __version__
 from hermes.core.errors import ConfigError, HermesError, ToolError
-from hermes.mcp.client.errors import (
+from hermes.mcp.client.packages import check_package
+from hermes.mcp.client.results import (
     NeedsLoginError,
     call_error,
     connect_error,
     innermost,
     is_connection_lost,
 )
-from hermes.mcp.client.packages import check_package
-from hermes.mcp.client.rate_limit import RateLimit
 from hermes.mcp.client.sdk_compat import CompatClient, CompatDispatcher
+from hermes.mcp.client.server_log import RateLimit
 from hermes.mcp.client.server_process import resolve_launch
 from hermes.mcp.client.server_requests import ServerRequests
 from hermes.mcp.client.stdio_client import open_pipes

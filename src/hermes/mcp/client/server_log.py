@@ -1,4 +1,6 @@
-"""Server log: stderr and log messages of a server, redacted, in a rotating file."""
+"""Server log: stderr and log messages of a server, redacted, in a rotating file; rate limit of a
+server's messages.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,29 @@ from collections import deque
 
 from hermes.core.paths import home_path
 from hermes.runtime.json_lines import append_lines
+
+
+class RateLimit:
+    """Token bucket: `burst` at once, then `rate` per second."""
+
+    __slots__ = ("_burst", "_rate", "_tokens", "_updated")
+
+    def __init__(self, burst: int, rate: float) -> None:
+        self._burst = burst
+        self._rate = rate
+        self._tokens = float(burst)
+        self._updated = time.monotonic()
+
+    def allows(self) -> bool:
+        """Take a token; False when there is none."""
+        now = time.monotonic()
+        self._tokens = min(self._burst, self._tokens + (now - self._updated) * self._rate)
+        self._updated = now
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
 
 MAX_LINES = 40  # in memory, and of one write
 LINE_CHARS = 400

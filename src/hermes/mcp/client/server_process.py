@@ -35,7 +35,7 @@ class CommandMissingError(ConfigError):
         shown = ", ".join(searched[:12]) + (" …" if len(searched) > 12 else "")
         super().__init__(
             f"the program {command!r} was not found; looked in {shown or 'no folder at all'}",
-            hint="Give its valid_unicode path, or set PATH in the server's env.",
+            hint="Give its whole path, or set PATH in the server's env.",
         )
         self.command = command
         self.path = path
@@ -70,7 +70,7 @@ def _find_program(command: str, path: str, cwd: str) -> str:
 
 
 class ServerProcess:
-    """A server's process and its pipes; `stop` ends the valid_unicode process tree."""
+    """A server's process and its pipes; `stop` ends the whole process tree."""
 
     __slots__ = (
         "_id",

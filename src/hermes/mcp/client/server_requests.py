@@ -20,7 +20,7 @@ import mcp_types as types
 
 from hermes.core.context import ApprovalRequest, Cancellation
 from hermes.core.errors import ArgumentError, HermesError
-from hermes.mcp.client.rate_limit import RateLimit
+from hermes.mcp.client.server_log import RateLimit
 from hermes.mcp.untrusted_text import clean
 from hermes.runtime.waits import Ask
 
@@ -263,7 +263,7 @@ class ServerRequests:
         return types.ElicitResult(action="accept", content=defaults)
 
     async def _open_url(self, target: _Addressee, message: str, url: str) -> types.ElicitResult:
-        from hermes.mcp.client.browser import open_in_browser, url_problem
+        from hermes.mcp.client.http_client import open_in_browser, url_problem
 
         problem = url_problem(url, server_url=self._server.url)
         if problem:

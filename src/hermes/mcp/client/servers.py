@@ -16,8 +16,7 @@ from hermes.core.log import Log
 from hermes.core.wire_names import toolset_name
 from hermes.mcp.client.listing import cached_listing
 from hermes.mcp.client.pins import Pins
-from hermes.mcp.client.registration import CheckedTools, check_listing, register
-from hermes.mcp.client.resource_tools import add_resource_tools
+from hermes.mcp.client.registration import CheckedTools, add_resource_tools, check_listing, register
 from hermes.mcp.client.server_log import ServerLog
 from hermes.mcp.client.settings import Settings, servers
 from hermes.runtime.loop_thread import LoopThread

@@ -24,8 +24,8 @@ import msgspec
 from mcp.shared.message import SessionMessage
 from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
-from hermes.mcp.client.rate_limit import RateLimit
 from hermes.mcp.client.sdk_compat import CompatDispatcher
+from hermes.mcp.client.server_log import RateLimit
 from hermes.mcp.client.server_process import EXIT_SECONDS, ServerProcess
 from hermes.mcp.untrusted_text import valid_unicode_value
 from mcp import MCPError

@@ -12,8 +12,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from hermes.core.json_text import to_json
-from hermes.mcp.client.errors import connect_error
 from hermes.mcp.client.listing import MAX_TOOLS, PROBLEM, Listing, launch_digest
+from hermes.mcp.client.results import connect_error
 from mcp import MCPError
 
 if TYPE_CHECKING:

@@ -9,12 +9,10 @@ Each call of a client goes through `Runtime.call`, with `front_door="mcp"`.
     notifications    changed lists, log messages and progress
     offered_tools    the tools offered to one client
     content          tool descriptions and results as protocol types
-    resources        stored results; `tool_resources` tools of the toolset `resources`
-    prompts          tools of the toolset `prompts`
+    resources        stored results of calls as resources
     stdio_server     one client over stdin and stdout
     http_server      sockets, signals and shutdown of the HTTP server
     http_guard       token, Host, Origin and size checks; the token file
-    http_transport   the SDK's transport with checks of request ids and disconnects
 
 The SDK (`mcp`) is an extra and takes most of a second to import: import this package late.
 """

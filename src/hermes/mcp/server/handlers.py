@@ -27,7 +27,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from hermes import __version__
 from hermes.core.context import ToolContext
 from hermes.core.entry import ToolCall
-from hermes.mcp.server import prompts, resources
+from hermes.mcp.server import offered_tools, resources
 from hermes.mcp.server.calls import Call
 from hermes.mcp.server.content import artifact_of, result_of
 from hermes.mcp.server.notifications import notify_changed_lists, resources_changed
@@ -208,7 +208,9 @@ class AppServer:
         outcome = await self._carried_out(session, ctx, params)
         if isinstance(outcome, InputRequiredResult):
             return outcome
-        return prompts.prompt_result(outcome, session.offering.resolve(params.name, prompt=True))
+        return offered_tools.prompt_result(
+            outcome, session.offering.resolve(params.name, prompt=True)
+        )
 
     async def _complete(self, ctx: Context, params: CompleteRequestParams) -> CompleteResult:
         """Completion of a prompt argument or a URI variable."""
@@ -218,10 +220,10 @@ class AppServer:
         if isinstance(params.ref, PromptReference):
             entry = session.offering.resolve(params.ref.name, prompt=True)
             if entry is not None:
-                values = prompts.completions(entry, asked.name, asked.value)
+                values = offered_tools.completions(entry, asked.name, asked.value)
         elif params.ref.uri == resources.TEMPLATE:
             values = [one for one in reversed(session.artifacts) if one.startswith(asked.value)]
-        most = prompts.MOST_VALUES
+        most = offered_tools.MOST_VALUES
         return CompleteResult(
             completion=Completion(
                 values=values[:most], total=len(values), has_more=len(values) > most

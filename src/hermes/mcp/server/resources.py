@@ -20,7 +20,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from hermes.core.context import ToolContext
 from hermes.core.entry import ToolCall
 from hermes.core.errors import ToolError
-from hermes.mcp.server import tool_resources
+from hermes.mcp.server import offered_tools
 from hermes.mcp.server.content import ARTIFACT
 from hermes.mcp.untrusted_text import valid_unicode
 from hermes.runtime.artifacts import PAGE
@@ -40,7 +40,7 @@ def listed(session: Session) -> ListResourcesResult:
     """The resource tools, and the stored results of this session, newest first."""
     return ListResourcesResult(
         resources=[
-            *tool_resources.listed(session.offering.resources()),
+            *offered_tools.listed(session.offering.resources()),
             *(
                 Resource(
                     uri=f"{ARTIFACT}{handle}",
@@ -58,7 +58,7 @@ def templates(session: Session) -> ListResourceTemplatesResult:
     """The URI templates of resources."""
     return ListResourceTemplatesResult(
         resource_templates=[
-            *tool_resources.templates(session.offering.resources()),
+            *offered_tools.templates(session.offering.resources()),
             ResourceTemplate(
                 uri_template=TEMPLATE,
                 name="artifact",
@@ -74,12 +74,12 @@ async def read(session: Session, uri: str, ctx: Context) -> ReadResourceResult:
     """The text of one resource."""
     handle = uri.removeprefix(ARTIFACT)
     if handle == uri or session.runtime.artifacts is None:
-        meant = tool_resources.found(session.offering.resources(), uri)
+        meant = offered_tools.resource_tool(session.offering.resources(), uri)
         if meant is None:
             raise _missing(f"there is no resource {uri[:200]!r}", uri, ctx)
         entry, arguments = meant
         outcome = await _called(session, ToolCall(entry.name, arguments), uri, ctx)
-        return ReadResourceResult(contents=tool_resources.contents(outcome, uri))
+        return ReadResourceResult(contents=offered_tools.contents(outcome, uri))
     outcome = await _called(session, ToolCall("read_artifact", {"handle": handle}), uri, ctx)
     first = outcome.value
     text: str = first["text"]

@@ -17,7 +17,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from hermes.core.errors import HermesError
 from hermes.core.log import Log
-from hermes.mcp.server import tool_resources
+from hermes.mcp.server import offered_tools
 from hermes.mcp.server.notifications import notify_changed_lists, resource_updated
 from hermes.mcp.server.offered_tools import OfferedTools
 from hermes.runtime.parallel import Turns
@@ -142,7 +142,7 @@ class Session:
         return changed
 
     def _read_with(self, uri: str) -> ToolEntry | None:
-        found = tool_resources.found(self.offering.resources(), uri)
+        found = offered_tools.resource_tool(self.offering.resources(), uri)
         return None if found is None else found[0]
 
     def notify_changes(self) -> None:

@@ -4,7 +4,6 @@
     session        `Session`: the journal of one conversation
     records        data types, errors, and their encoding in the journal
     session_db     SQLite file: schema, damage flag, marks, error texts
-    session_lock   one process at a time has a session open
     usage          tokens and cost by model, tool and agent
 
     query          query language
@@ -13,7 +12,6 @@
 
     export         JSON, Markdown and HTML export
     maintenance    integrity check, repair, backup, delete, prune
-    retention      durability, age and size limits from the settings
 
 Start with `session_store`, then `session`.
 """

@@ -1,7 +1,6 @@
 """OAuth 2.1 for servers on the network: logins, tokens, renewal.
 
 tokens          token files, readable by the owner only
-bearer          the token in each request, renewed before it expires; never asks a person
 login           login in a browser (PKCE), and discovery of the authorization server
 headless_login  login by device code, client credentials or assertions
 """

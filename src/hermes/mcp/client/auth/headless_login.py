@@ -12,7 +12,6 @@ from mcp.shared.auth_utils import resource_url_from_server_url
 from pydantic import ValidationError
 
 from hermes.core.errors import ConfigError
-from hermes.mcp.client.auth.bearer import token_request
 from hermes.mcp.client.auth.login import (
     WAIT_SECONDS,
     LoginError,
@@ -23,8 +22,8 @@ from hermes.mcp.client.auth.login import (
     register_client,
     wanted_scope,
 )
-from hermes.mcp.client.auth.tokens import Tokens, expiry, load_tokens
-from hermes.mcp.client.browser import url_problem
+from hermes.mcp.client.auth.tokens import Tokens, expiry, load_tokens, token_request
+from hermes.mcp.client.http_client import url_problem
 from hermes.mcp.client.settings import expand
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from pydantic import AnyUrl, ValidationError
 from hermes.core.errors import HermesError
 from hermes.mcp.client import http_client
 from hermes.mcp.client.auth.tokens import Tokens, expiry, load_tokens
-from hermes.mcp.client.browser import url_problem
+from hermes.mcp.client.http_client import url_problem
 from hermes.mcp.client.settings import expand
 
 if TYPE_CHECKING:
