@@ -42,130 +42,60 @@ class Service(msgspec.Struct, frozen=True):
         return _as_url(address, self.port) if address else ""
 
 
-# In order of preference.
+# In order of preference: name, address, default model, variables of the key (OPENAI_API_KEY); "+"
+# for a service with models of many vendors. OPENAI_BASE_URL and the like override the address.
+_TABLE = """
+openai https://api.openai.com/v1 gpt-5.1 OPENAI
+anthropic https://api.anthropic.com claude-sonnet-4-5 ANTHROPIC
+openrouter https://openrouter.ai/api/v1 deepseek/deepseek-chat OPENROUTER +
+nous https://inference-api.nousresearch.com/v1 Hermes-4-405B NOUS +
+deepseek https://api.deepseek.com/v1 deepseek-chat DEEPSEEK
+qwen https://dashscope-intl.aliyuncs.com/compatible-mode/v1 qwen-plus DASHSCOPE,QWEN
+zai https://api.z.ai/api/paas/v4 glm-4.6 ZAI,GLM,ZHIPUAI
+moonshot https://api.moonshot.ai/v1 kimi-latest MOONSHOT,KIMI
+minimax https://api.minimax.io/v1 MiniMax-M2 MINIMAX
+mistral https://api.mistral.ai/v1 mistral-medium-latest MISTRAL
+gemini https://generativelanguage.googleapis.com/v1beta/openai gemini-2.5-flash GEMINI,GOOGLE
+xai https://api.x.ai/v1 grok-4 XAI
+groq https://api.groq.com/openai/v1 openai/gpt-oss-120b GROQ +
+together https://api.together.xyz/v1 Qwen/Qwen3-235B-A22B-Instruct-2507-tput TOGETHER +
+fireworks https://api.fireworks.ai/inference/v1 accounts/fireworks/models/deepseek-v3p1 FIREWORKS +
+"""
+_ADDRESSES = {
+    "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
+    "qwen": ("DASHSCOPE_BASE_URL", "QWEN_BASE_URL"),
+    "zai": ("ZAI_BASE_URL", "GLM_BASE_URL"),
+    "moonshot": ("MOONSHOT_BASE_URL", "KIMI_BASE_URL"),
+}
+_LOCAL = {"ollama": 11434, "lmstudio": 1234, "llamacpp": 8080, "vllm": 8000}
+
+
+def _service(line: str) -> Service:
+    name, url, model, keys, *many = line.split()
+    return Service(
+        name,
+        url,
+        model,
+        keys=tuple(f"{key}_API_KEY" for key in keys.split(",")),
+        addresses=_ADDRESSES.get(name, (f"{name.upper()}_BASE_URL",)),
+        wire="anthropic" if name == "anthropic" else "chat",
+        many_vendors=bool(many),
+    )
+
+
 SERVICES: tuple[Service, ...] = (
-    Service(
-        "openai",
-        "https://api.openai.com/v1",
-        "gpt-5.1",
-        keys=("OPENAI_API_KEY",),
-        addresses=("OPENAI_BASE_URL", "OPENAI_API_BASE"),
+    *map(_service, _TABLE.strip().splitlines()),
+    *(
+        Service(
+            name,
+            f"http://127.0.0.1:{port}/v1",
+            addresses=("OLLAMA_HOST",) if name == "ollama" else (),
+            many_vendors=True,
+            local=True,
+            port=port,
+        )
+        for name, port in _LOCAL.items()
     ),
-    Service(
-        "anthropic",
-        "https://api.anthropic.com",
-        "claude-sonnet-4-5",
-        keys=("ANTHROPIC_API_KEY",),
-        addresses=("ANTHROPIC_BASE_URL",),
-        wire="anthropic",
-    ),
-    Service(
-        "openrouter",
-        "https://openrouter.ai/api/v1",
-        "deepseek/deepseek-chat",
-        keys=("OPENROUTER_API_KEY",),
-        addresses=("OPENROUTER_BASE_URL",),
-        many_vendors=True,
-    ),
-    Service(
-        "nous",
-        "https://inference-api.nousresearch.com/v1",
-        "Hermes-4-405B",
-        keys=("NOUS_API_KEY",),
-        addresses=("NOUS_BASE_URL",),
-        many_vendors=True,
-    ),
-    Service(
-        "deepseek",
-        "https://api.deepseek.com/v1",
-        "deepseek-chat",
-        keys=("DEEPSEEK_API_KEY",),
-        addresses=("DEEPSEEK_BASE_URL",),
-    ),
-    Service(
-        "qwen",
-        "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
-        "qwen-plus",
-        keys=("DASHSCOPE_API_KEY", "QWEN_API_KEY"),
-        addresses=("DASHSCOPE_BASE_URL", "QWEN_BASE_URL"),
-    ),
-    Service(
-        "zai",
-        "https://api.z.ai/api/paas/v4",
-        "glm-4.6",
-        keys=("ZAI_API_KEY", "GLM_API_KEY", "ZHIPUAI_API_KEY"),
-        addresses=("ZAI_BASE_URL", "GLM_BASE_URL"),
-    ),
-    Service(
-        "moonshot",
-        "https://api.moonshot.ai/v1",
-        "kimi-latest",
-        keys=("MOONSHOT_API_KEY", "KIMI_API_KEY"),
-        addresses=("MOONSHOT_BASE_URL", "KIMI_BASE_URL"),
-    ),
-    Service(
-        "minimax",
-        "https://api.minimax.io/v1",
-        "MiniMax-M2",
-        keys=("MINIMAX_API_KEY",),
-        addresses=("MINIMAX_BASE_URL",),
-    ),
-    Service(
-        "mistral",
-        "https://api.mistral.ai/v1",
-        "mistral-medium-latest",
-        keys=("MISTRAL_API_KEY",),
-        addresses=("MISTRAL_BASE_URL",),
-    ),
-    Service(
-        "gemini",
-        "https://generativelanguage.googleapis.com/v1beta/openai",
-        "gemini-2.5-flash",
-        keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-        addresses=("GEMINI_BASE_URL",),
-    ),
-    Service(
-        "xai",
-        "https://api.x.ai/v1",
-        "grok-4",
-        keys=("XAI_API_KEY",),
-        addresses=("XAI_BASE_URL",),
-    ),
-    Service(
-        "groq",
-        "https://api.groq.com/openai/v1",
-        "openai/gpt-oss-120b",
-        keys=("GROQ_API_KEY",),
-        addresses=("GROQ_BASE_URL",),
-        many_vendors=True,
-    ),
-    Service(
-        "together",
-        "https://api.together.xyz/v1",
-        "Qwen/Qwen3-235B-A22B-Instruct-2507-tput",
-        keys=("TOGETHER_API_KEY",),
-        addresses=("TOGETHER_BASE_URL",),
-        many_vendors=True,
-    ),
-    Service(
-        "fireworks",
-        "https://api.fireworks.ai/inference/v1",
-        "accounts/fireworks/models/deepseek-v3p1",
-        keys=("FIREWORKS_API_KEY",),
-        addresses=("FIREWORKS_BASE_URL",),
-        many_vendors=True,
-    ),
-    Service(
-        "ollama",
-        "http://127.0.0.1:11434/v1",
-        addresses=("OLLAMA_HOST",),
-        many_vendors=True,
-        local=True,
-        port=11434,
-    ),
-    Service("lmstudio", "http://127.0.0.1:1234/v1", many_vendors=True, local=True, port=1234),
-    Service("llamacpp", "http://127.0.0.1:8080/v1", many_vendors=True, local=True, port=8080),
-    Service("vllm", "http://127.0.0.1:8000/v1", many_vendors=True, local=True, port=8000),
     # Any other server with one of the three APIs; the address comes from the settings.
     Service("custom", "", keys=("HERMES_MODEL_KEY",), many_vendors=True),
 )

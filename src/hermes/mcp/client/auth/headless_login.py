@@ -90,13 +90,13 @@ async def device_login(
     tokens = Tokens(
         url,
         str(answer["access_token"]),
-        refresh_token=answer.get("refresh_token"),
+        refresh_token=str(answer.get("refresh_token") or ""),
         expires_at=expiry(answer.get("expires_in")),
-        scope=answer.get("scope") or scope or "",
+        scope=str(answer.get("scope") or scope or ""),
         token_endpoint=endpoints.token,
-        client_id=identity.client_id,
-        client_secret=identity.client_secret,
-        auth_method=identity.token_endpoint_auth_method,
+        client_id=identity.client_id or "",
+        client_secret=identity.client_secret or "",
+        auth_method=identity.token_endpoint_auth_method or "",
         resource=endpoints.resource,
         issuer=endpoints.issuer,
     )

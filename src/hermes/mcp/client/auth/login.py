@@ -236,15 +236,15 @@ def _save(
     saved = Tokens(
         url,
         tokens.access_token,
-        refresh_token=tokens.refresh_token,
+        refresh_token=tokens.refresh_token or "",
         expires_at=expiry(tokens.expires_in),
         scope=tokens.scope or "",
         token_endpoint=str(metadata.token_endpoint)
         if metadata is not None
         else f"{origin.scheme}://{origin.netloc}/token",
-        client_id=client.client_id,
-        client_secret=client.client_secret,
-        auth_method=client.token_endpoint_auth_method,
+        client_id=client.client_id or "",
+        client_secret=client.client_secret or "",
+        auth_method=client.token_endpoint_auth_method or "",
         resource=context.get_resource_url() if context.protected_resource_metadata else "",
         issuer=str(metadata.issuer) if metadata is not None else "",
     )

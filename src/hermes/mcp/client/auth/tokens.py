@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import httpx2
+import msgspec
 
 from hermes.core.errors import ConfigError, HermesError
-from hermes.core.json_text import to_json
 from hermes.core.paths import flock, home_path, open_lock, write_private
 from hermes.mcp.client.http_client import url_problem
 from hermes.mcp.client.results import NeedsLoginError
@@ -28,40 +28,24 @@ EARLY_SECONDS = 30.0  # a token is renewed this long before it expires
 _LOCK_SECONDS = 0.05
 
 
-class Tokens:
+class Tokens(msgspec.Struct):
     """The tokens of one server and the fields needed to renew them.
 
     `wanted` is the scope that the next login has to request.
     """
 
-    __slots__ = (
-        "access_token",
-        "auth_method",
-        "client_id",
-        "client_secret",
-        "expires_at",
-        "issuer",
-        "refresh_token",
-        "resource",
-        "scope",
-        "token_endpoint",
-        "url",
-        "wanted",
-    )
-
-    def __init__(self, url: str, access_token: str, **more: Any) -> None:
-        self.url = url
-        self.access_token = access_token
-        self.refresh_token = str(more.get("refresh_token") or "")
-        self.expires_at = float(more.get("expires_at") or 0.0)
-        self.scope = str(more.get("scope") or "")
-        self.token_endpoint = str(more.get("token_endpoint") or "")
-        self.client_id = str(more.get("client_id") or "")
-        self.client_secret = str(more.get("client_secret") or "")
-        self.auth_method = str(more.get("auth_method") or "")
-        self.resource = str(more.get("resource") or "")
-        self.issuer = str(more.get("issuer") or "")
-        self.wanted = str(more.get("wanted") or "")
+    url: str
+    access_token: str
+    refresh_token: str = ""
+    expires_at: float = 0.0
+    scope: str = ""
+    token_endpoint: str = ""
+    client_id: str = ""
+    client_secret: str = ""
+    auth_method: str = ""
+    resource: str = ""
+    issuer: str = ""
+    wanted: str = ""
 
     @property
     def expired(self) -> bool:
@@ -75,31 +59,27 @@ class Tokens:
 
     def renewed(self, answer: dict[str, Any]) -> Tokens:
         """A copy with the fields of a renewal; a refresh token that it leaves out is kept."""
-        fields: dict[str, Any] = {slot: getattr(self, slot) for slot in self.__slots__}
-        fields["access_token"] = str(answer["access_token"])
-        fields["expires_at"] = expiry(answer.get("expires_in"))
-        for name in ("refresh_token", "scope"):
-            if answer.get(name):
-                fields[name] = str(answer[name])
-        return Tokens(**fields)
+        return msgspec.structs.replace(
+            self,
+            access_token=str(answer["access_token"]),
+            expires_at=expiry(answer.get("expires_in")),
+            refresh_token=str(answer.get("refresh_token") or self.refresh_token),
+            scope=str(answer.get("scope") or self.scope),
+        )
 
     def save(self, name: str) -> None:
         """Write the token file."""
-        fields = {slot: getattr(self, slot) for slot in self.__slots__}
-        write_private(_token_file(name), to_json(fields).encode())
+        write_private(_token_file(name), msgspec.json.encode(self))
 
 
 def load_tokens(name: str, url: str) -> Tokens | None:
     """The tokens of a server; None if they were issued for another URL."""
-    import json
-
     try:
-        with open(_token_file(name), encoding="utf-8") as file:
-            fields = json.load(file)
-        tokens = Tokens(**fields)
+        with open(_token_file(name), "rb") as file:
+            tokens = msgspec.json.decode(file.read(), type=Tokens)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError) as error:
         raise ConfigError(
             f"{_token_file(name)} can't be read: {error}", hint=f"hermes mcp login {name}"
         ) from None
