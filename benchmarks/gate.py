@@ -28,6 +28,18 @@ _DENSE = (
 )
 _PROSE = "The build finished without errors; 214 files were written in 3.2 s. " * 15
 
+# Before, a piece that is repeated, after: texts on which a careless pattern takes quadratic time.
+_CODE = [
+    ("node -e '", "\t", "'"),
+    ("node -e '", "${", "'"),
+    ("python3 -c '", "\n", "x=1'"),
+    ("psql -c '", "\n", "'"),
+    ("redis-cli <<'E'\n", "\n", "E\n"),
+    ("sed '", "\n", "' a"),
+    ("lftp -e '", "\n", "' host"),
+    ("grep -o ", "-o", " .env"),
+]
+
 
 def rows() -> Iterator[Row]:
     """Recall and false alarms on our corpus, then the costs."""
@@ -59,6 +71,14 @@ def _commands() -> Iterator[Row]:
     chain = "; ".join(f"echo {number}" for number in range(2_000))
     yield Row("2,000 commands", _ms(chain), "ms", 60)
     yield Row("100 KB of hostile nesting, worst", max(map(_ms, HOSTILE.values())), "ms", 250)
+    yield Row("16 times as much hostile code, worst", max(map(_growth, _CODE)), "×", 32)
+
+
+def _growth(code: tuple[str, str, str]) -> float:
+    """How much longer 32 KB of a text take than 2 KB; 16 is linear."""
+    before, piece, after = code
+    small, large = (before + piece * (size // len(piece)) + after for size in (2_000, 32_000))
+    return _ms(large) / _ms(small)
 
 
 def _audit() -> Iterator[Row]:

@@ -242,9 +242,9 @@ def program_name(text: str) -> str:
     lowered = name.lower()
     if lowered.endswith((".exe", ".cmd", ".com")):
         name = lowered = lowered[:-4]
-    found = _VERSIONED.match(lowered)
-    if found:
-        return found.group(1)
+    match = _VERSIONED.match(lowered)
+    if match:
+        return match.group(1)
     if lowered.startswith("zf_"):
         # The builtins of a shell with file modules loaded.
         return lowered[3:]

@@ -76,8 +76,8 @@ def smooth(text: str) -> str:
     return text
 
 
-def _on_one_line(found: re.Match[str]) -> str:
-    return found.group().replace("\n", " ").replace("\\", " ")
+def _on_one_line(match: re.Match[str]) -> str:
+    return match.group().replace("\n", " ").replace("\\", " ")
 
 
 def _with_ends(text: str) -> str:
@@ -96,10 +96,10 @@ def _with_ends(text: str) -> str:
     return "".join(out)
 
 
-def _as_statement(found: re.Match[str]) -> str:
-    line, rest = found.groups()
+def _as_statement(match: re.Match[str]) -> str:
+    line, rest = match.groups()
     if not rest.strip() and len(line.split()) < 2:
-        return found.group()
+        return match.group()
     return f"{line}{' ' * len(rest)};"
 
 
@@ -170,8 +170,8 @@ def split_pieces(text: str) -> list[tuple[int, int]]:
     stack: list[str] = []
     at_command = True
     before = token = ""
-    for found in _TOKEN.finditer(text):
-        before, token = token, found.group()
+    for match in _TOKEN.finditer(text):
+        before, token = token, match.group()
         if token == "(" or (token == "{" and at_command):
             stack.append(_CLOSED_BY[token])
             at_command = True
@@ -182,9 +182,9 @@ def split_pieces(text: str) -> list[tuple[int, int]]:
         elif token in (";", "\n", "&", "&&", "||", ";;", "|"):
             at_command = True
             ended = token not in ("|", ";;") and not _goes_on(before, token)
-            if ended and not stack and found.end() - start >= _CHUNK:
-                pieces.append((start, found.start() if token in ("&&", "||") else found.end()))
-                start = found.end()
+            if ended and not stack and match.end() - start >= _CHUNK:
+                pieces.append((start, match.start() if token in ("&&", "||") else match.end()))
+                start = match.end()
         elif at_command and token in _CLOSED_BY:
             stack.append(_CLOSED_BY[token])
             at_command = token in _EXPECTS_COMMAND
@@ -301,10 +301,10 @@ class _Preparer:
     def run(self) -> None:
         text, index, size = self.text, 0, len(self.text)
         while index < size:
-            found = _SPECIAL.search(text, index)
-            if not found:
+            match = _SPECIAL.search(text, index)
+            if not match:
                 break
-            index = self._step(found.start(), found.group())
+            index = self._step(match.start(), match.group())
         self.whole = self.whole and not self.inside
 
     def _open(self, kind: str, at: int, width: int) -> int:
@@ -493,11 +493,11 @@ def matching_paren(text: str, start: int) -> int:
     stack = [")"]
     index = start
     while True:
-        found = _CLOSERS.search(text, index)
-        if not found:
+        match = _CLOSERS.search(text, index)
+        if not match:
             return -1
-        token, at = found.group(), found.start()
-        index = found.end()
+        token, at = match.group(), match.start()
+        index = match.end()
         top = stack[-1]
         if token == "\\":
             index = at + 2

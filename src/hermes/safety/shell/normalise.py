@@ -43,7 +43,7 @@ def normalise(text: str) -> tuple[str, list[int]]:
 
     out: list[str] = []
     where: list[int] = []
-    hidden = {index for found in _TERMINAL.finditer(text) for index in range(*found.span())}
+    hidden = {index for match in _TERMINAL.finditer(text) for index in range(*match.span())}
     for index, char in enumerate(text):
         if index in hidden:
             continue

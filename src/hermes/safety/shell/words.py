@@ -36,8 +36,8 @@ def unescape(text: str) -> str:
         return plain
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    byte, short, long, octal, control, char = found.groups()
+def _unescaped(match: re.Match[str]) -> str:
+    byte, short, long, octal, control, char = match.groups()
     if byte or short or long:
         code = int(byte or short or long, 16)
         return chr(code) if code < 0x110000 else ""
@@ -191,9 +191,9 @@ def _first_group(text: str) -> tuple[int, int, list[str]] | None:
     opened: list[int] = []
     commas: list[list[int]] = []
     index = 0
-    while found := _TOKEN.search(text, index):
-        token, at = found.group(), found.start()
-        index = found.end()
+    while match := _TOKEN.search(text, index):
+        token, at = match.group(), match.start()
+        index = match.end()
         if token == "\\":
             index = at + 2
         elif token in "'\"`":
@@ -240,16 +240,16 @@ def _skip(text: str, index: int) -> int:
 
 
 def _range(text: str) -> list[str]:
-    found = _RANGE.match(text)
-    if not found:
+    match = _RANGE.match(text)
+    if not match:
         return []
-    if found[4]:
-        first, last = ord(found[4]), ord(found[5])
+    if match[4]:
+        first, last = ord(match[4]), ord(match[5])
         step = 1 if last >= first else -1
         return [chr(code) for code in range(first, last + step, step)]
     if len(text) > 40:
         raise _TooManyError
-    first, last, by = int(found[1]), int(found[2]), abs(int(found[3] or 1)) or 1
+    first, last, by = int(match[1]), int(match[2]), abs(int(match[3] or 1)) or 1
     step = by if last >= first else -by
     if abs(last - first) // by > _WIDEST:
         raise _TooManyError
@@ -307,10 +307,10 @@ class _Expander(Builder):
         if raw[0:1] == "~":
             index = self._tilde()
         while index < size:
-            found = _PLAIN_RUN.match(raw, index)
-            if found:
-                self._put(found.group())
-                index = found.end()
+            match = _PLAIN_RUN.match(raw, index)
+            if match:
+                self._put(match.group())
+                index = match.end()
                 continue
             index = self._special(index)
         return self.finished()
@@ -372,10 +372,10 @@ class _Expander(Builder):
         raw, size = self.raw, len(self.raw)
         self._put("")
         while index < size:
-            found = _QUOTED_RUN.match(raw, index)
-            if found:
-                self._put(found.group())
-                index = found.end()
+            match = _QUOTED_RUN.match(raw, index)
+            if match:
+                self._put(match.group())
+                index = match.end()
                 continue
             char = raw[index]
             if char == end:
@@ -436,13 +436,13 @@ class _Expander(Builder):
             self._scan(raw[index + 2 : end if end > 0 else None], index + 2)
             self._put(HOLE)
             return end + 1 if end > 0 else len(raw)
-        found = _NAME.match(raw, index + 1)
-        if not found:
+        match = _NAME.match(raw, index + 1)
+        if not match:
             self._put("$")
             return index + 1
-        name = found.group()
+        name = match.group()
         self._insert(name, self.scope.lookup(name), quoted=quoted, every=name in "@*")
-        return found.end()
+        return match.end()
 
     def _backtick(self, index: int, *, quoted: bool) -> int:
         raw = self.raw
@@ -480,12 +480,12 @@ class _Expander(Builder):
         word.stream = stream if word.stream is None else both(word.stream, stream)
 
     def _braced(self, inner: str, start: int, *, quoted: bool) -> None:
-        found = _PARAMETER.match(inner)
-        if not found:
+        match = _PARAMETER.match(inner)
+        if not match:
             self._put(HOLE)
             return
-        indirect, length, name, index = found.groups()
-        rest = inner[found.end() :]
+        indirect, length, name, index = match.groups()
+        rest = inner[match.end() :]
         value = self.scope.lookup(name)
         if indirect:
             target = value.text if value.text.isidentifier() else ""
@@ -499,7 +499,7 @@ class _Expander(Builder):
                 self._scan(index, start)
                 value = Value([HOLE])
         if rest:
-            value = self._operate(value, rest, start + found.end())
+            value = self._operate(value, rest, start + match.end())
         self._insert(name, value, quoted=quoted, every=every)
 
     def _operate(self, value: Value, rest: str, start: int) -> Value:

@@ -43,9 +43,9 @@ def _git(command: Command, judge: Judge) -> Stream | None:
             run_word(value.part(text.partition("=!")[2]), command, judge)
         elif text.startswith("alias."):
             _alias(command, text, judge)
-        found = _GIT_COMMANDS.match(text)
-        if found and found.group(1).lstrip("!") not in _HARMLESS:
-            run_word(value.part(found.group(1).lstrip("!")), command, judge)
+        match = _GIT_COMMANDS.match(text)
+        if match and match.group(1).lstrip("!") not in _HARMLESS:
+            run_word(value.part(match.group(1).lstrip("!")), command, judge)
         if text.lower().startswith("core.hookspath="):
             judge.blame("git.hooks", command)
     operands = command.operands

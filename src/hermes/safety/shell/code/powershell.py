@@ -190,9 +190,9 @@ def windows_path(text: str, scope: Scope) -> str:
             return "/"
         if re.fullmatch(r"[A-Za-z]:/?\*(\.\*)?", text):
             return "/*"
-        found = re.match(r"[A-Za-z]:/Users/([^/]+)(/.*)?\Z", text, re.I)
-        if found:
-            return f"/Users/{found[1]}{found[2] or ''}"
+        match = re.match(r"[A-Za-z]:/Users/([^/]+)(/.*)?\Z", text, re.I)
+        if match:
+            return f"/Users/{match[1]}{match[2] or ''}"
         if re.match(r"[A-Za-z]:/Users/?\Z", text, re.I):
             return "/Users"
         if re.match(r"[A-Za-z]:/", text):

@@ -42,12 +42,12 @@ _FILE_DATABASES = names("sqlite3 sqlite litecli duckdb")
 
 def judge_statements(text: str, command: Command, judge: Judge) -> None:
     """Report statements that drop, empty or rewrite whole tables, or leave the database."""
-    for found in _META.finditer(text):
+    for match in _META.finditer(text):
         if (
             text.lstrip().startswith(("\\", ".", "system", "!"))
-            or found.group().lstrip()[:1] in "\\."
+            or match.group().lstrip()[:1] in "\\."
         ):
-            judge.run_text(found.group(1), command.origin.vague(), command.scope.copy())
+            judge.run_text(match.group(1), command.origin.vague(), command.scope.copy())
     kind = None
     if command.name in _FILE_DATABASES:
         outside = any(lies_outside(word, command.scope) for word in command.operands[:1])
@@ -61,8 +61,8 @@ def judge_statements(text: str, command: Command, judge: Judge) -> None:
 
 def _statements(text: str) -> list[list[str]]:
     result: list[list[str]] = [[]]
-    for found in _TOKEN.finditer(text):
-        token = found.group()
+    for match in _TOKEN.finditer(text):
+        token = match.group()
         if token == ";":
             result.append([])
         elif token.startswith("/*!") or (

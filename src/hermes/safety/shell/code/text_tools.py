@@ -111,13 +111,13 @@ def _sed(command: Command, judge: Judge) -> Stream | None:
     for script in scripts:
         if in_place and _SED_NOTHING.match(script.text):
             judge.blame("delete.emptied", command)
-        for found in _SED_COMMAND.finditer(script.text):
-            letter, argument, flag = found[1], found[2], found[7]
+        for match in _SED_COMMAND.finditer(script.text):
+            letter, argument, flag = match[1], match[2], match[7]
             if letter == "e" or flag == "e":
-                text = _SED_FILLED.sub(HOLE, found[5]) if flag else argument
+                text = _SED_FILLED.sub(HOLE, match[5]) if flag else argument
                 _shell(text or HOLE, command, judge)
             elif (letter in ("w", "W") and argument) or flag == "w":
-                path = argument or found[8]
+                path = argument or match[8]
                 _write(path, command, judge)
                 if reads_nothing(command, READERS["sed"](command)) and not is_null(path):
                     judge.blame("delete.emptied", command)

@@ -133,10 +133,10 @@ def destroys(command: Command) -> bool:
     if not _MIRRORS.isdisjoint(words[:2]) and any(_MIRRORING.match(arg) for arg in args):
         return True
     options = args[0] not in _FIRST_VERB and not any(word in _FIRST_VERB for word in words[1:2])
-    found = _verb(words, alone=name in _KEEPERS) or (
+    match = _verb(words, alone=name in _KEEPERS) or (
         options and any(_OPTION.match(arg) for arg in args)
     )
-    return found and not _HARMLESS.search(" ".join(words))
+    return match and not _HARMLESS.search(" ".join(words))
 
 
 def _words(command: Command) -> list[str]:

@@ -461,9 +461,9 @@ def _shows_values(text: str) -> bool:
         return False
     if not sign or form.endswith("-file"):
         return True
-    found = _KEYS_OF_DATA.search(template)
-    if found:
-        return found.group(2) in found.group(3) or ".data" in found.group(3)
+    match = _KEYS_OF_DATA.search(template)
+    if match:
+        return match.group(2) in match.group(3) or ".data" in match.group(3)
     return bool(_VALUES.search(template)) or template.strip("{}") in (".", "@", "$", ".items")
 
 
