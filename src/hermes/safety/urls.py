@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 # Answer to whoever asks from this machine, often with credentials. Some are public addresses.
-_METADATA = (
+METADATA = (
     "169.254.169.254",
     "169.254.170.2",
     "169.254.170.23",
@@ -80,7 +80,7 @@ def _networks(names: tuple[str, ...]) -> tuple[Network, ...]:
 
 @cache
 def _metadata() -> frozenset[Address]:
-    return frozenset(map(ip_address, _METADATA))
+    return frozenset(map(ip_address, METADATA))
 
 
 def _within(address: Address, names: tuple[str, ...]) -> bool:
@@ -129,7 +129,7 @@ _LATE_HOST = re.compile(r"[?#][^/]*@")
 _AUTHORITY = re.compile(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]*)(?::(?P<port>[0-9]{1,5}))?")
 
 # Names that lead to a cloud's metadata service, whatever they resolve to.
-_METADATA_NAMES = HostPatterns(
+METADATA_NAMES = HostPatterns(
     (
         "metadata",
         "metadata.google.internal",
@@ -239,7 +239,7 @@ def check_host(
 
     if HostPatterns(_rule(rules, "deny_hosts"), with_parent=True).match(host):
         return refuse(f"{host} is closed by the rules")
-    if _METADATA_NAMES.match(host):
+    if METADATA_NAMES.match(host):
         return refuse(f"{host} is a metadata service")
     named = HostPatterns(_rule(rules, "allow_hosts"), with_parent=False).match(host)
     private = named or _rule(rules, "allow_private") is True

@@ -85,6 +85,76 @@ def test_a_hook_is_taken_out_even_if_its_folder_was_moved(confined: ConfinedEnvi
     assert any("pre-commit" in note for note in result.notes)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mv .git g; ln -s {other}/.git .git",
+        "mv .git g; echo 'gitdir: {other}/.git' > .git",
+        "echo {other}/.git > .git/commondir",
+        "mv .git g; cp -r g .git; rm -rf .git/hooks; ln -s {other}/.git/hooks .git/hooks",
+        "mv .git g; cp -r g .git; rm -f .git/config; ln -s {other}/.git/config .git/config",
+    ],
+)
+def test_what_leads_git_to_another_repository_is_taken_out_and_that_one_left_alone(
+    confined: ConfinedEnvironment, tmp_path: Path, command: str
+) -> None:
+    other = tmp_path / "other"
+    subprocess.run(["git", "init", "-q", str(other)], check=True)
+    (other / ".git" / "hooks" / "pre-commit").write_text("#!/bin/sh\n")
+    subprocess.run(["git", "-C", str(other), "config", "core.pager", "less"], check=True)
+    settings = (other / ".git" / "config").read_text()
+
+    result = confined.execute(command.format(other=other), timeout=20)
+
+    asked = ["rev-parse", "--path-format=absolute", "--git-path", "hooks", "--git-path", "config"]
+    found = subprocess.run(
+        ["git", "-C", confined.machine.workspace, *asked], capture_output=True, text=True
+    )
+    assert str(other) not in "".join(map(os.path.realpath, found.stdout.splitlines()))
+    assert any("put back" in note for note in result.notes)
+    assert (other / ".git" / "hooks" / "pre-commit").exists()
+    assert (other / ".git" / "config").read_text() == settings
+
+
+def test_settings_that_were_moved_away_and_back_stay(confined: ConfinedEnvironment) -> None:
+    config = Path(confined.machine.workspace, ".git", "config")
+    subprocess.run(["git", "config", "--file", str(config), "core.pager", "less"], check=True)
+    confined.execute("mv .git g", timeout=20)
+    result = confined.execute("mv g .git", timeout=20)
+
+    assert result.notes == []
+    assert "less" in config.read_text()
+
+
+def test_repositories_below_the_workspace_and_files_of_ours_are_guarded_too(
+    confined: ConfinedEnvironment,
+) -> None:
+    work = Path(confined.machine.workspace)
+    subprocess.run(["git", "init", "-q", str(work / "libraries" / "one")], check=True)
+    (work / ".hermes").mkdir()
+    (work / ".hermes" / "note").write_text("a")
+
+    confined.execute(
+        "echo x > libraries/one/.git/hooks/pre-push; echo b > .hermes/note; echo c > .hermes/new",
+        timeout=20,
+    )
+
+    assert not (work / "libraries" / "one" / ".git" / "hooks" / "pre-push").exists()
+    assert (work / ".hermes" / "note").read_text() == "a"
+    assert not (work / ".hermes" / "new").exists()
+
+
+def test_hooks_of_a_background_command_are_taken_out_at_the_end(
+    confined: ConfinedEnvironment,
+) -> None:
+    work = Path(confined.machine.workspace)
+    started = confined.start("cp -r .git g; mv .git old; mv g .git; echo x > .git/hooks/pre-push")
+    started.wait(20)
+    confined.cleanup()
+
+    assert not (work / ".git" / "hooks" / "pre-push").exists()
+
+
 def test_outside_lifts_the_limits_for_one_thread_alone(
     confined: ConfinedEnvironment, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hermes.environments.command import Isolation
 from hermes.environments.confinement.git_guard import GitGuard
 from hermes.environments.confinement.machine import ConfinedMachine
-from hermes.environments.confinement.policy import git_folders
+from hermes.environments.confinement.policy import git_folders, own_folders
 from hermes.environments.host.host_environment import LocalEnvironment, LocalHost
 from hermes.environments.host.launch import Launcher
 
@@ -127,6 +127,9 @@ class ConfinedEnvironment(LocalEnvironment):
         """End everything that was started here, and the confinement with it."""
         super().cleanup()
         self.machine.close()
+        if self._git is not None:
+            # What background commands changed since the last one.
+            self._git.restore()
 
     def info(self) -> Isolation:
         """The limits that are in force."""
@@ -151,7 +154,7 @@ class ConfinedEnvironment(LocalEnvironment):
         )
 
     def _run(self, request: CommandRequest) -> CommandResult:
-        self._watch_git()
+        self._prepare()
         result = super()._run(request)
         result.notes.extend(self._after(result))
         return result
@@ -168,7 +171,7 @@ class ConfinedEnvironment(LocalEnvironment):
 
         Raises `ToolError` where it can't be started.
         """
-        self._watch_git()
+        self._prepare()
         if not self.is_outside:
             env = {**env, **self.machine.own_variables()}
         result = super().run_program(argv, cwd=cwd, env=env, cancellation=cancellation)
@@ -176,16 +179,16 @@ class ConfinedEnvironment(LocalEnvironment):
         return result
 
     def _begin(self, request: CommandRequest) -> Background:
-        self._watch_git()
+        self._prepare()
         return super()._begin(request)
 
-    def _watch_git(self) -> None:
+    def _prepare(self) -> None:
+        if not self.is_outside:
+            self.machine.refresh()
         if self._git is None and not self.is_outside:
             workspace = self.machine.workspace
             roots = [workspace, *git_folders(workspace)]
-            folders = [os.path.join(workspace, ".git")]
-            folders += [path for path in roots if os.path.isfile(os.path.join(path, "HEAD"))]
-            self._git = GitGuard([path for path in folders if not os.path.isfile(path)])
+            self._git = GitGuard(roots, own_folders([workspace]))
 
     def _after(self, result: CommandResult) -> list[str]:
         notes = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import marshal
 import os
+import socket
 import stat
 import sys
 from typing import TYPE_CHECKING
@@ -17,7 +18,6 @@ from hermes.environments.host.guardian_client import FOLDER, GuardianClient
 from hermes.environments.sandbox.sandbox_guardian import INFO_FILE, NamespaceGuardian
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Iterable
 
     from hermes.environments.confinement.policy import Plan
@@ -63,9 +63,12 @@ class BubblewrapGuardian(NamespaceGuardian):
         plan = self._plan
         return _packed(
             {
-                # 0 is any port: that of the proxy.
-                "listen": [0, *plan.forwards] if plan.network == "hosts" else [],
+                # That of the proxy is 0 at first: any port.
+                "listen": [self._proxy.port, *plan.forwards] if self._proxy is not None else [],
+                # FIFOs can be written on read-only mounts.
+                "write": [*plan.write, "/tmp", "/var/tmp", "/dev", "/proc"],
                 "sockets": [*plan.write, "/tmp", "/var/tmp", *plan.sockets],
+                "closed": _closed_addresses(plan),
                 "scope": True,
                 "abi": landlock.abi(),
             }
@@ -73,8 +76,6 @@ class BubblewrapGuardian(NamespaceGuardian):
 
     def _greeted(self, channel: socket.socket) -> None:
         if self._proxy is not None:
-            import socket
-
             channel.settimeout(_START_SECONDS)
             _, files, _, _ = socket.recv_fds(channel, 1, 1 + len(self._plan.forwards))
             channel.settimeout(None)
@@ -164,11 +165,23 @@ def rules(plan: Plan) -> dict[str, object]:
         "list": ["/"],
         "devices": [f"/dev/{name}" for name in DEVICES],
         "write": [*plan.write, plan.temporary],
+        "files": True,
         "sockets": [*plan.write, plan.temporary, *plan.sockets],
+        "closed": _closed_addresses(plan),
         "scope": True,
         "ports": None if plan.network == "open" else [plan.proxy_port] if plan.proxy_port else [],
         "abi": landlock.abi(),
     }
+
+
+def _closed_addresses(plan: Plan) -> list[bytes]:
+    """Addresses that can't be connected to, as bytes."""
+    from hermes.safety.urls import METADATA
+
+    if plan.metadata:
+        return []
+    families = ((socket.AF_INET6 if ":" in text else socket.AF_INET, text) for text in METADATA)
+    return [socket.inet_pton(family, text) for family, text in families]
 
 
 def _without(folder: str, closed: set[str], above: set[str]) -> list[str]:

@@ -4,7 +4,7 @@ Runs inside the guardian's process with nothing of Hermes imported. `restrict` t
 dictionary:
 
     write     folders and files that may be changed
-    read      folders and files that may be read and executed
+    read      folders and files that may be read and executed; None for all
     devices   files below /dev that may be read and written
     scope     whether signals and abstract sockets outside are closed (ABI 6)
     ports     TCP ports that may be connected to; None leaves the network open (ABI 4)
@@ -53,12 +53,15 @@ def restrict(rules: dict[str, object]) -> None:
     """Put the rules into force for good; raises `OSError`."""
     version = int(str(rules["abi"]))
     handled = _ALL | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
-    if rules.get("read") is None and not rules.get("write"):
-        handled = 0
+    if rules.get("read") is None:
+        handled &= ~(EXECUTE | READ_FILE | READ_DIR)
+    if not rules.get("write"):
+        # Whoever has no rule for it can't move files to another folder, in any later layer either.
+        handled &= _REFER
     ports = rules.get("ports")
     network = _CONNECT if ports is not None and version >= 4 else 0
     scoped = (_ABSTRACT | _SIGNAL) if rules.get("scope") and version >= SCOPES else 0
-    if not (handled or network or scoped):
+    if not (rules.get("write") or network or scoped):
         return
     attributes = struct.pack("QQQ", handled, network, scoped)
     size = 8 if version < 4 else 16 if version < 6 else 24
@@ -75,7 +78,7 @@ def restrict(rules: dict[str, object]) -> None:
         _add_path(ruleset, path, READ_DIR & handled)
     for path in rules.get("devices") or ():  # type: ignore[attr-defined]
         _add_path(ruleset, path, (READ_FILE | WRITE_FILE | READ_DIR | _TRUNCATE) & handled)
-    for path in rules.get("write") or ():  # type: ignore[attr-defined]
+    for path in rules.get("write") or ("/",):  # type: ignore[attr-defined]
         _add_path(ruleset, path, handled & ~((1 << 6) | (1 << 11)))
     if network:
         for port in ports or ():  # type: ignore[attr-defined]

@@ -48,6 +48,8 @@ class ConfinedMachine(LocalHost):
         self._task = task
         self._mechanisms = mechanisms
         self._guardian: GuardianClient | None = None
+        # All that were started; each serves the commands that it started.
+        self._confined: list[GuardianClient] = []
         self._lock = threading.RLock()
         self._temporary = ""
         self.plan: Plan | None = None
@@ -84,6 +86,17 @@ class ConfinedMachine(LocalHost):
             if self._guardian is None:
                 self._guardian = self._start()
             return self._guardian
+
+    def refresh(self) -> None:
+        """Start the next command in a new confinement if secrets have come to be since the last.
+
+        Commands that run already keep theirs.
+        """
+        from hermes.environments.confinement import policy
+
+        with self._lock:
+            if self.plan is not None and self._guardian is not None and policy.is_stale(self.plan):
+                self._guardian = None
 
     def is_folder(self, path: str) -> bool:
         """Whether there is such a folder, as commands see it."""
@@ -124,13 +137,13 @@ class ConfinedMachine(LocalHost):
 
     def close(self) -> None:
         """End the confined guardian with everything it started; remove the temporary folder."""
-        guardian, self._guardian = self._guardian, None
+        self._guardian = None
+        while self._confined:
+            self._confined.pop().close()
         proxy, self.proxy = self.proxy, None
         if proxy is not None:
             proxy.close()
         if self._temporary:
-            if guardian is not None:
-                guardian.close()
             _remove(self._temporary, os.getpid())
             self._temporary = ""
 
@@ -159,14 +172,15 @@ class ConfinedMachine(LocalHost):
                 "Landlock has no rules for the network",
                 hint="Install bubblewrap, or set it to open.",
             )
-        if self.plan.network == "hosts" and self.proxy is None:
+        if self.plan.network == "hosts":
             from hermes.environments.confinement.proxy import HostProxy
 
-            self.proxy = HostProxy(self.settings.hosts)
+            if self.proxy is None:
+                self.proxy = HostProxy(self.settings.hosts)
+                if mechanism != "bubblewrap":
+                    self.proxy.listen()
             self.plan.forwards = self.proxy.forwards
-            if mechanism != "bubblewrap":
-                self.proxy.listen()
-                self.plan.proxy_port = self.proxy.port
+            self.plan.proxy_port = 0 if mechanism == "bubblewrap" else self.proxy.port
         guardian = confined_guardian.guardian_for(
             mechanism, self.plan, task=self._task, proxy=self.proxy
         )
@@ -177,6 +191,7 @@ class ConfinedMachine(LocalHost):
             # one, so it must not go on without; the next one is judged by what works then.
             _forget(mechanism, str(error))
             raise
+        self._confined.append(guardian)
         return guardian
 
 

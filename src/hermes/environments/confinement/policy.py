@@ -88,6 +88,11 @@ class Plan(msgspec.Struct):
     # With a proxy: its port on the loopback (0: it listens inside), and ports to forward.
     proxy_port: int = 0
     forwards: list[int] = []
+    # Whether addresses that give out the keys of a cloud machine can be reached.
+    metadata: bool = False
+    # All secrets that there are, and the folders where new ones would be, with their times.
+    secrets: list[str] = []
+    searched: dict[str, int] = {}
 
 
 def plan(workspace: str, temporary: str, settings: Settings) -> Plan:
@@ -113,10 +118,11 @@ def plan(workspace: str, temporary: str, settings: Settings) -> Plan:
     extra = [os.path.realpath(os.path.expanduser(path)) for path in settings.write]
     work = _entries(home) if is_below(home, workspace) else [workspace]
     write = _outermost([*work, *repositories, *_caches(home), *filter(os.path.exists, extra)])
+    secrets, searched = _secrets(home)
     closed_sockets = [
         path for path in _open_sockets() if not _is_below_any(path, [*write, *sockets])
     ]
-    hidden = [path for path in [*_secrets(home), *closed_sockets] if path not in visible]
+    hidden = [path for path in [*secrets, *closed_sockets] if path not in visible]
     hidden = [path for path in hidden if not is_below(workspace, path)]
     masked = _masked(home, temporary, visible)
     copies = {path for path, _ in masked}
@@ -131,7 +137,28 @@ def plan(workspace: str, temporary: str, settings: Settings) -> Plan:
         sockets=[path for path in dict.fromkeys(sockets) if os.path.exists(path)],
         variables=[name for row in allowed for name in row.variables],
         network=settings.network,
+        metadata="metadata" in settings.allow,
+        secrets=secrets,
+        searched=_times(searched),
     )
+
+
+def is_stale(plan: Plan) -> bool:
+    """Whether there are secrets that a plan does not know."""
+    now = _times(plan.searched)
+    if now == plan.searched:
+        return False
+    secrets, searched = _secrets(os.path.realpath(os.path.expanduser("~")))
+    plan.searched = _times(searched)
+    return not set(secrets) <= set(plan.secrets)
+
+
+def _times(folders: Iterable[str]) -> dict[str, int]:
+    found = {}
+    for folder in folders:
+        with suppress(OSError):
+            found[folder] = os.stat(folder).st_mtime_ns
+    return found
 
 
 def git_folders(workspace: str) -> list[str]:
@@ -159,18 +186,24 @@ def git_folders(workspace: str) -> list[str]:
         is_worktree = os.path.dirname(own) == os.path.join(shared, "worktrees")
         return [shared] if is_worktree and back == os.path.realpath(pointer) else []
     modules = [os.path.join(folder, ".git", "modules") for folder in _parents(above)]
-    return [own] if any(is_below(own, folder) for folder in modules) else []
+    back = _worktree(own)
+    return [own] if back == above and any(is_below(own, folder) for folder in modules) else []
 
 
-def protected_paths(roots: Iterable[str]) -> list[str]:
+def protected_paths(roots: Sequence[str]) -> list[str]:
     """Files below writable folders that a person's own programs would run or obey later."""
     found = []
     for root in roots:
         git = root if _is_git_folder(root) else os.path.join(root, ".git")
         if os.path.isdir(git):
             found.append(os.path.join(git, "hooks"))
-        found += [os.path.join(root, name) for name in (".hermes", ".agents")]
-    return [path for path in found if os.path.lexists(path)]
+    return [*(path for path in found if os.path.lexists(path)), *own_folders(roots)]
+
+
+def own_folders(roots: Iterable[str]) -> list[str]:
+    """Folders that Hermes itself obeys."""
+    found = [os.path.join(root, name) for root in roots for name in (".hermes", ".agents")]
+    return [path for path in found if os.path.isdir(path) and not os.path.islink(path)]
 
 
 def _is_git_folder(path: str) -> bool:
@@ -199,6 +232,17 @@ def _pointed(file: str, word: str, base: str) -> str:
     return os.path.realpath(os.path.join(base, text.removeprefix(word).strip()))
 
 
+def _worktree(folder: str) -> str:
+    """The working tree that the settings of a git folder name."""
+    import re
+
+    with suppress(OSError), open(os.path.join(folder, "config"), encoding="utf-8") as file:
+        named = re.search(r"^\s*worktree\s*=\s*\"?(.+?)\"?\s*$", file.read(100_000), re.MULTILINE)
+        if named:
+            return os.path.realpath(os.path.join(folder, named[1]))
+    return ""
+
+
 def _caches(home: str) -> list[str]:
     search = os.environ.get("PATH", os.defpath).split(os.pathsep)
     found = []
@@ -224,17 +268,18 @@ def _is_installed(program: str, search: Sequence[str]) -> bool:
     return any(os.access(f"{folder}/{program}", os.X_OK) for folder in search if folder)
 
 
-def _secrets(home: str) -> list[str]:
+def _secrets(home: str) -> tuple[list[str], list[str]]:
     from hermes.safety.paths.guards import existing_secrets
 
     homes = [home, *(entry.path for root in ("/home", "/Users") for entry in _folders(root))]
     if os.getuid() == 0 or os.access("/root", os.R_OK):
         homes.append("/root")
-    found = list(existing_secrets(list(dict.fromkeys(homes))))
+    found, searched = existing_secrets(list(dict.fromkeys(homes)))
     for one in dict.fromkeys(homes):
         found += [os.path.join(one, name) for name in HISTORIES]
     found += [hermes_home(), os.path.join(home, ".hermes")]
-    return [os.path.realpath(path) for path in dict.fromkeys(found) if os.path.lexists(path)]
+    existing = [os.path.realpath(path) for path in dict.fromkeys(found) if os.path.lexists(path)]
+    return existing, searched
 
 
 def _open_sockets() -> list[str]:

@@ -26,21 +26,24 @@ if TYPE_CHECKING:
 NUMBERS = {
     "add_key": (248, 217), "chmod": (90, -1), "chown": (92, -1), "connect": (42, 203),
     "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "fchown": (93, 55),
-    "fchownat": (260, 54), "fcntl": (72, 25), "file_setattr": (469, 469),
-    "fremovexattr": (199, 16), "fsetxattr": (190, 7), "futimesat": (261, -1),
-    "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "io_uring_setup": (425, 425),
-    "ioctl": (16, 29), "ioprio_set": (251, 30), "keyctl": (250, 219), "kill": (62, 129),
-    "lchown": (94, -1), "lremovexattr": (198, 15), "lsetxattr": (189, 6),
-    "open_by_handle_at": (304, 265), "pidfd_getfd": (438, 438), "pidfd_open": (434, 434),
-    "pidfd_send_signal": (424, 424), "prlimit64": (302, 261), "removexattr": (197, 14),
-    "removexattrat": (466, 466), "request_key": (249, 218), "rt_sigqueueinfo": (129, 138),
-    "rt_tgsigqueueinfo": (297, 240), "sched_setaffinity": (203, 122),
+    "fchownat": (260, 54), "fcntl": (72, 25), "file_setattr": (469, 469), "fremovexattr": (199, 16),
+    "fsetxattr": (190, 7), "futimesat": (261, -1), "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427), "io_uring_setup": (425, 425), "ioctl": (16, 29),
+    "ioprio_set": (251, 30), "keyctl": (250, 219), "kill": (62, 129), "lchown": (94, -1),
+    "lremovexattr": (198, 15), "lsetxattr": (189, 6), "mq_open": (240, 180),
+    "mq_unlink": (241, 181), "msgctl": (71, 187), "msgget": (68, 186), "msgrcv": (70, 188),
+    "msgsnd": (69, 189), "open_by_handle_at": (304, 265), "pidfd_getfd": (438, 438),
+    "pidfd_open": (434, 434), "pidfd_send_signal": (424, 424), "prlimit64": (302, 261),
+    "removexattr": (197, 14), "removexattrat": (466, 466), "request_key": (249, 218),
+    "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240), "sched_setaffinity": (203, 122),
     "sched_setattr": (314, 274), "sched_setparam": (142, 118), "sched_setscheduler": (144, 119),
-    "seccomp": (317, 277), "sendmmsg": (307, 269), "sendmsg": (46, 211), "sendto": (44, 206),
+    "seccomp": (317, 277), "semctl": (66, 191), "semget": (64, 190), "semop": (65, 193),
+    "semtimedop": (220, 192), "sendmmsg": (307, 269), "sendmsg": (46, 211), "sendto": (44, 206),
     "setpriority": (141, 140), "setresgid": (119, 149), "setresuid": (117, 147),
-    "setxattr": (188, 5), "setxattrat": (463, 463), "socket": (41, 198),
-    "socketpair": (53, 199), "tgkill": (234, 131), "tkill": (200, 130),
-    "userfaultfd": (323, 282), "utime": (132, -1), "utimensat": (280, 88), "utimes": (235, -1),
+    "setxattr": (188, 5), "setxattrat": (463, 463), "shmat": (30, 196), "shmctl": (31, 195),
+    "shmget": (29, 194), "socket": (41, 198), "socketpair": (53, 199), "tgkill": (234, 131),
+    "tkill": (200, 130), "userfaultfd": (323, 282), "utime": (132, -1), "utimensat": (280, 88),
+    "utimes": (235, -1),
 }  # fmt: skip
 MACHINE = os.uname().machine
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -69,6 +72,11 @@ METADATA = (
 )  # fmt: skip
 SIGNALS = (
     "kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal",
+)  # fmt: skip
+# Memory, semaphores and queues that all programs of a user share; a namespace has its own.
+_SHARED = (
+    "mq_open", "mq_unlink", "msgctl", "msgget", "msgrcv", "msgsnd", "semctl", "semget", "semop",
+    "semtimedop", "shmat", "shmctl", "shmget",
 )  # fmt: skip
 _PRIORITIES = ("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler")
 
@@ -99,6 +107,9 @@ def program(*, files: bool, signals: bool, tcp_only: bool) -> bytes:
     if tcp_only:
         rules += _tcp_only()
     rules.append(("connect", _NOTIFY, ()))
+    # A connection by its first segment.
+    for name, index in (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3)):
+        rules.append((name, _ERRNO | errno.EOPNOTSUPP, [(index, _FASTOPEN, True, _FASTOPEN)]))
     # Datagrams name their target in memory, with each message.
     for name in ("socket", "socketpair"):
         datagram = [
@@ -149,7 +160,7 @@ def is_supported() -> bool:
 def _files() -> list[Rule]:
     rules: list[Rule] = [
         (name, _ERRNO | errno.ENOSYS, ())
-        for name in ("setxattrat", "removexattrat", "file_setattr")
+        for name in ("setxattrat", "removexattrat", "file_setattr", *_SHARED)
     ]
     rules += [(name, _NOTIFY, ()) for name in METADATA]
     rules += [_not_with("ioctl", command) for command in _SET_FLAGS]
@@ -168,7 +179,7 @@ def _not_with(name: str, command: int) -> Rule:
 
 
 def _tcp_only() -> list[Rule]:
-    """Landlock has rules for TCP alone, and none for a connection by the first segment."""
+    """Landlock has rules for TCP alone."""
     refused = _ERRNO | errno.EACCES
     rules: list[Rule] = []
     families = (_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK)
@@ -177,8 +188,6 @@ def _tcp_only() -> list[Rule]:
         inet = (0, _ALL, True, family)
         rules.append(("socket", refused, [inet, (1, _TYPE_MASK, False, _STREAM)]))
         rules.append(("socket", refused, [inet, (2, _ALL, False, 0), (2, _ALL, False, 6)]))
-    for name, index in (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3)):
-        rules.append((name, refused, [(index, _FASTOPEN, True, _FASTOPEN)]))
     return rules
 
 

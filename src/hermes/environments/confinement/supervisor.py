@@ -19,6 +19,7 @@ import marshal
 import os
 import select
 import struct
+import sys
 
 # Not `threading`, which takes long to import.
 from _thread import allocate_lock, start_new_thread
@@ -40,7 +41,9 @@ _NOTIFICATION, _ANSWER = struct.Struct("QIIiIQ6Q"), struct.Struct("QqiI")
 _CONTINUE = 1
 _AT_FDCWD, _NOFOLLOW, _EMPTY_PATH = -100, 0x100, 0x1000
 _LONGEST_PATH, _LONGEST_VALUE = 4096, 65_536
-_SOL_SOCKET, _SO_DOMAIN, _AF_UNIX = 1, 39, 1
+_SOL_SOCKET, _SO_DOMAIN = 1, 39
+_AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
+_MAPPED = bytes(10) + b"\xff\xff"
 _PTRACE = 19
 # Objects without a path, which belong to whoever has them open.
 _UNNAMED = ("pipe:[", "socket:[", "anon_inode:", "/memfd:")
@@ -73,7 +76,7 @@ def confine(rules: dict[str, object]) -> int:
     # For the supervisor too, since it makes the connections of commands.
     landlock.restrict({"ports": rules.get("ports"), "scope": True, "abi": rules["abi"]})
     scopes = int(str(rules["abi"])) >= landlock.SCOPES
-    files = bool(rules.get("write"))
+    files = bool(rules.get("files"))
     words = seccomp.program(files=files, signals=files and not scopes, tcp_only=closed)
     told, tell = os.pipe()
     asked, ask = os.pipe()
@@ -91,8 +94,9 @@ def confine(rules: dict[str, object]) -> int:
         landlock.drop_capabilities()
     listener = seccomp.install(words)
     os.write(tell, b"%d" % listener)
-    # The other end takes the listener out of this process, and closes its pipe then.
-    os.read(asked, 1)
+    # The other end takes the listener out of this process, and answers then.
+    if not os.read(asked, 1):
+        raise SystemExit(1)
     for file in (tell, asked, listener):
         os.close(file)
     return parent
@@ -142,8 +146,10 @@ class Supervisor:
     def __init__(self, rules: dict[str, object], guardian: int, told: int, ask: int) -> None:
         write: list[str] = rules.get("write") or []  # type: ignore[assignment]
         sockets: list[str] = rules["sockets"]  # type: ignore[assignment]
+        self._files = bool(rules.get("files"))
         self._write = tuple(map(os.fsencode, write))
         self._sockets = tuple(map(os.fsencode, sockets))
+        self._closed: list[bytes] = rules["closed"]  # type: ignore[assignment]
         self._abstract = int(str(rules["abi"])) >= landlock.SCOPES
         self._guardian = guardian
         self._told, self._ask = told, ask
@@ -174,8 +180,9 @@ class Supervisor:
                 self._listener = _checked(
                     _libc.syscall(seccomp.number("pidfd_getfd"), pidfd, int(number), 0)
                 )
-                if self._write:
+                if self._files:
                     landlock.drop_capabilities(_PTRACE)
+                os.write(self._ask, b"y")
                 os.close(self._ask)
                 self._serve(pidfd)
                 code = 0
@@ -191,7 +198,7 @@ class Supervisor:
                 if file == pidfd:
                     poll.unregister(pidfd)
                     _, status = os.waitpid(self._guardian, 0)
-                    if os.WIFSIGNALED(status) or not self._write:
+                    if os.WIFSIGNALED(status) or not self._files:
                         return  # Hermes, or the end of the namespace, ends what it left
                 elif event & select.POLLIN:
                     self._answer()
@@ -351,6 +358,8 @@ class Supervisor:
                     files.append(self._opened(call, base, path, self._sockets))
                     named = b"/proc/self/fd/%d" % files[-1]
                     address = struct.pack("H", _AF_UNIX) + named + b"\0"
+            elif _host(address) in self._closed:
+                raise OSError(errno.EACCES, "closed")
         except BaseException:
             _close(files)
             raise
@@ -450,6 +459,15 @@ def _lies_below(file: int, roots: tuple[bytes, ...]) -> bool:
         except OSError:
             continue
     return False
+
+
+def _host(address: bytes) -> bytes:
+    """The bytes of an address of the network; IPv4 within IPv6 as IPv4."""
+    family = int.from_bytes(address[:2], sys.byteorder)
+    if family == _AF_INET:
+        return address[4:8]
+    host = address[8:24] if family == _AF_INET6 else b""
+    return host[12:] if host[:12] in (_MAPPED, bytes(12)) else host
 
 
 def _descriptor(call: Call, number: int) -> str:

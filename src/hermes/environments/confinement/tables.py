@@ -176,6 +176,7 @@ ALLOWANCES = {
     "aws": Allowance("AWS", (".aws",), variables=("AWS_PROFILE", "AWS_REGION")),
     "gcloud": Allowance("Google Cloud", (".config/gcloud",)),
     "azure": Allowance("Azure", (".azure",)),
+    "metadata": Allowance("addresses that give out the keys of a cloud machine"),
     "kubernetes": Allowance("clusters", (".kube",), variables=("KUBECONFIG",)),
 }
 

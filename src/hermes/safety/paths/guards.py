@@ -356,13 +356,17 @@ def find_guard(parts: Sequence[str], mode: str, *, home: str) -> str | None:
     return found.name if found else None
 
 
-def existing_secrets(homes: Sequence[str]) -> list[str]:
-    """Files and folders of this machine that no guard lets be read; names with `**` two deep."""
+def existing_secrets(homes: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Files and folders of this machine that no guard lets be read; names with `**` two deep.
+
+    Then the folders that were searched: a new secret changes one of them.
+    """
     found: list[str] = []
-    _collect("/", _patterns(_SECRETS), found)
+    searched: list[str] = []
+    _collect("/", _patterns(_SECRETS), found, searched)
     for home in homes:
-        _collect(home, _patterns(_CREDENTIALS), found)
-    return found
+        _collect(home, _patterns(_CREDENTIALS), found, searched)
+    return found, searched
 
 
 @lru_cache(maxsize=2)
@@ -376,12 +380,15 @@ def _patterns(table: str) -> list[tuple[str, ...]]:
     return found
 
 
-def _collect(folder: str, patterns: list[tuple[str, ...]], found: list[str]) -> None:
+def _collect(
+    folder: str, patterns: list[tuple[str, ...]], found: list[str], searched: list[str]
+) -> None:
     """Add the paths below a folder that match; each folder is listed once."""
     try:
         names = set(os.listdir(folder))
     except OSError:
         return
+    searched.append(folder)
     deeper: dict[str, list[tuple[str, ...]]] = {}
     for first, *rest in patterns:
         if is_wild(first):
@@ -394,7 +401,7 @@ def _collect(folder: str, patterns: list[tuple[str, ...]], found: list[str]) -> 
             else:
                 deeper.setdefault(name, []).append(tuple(rest))
     for name, inner in deeper.items():
-        _collect(f"{folder.rstrip('/')}/{name}", inner, found)
+        _collect(f"{folder.rstrip('/')}/{name}", inner, found, searched)
 
 
 @lru_cache(maxsize=256)
