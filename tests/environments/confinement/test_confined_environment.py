@@ -144,6 +144,23 @@ def test_repositories_below_the_workspace_and_files_of_ours_are_guarded_too(
     assert not (work / ".hermes" / "new").exists()
 
 
+def test_a_secret_that_appears_later_is_hidden_from_the_next_command(
+    confined: ConfinedEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "person"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    started = confined.start("sleep 30; true")
+    (home / ".kube").mkdir()
+    (home / ".kube" / "config").write_text("secret")
+
+    assert confined.execute(f"cat {home}/.kube/config", timeout=20).exit_code
+    # What runs already goes on.
+    assert started.state == "running"
+    confined.cleanup()
+    assert not processes("sleep 30; true")
+
+
 def test_hooks_of_a_background_command_are_taken_out_at_the_end(
     confined: ConfinedEnvironment,
 ) -> None:

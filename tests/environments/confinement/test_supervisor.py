@@ -135,6 +135,24 @@ socket.socketpair()
     assert received == [b"tcp"]
 
 
+@pytest.mark.parametrize("mechanism", ["bubblewrap", "landlock"])
+def test_addresses_that_give_out_keys_of_a_cloud_machine_are_closed(
+    mechanism: str, tmp_path: Path
+) -> None:
+    require(mechanism)
+    code = """
+for family, host in ((2, "169.254.169.254"), (10, "::ffff:169.254.169.254"), (2, "127.0.0.1")):
+    try: socket.socket(family).connect((host, 9))
+    except OSError as error: print(error.errno)
+"""
+    machine = ConfinedMachine(str(tmp_path), Settings(), task="m", mechanisms=[mechanism])
+    confined = ConfinedEnvironment(str(tmp_path), Settings(), machine=machine)
+    try:
+        assert run(confined, code) == "13\n13\n111\n"
+    finally:
+        confined.cleanup()
+
+
 def test_a_descriptor_that_changes_reaches_no_other_socket(
     confined: ConfinedEnvironment, tmp_path: Path
 ) -> None:
@@ -222,7 +240,7 @@ for reach in (lambda: plain.connect(("127.0.0.1", 9)), lambda: plain.sendto(b"x"
     finally:
         confined.cleanup()
 
-    assert said == "13\n13\n"
+    assert said == "13\n95\n"
 
 
 def test_the_processes_end_with_the_guardian_or_the_supervisor(tmp_path: Path) -> None:
