@@ -96,10 +96,10 @@ def test_one_that_takes_too_long_does_not_keep_the_others() -> None:
 
     stuck = Backend("stuck", "", lambda: "", slow)
 
-    first, second = probe_backends([stuck, BACKENDS["local"]], settings(), seconds=1.5)
+    first, second = probe_backends([stuck, BACKENDS["local"]], settings(), seconds=6)
     over.set()
 
-    assert first["problem"] == "it gave no answer within 1.5 s"
+    assert first["problem"] == "it gave no answer within 6 s"
     assert second["works"]
 
 
