@@ -138,11 +138,11 @@ class ConfinedMachine(LocalHost):
     def close(self) -> None:
         """End the confined guardian with everything it started; remove the temporary folder."""
         self._guardian = None
-        while self._confined:
-            self._confined.pop().close()
         proxy, self.proxy = self.proxy, None
         if proxy is not None:
             proxy.close()
+        while self._confined:
+            self._confined.pop().close()
         if self._temporary:
             _remove(self._temporary, os.getpid())
             self._temporary = ""
