@@ -8,7 +8,8 @@
     path_state        state of a path: digest, mode, times, owner, extended attributes
     journal           change records: author, time, state before and after
     path_locks        one writer per path, across threads and processes
-    tree_walk         incremental directory walk and its saved manifest
+    tree_walk         directory walk, of everything or of some names; its saved manifest
+    change_watch      change notifications of the kernel, which tell the names to look at
     change_watch      names that changed, told by the kernel (fanotify)
     snapshots         directory snapshots before and after a command
     restore           restore plan and its crash-safe execution

@@ -477,6 +477,9 @@ class _Keeper:
             else:
                 self.see(seen, met)
         for folder, names in known.unkept.items():
+            if self._is_late() and not wanted:
+                self._leave(joined(folder, names[0]), len(names))
+                continue
             listing = seen.folders.get(folder, {})
             for name in names:
                 was = listing.get(name)
@@ -497,8 +500,8 @@ class _Keeper:
     def _is_late(self) -> bool:
         return self._deadline is not None and time.monotonic() > self._deadline
 
-    def _leave(self, path: bytes) -> None:
-        self.late += 1
+    def _leave(self, path: bytes, count: int = 1) -> None:
+        self.late += count
         self._example = self._example or path
 
     def see(self, seen: Walk, met: Met) -> None:
