@@ -375,13 +375,13 @@ class Pipes:
         try:
             # After the first process exited, its children are not waited for.
             exited = self.process.exit is not None
-            async with asyncio.timeout(0.05 if exited else EXIT_SECONDS):
-                await self.gone.wait()
+            # Not `asyncio.timeout`: in Python 3.11.2 it times out with CancelledError in a task
+            # that was cancelled before, as this one is when servers are closed.
+            await asyncio.wait_for(self.gone.wait(), 0.05 if exited else EXIT_SECONDS)
         except TimeoutError:
             self.process.stop()
             try:
-                async with asyncio.timeout(10.0):
-                    await self.gone.wait()
+                await asyncio.wait_for(self.gone.wait(), 10.0)
             except TimeoutError:
                 self._log.note("it could not be ended")
         finally:
