@@ -13,7 +13,7 @@ from tests.files.search.conftest import make
 from hermes.core.errors import ToolError
 from hermes.environments.disk.local_disk import LocalDisk
 from hermes.files.listing import MOST_BELOW, list_folder, listing_report, size_text
-from hermes.files.search.query import Choice, Watch
+from hermes.files.search.query import Choice, SearchDeadline
 
 if TYPE_CHECKING:
     from typing import Any
@@ -33,7 +33,7 @@ TREE = {
 
 
 def report(root: Path, **options: Any) -> dict[str, Any]:
-    watch = options.setdefault("watch", Watch())
+    watch = options.setdefault("watch", SearchDeadline())
     listing = list_folder(LocalDisk(), str(root), **options)
     return listing_report(
         listing, offset=options.get("offset", 0), limit=options.get("limit", 200), watch=watch
@@ -142,7 +142,7 @@ def test_what_is_closed_is_withheld(tmp_path: Path) -> None:
 def test_time_that_is_up_is_said(tmp_path: Path) -> None:
     make(tmp_path, TREE)
 
-    assert "stopped after" in report(tmp_path, watch=Watch(1e-9))["note"]
+    assert "stopped after" in report(tmp_path, watch=SearchDeadline(1e-9))["note"]
 
 
 def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:

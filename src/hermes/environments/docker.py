@@ -353,7 +353,7 @@ class DockerTransport(Transport):
     def _shared_with_others(self) -> bool:
         """Whether another live container may use the same workspace."""
         try:
-            return any(not one.stale for one in containers(self._engine))
+            return any(not container.stale for container in containers(self._engine))
         except BackendError:
             return True
 

@@ -12,7 +12,7 @@ from itertools import islice
 
 from hermes.core.errors import ToolError
 from hermes.environments.disk.protocol import DiskError
-from hermes.files.search.query import Choice, Skipped, Watch
+from hermes.files.search.query import Choice, SearchDeadline, Skipped
 from hermes.files.search.report import quoted, skipped_text
 from hermes.files.search.walk import rules_above, sift, with_own_rules
 from hermes.text.globs import Ignoring
@@ -80,7 +80,7 @@ def list_folder(
     choice: Choice | None = None,
     sizes: bool = True,
     readable: Callable[[str], bool] | None = None,
-    watch: Watch | None = None,
+    watch: SearchDeadline | None = None,
 ) -> Listing:
     """The tree below `root`, `depth` folders deep: the lines of one page, the totals of all."""
     status = disk.status(root)
@@ -88,7 +88,7 @@ def list_folder(
         raise ToolError("there is no such folder")
     if status.kind != "folder":
         raise ToolError(f"this is no folder but a {status.kind}")
-    watch = watch or Watch()
+    watch = watch or SearchDeadline()
     choice = choice or Choice()
     lister = _Lister(disk, choice, readable, offset, limit, watch)
     lister.enter(root, Ignoring() if choice.ignored else rules_above(disk, root)[0], 0, depth)
@@ -128,7 +128,7 @@ class _Lister:
         readable: Callable[[str], bool] | None,
         offset: int,
         limit: int,
-        watch: Watch,
+        watch: SearchDeadline,
     ) -> None:
         self._disk = disk
         self._choice = choice
@@ -272,7 +272,9 @@ def size_text(size: int) -> str:
     )
 
 
-def listing_report(listing: Listing, *, offset: int, limit: int, watch: Watch) -> dict[str, Any]:
+def listing_report(
+    listing: Listing, *, offset: int, limit: int, watch: SearchDeadline
+) -> dict[str, Any]:
     """The listing as a model reads it: one line for each entry, indented by depth."""
     answer: dict[str, Any] = {
         "tree": "\n".join(map(_shown, listing.lines)),

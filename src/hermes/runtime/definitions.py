@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from hermes.core.log import Log
 from hermes.core.toolsets import UnknownToolsetError, declared_tools
-from hermes.runtime.discovery import Later
+from hermes.runtime.discovery import LazyFunction
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _overrides(entry: ToolEntry, offered: frozenset[str]) -> dict[str, Any]:
     """The tool's dynamic description and parameters, given the offered tools."""
     function: Any = entry.dynamic_schema_overrides
     try:
-        if isinstance(function, Later):
+        if isinstance(function, LazyFunction):
             function = function.target()
         code = getattr(function, "__code__", None)
         taken = code.co_argcount - hasattr(function, "__self__") if code is not None else 1

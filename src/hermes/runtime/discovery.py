@@ -168,18 +168,18 @@ def _entry(fields: dict[str, Any]) -> ToolEntry:
         None,
         check_fn=Requirement.from_dict(check)
         if isinstance(check, dict)
-        else Later(module, name, "check_fn")
+        else LazyFunction(module, name, "check_fn")
         if check
         else None,
-        acts=Later(module, name, "acts") if fields["acts"] == "code" else fields["acts"],
-        dynamic_schema_overrides=Later(module, name, "dynamic_schema_overrides")
+        acts=LazyFunction(module, name, "acts") if fields["acts"] == "code" else fields["acts"],
+        dynamic_schema_overrides=LazyFunction(module, name, "dynamic_schema_overrides")
         if fields["dynamic"]
         else None,
         **plain,
     )
 
 
-class Later:
+class LazyFunction:
     """A function of a tool that is in its module: imported when it is first called."""
 
     __slots__ = ("attribute", "module", "tool")

@@ -201,13 +201,13 @@ def catalogue(entries: Sequence[ToolEntry]) -> str:
 def _largest(families: Mapping[str, Sequence[ToolEntry]], limit: int) -> set[str]:
     """The families to fold, largest first, so that no more than `limit` tools are named."""
     named = sum(map(len, families.values()))
-    found: set[str] = set()
+    texts: set[str] = set()
     for family in sorted(families, key=lambda name: (-len(families[name]), name)):
         if named <= limit:
             break
-        found.add(family)
+        texts.add(family)
         named -= len(families[family])
-    return found
+    return texts
 
 
 def _listed(entry: ToolEntry) -> str:

@@ -41,7 +41,9 @@ def glob_regex(glob: str, *, anywhere: bool = False, lenient: bool = False) -> s
     """
     choices = _Reader(glob, lenient).read()
     if anywhere:
-        choices = [one if one[:1] == (_FOLDERS,) else (_FOLDERS, *one) for one in choices]
+        choices = [
+            choice if choice[:1] == (_FOLDERS,) else (_FOLDERS, *choice) for choice in choices
+        ]
     return "|".join(map(_joined, choices))
 
 
@@ -540,10 +542,10 @@ class Ignoring:
         if not all(map(str.isascii, names)):
             # Rare, and rules may mean any part of such a name.
             return set(names)
-        found: set[str] = set()
+        texts: set[str] = set()
         for _, rules, lead in self._levels:
-            found |= rules.touched(lead, names)
-        return found
+            texts |= rules.touched(lead, names)
+        return texts
 
     def verdict(self, name: str, *, folder: bool) -> bool | None:
         """True: ignored; False: brought back by a rule; None: no rule means it."""

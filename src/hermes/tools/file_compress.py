@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hermes.environments.disk.protocol import Disk
-    from hermes.files.archives.creation import Made, Source
-    from hermes.files.archives.limits import Member, Placed
+    from hermes.files.archives.creation import CreatedArchive, Source
+    from hermes.files.archives.limits import Member, PlacedPath
     from hermes.stores.checkpoints import Planned
 
 _EVERY = 4 * 1024 * 1024
@@ -150,7 +150,7 @@ def _create(
         raise ToolError("there is nothing to pack in these sources", hint="Look at exclude.")
     records: list[int] = []
 
-    def before(made: Made) -> None:
+    def before(made: CreatedArchive) -> None:
         state = State("file", made.digest, size=made.size)
         records.extend(record(ctx, [Planned(real_path, state)]))
 
@@ -245,7 +245,7 @@ def _extract(
 
     records: list[int] = []
 
-    def before(placed: list[Placed]) -> None:
+    def before(placed: list[PlacedPath]) -> None:
         if fits is not None and not chosen:
             raise ToolError("no member fits the patterns", hint="Use list to see the names.")
         planned = []
@@ -283,7 +283,7 @@ def _extract(
     return ToolResult(answer)
 
 
-def _planned(placed: Placed) -> Planned:
+def _planned(placed: PlacedPath) -> Planned:
     """The planned state of a path, for the checkpoint store."""
     from hermes.environments.disk.local_disk import LocalDisk
     from hermes.stores.checkpoints import Planned, State

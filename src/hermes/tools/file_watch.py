@@ -11,7 +11,7 @@ from hermes.core.schema import Field
 if TYPE_CHECKING:
     from typing import Any
 
-    from hermes.files.watch.watcher import AnyWatcher, Change, Watches
+    from hermes.files.watch.watcher import AnyWatcher, BackgroundWatches, Change
 
 _HOUR = 3600
 _SLICE = 1.0
@@ -130,10 +130,12 @@ def _watcher(
     return FarWatcher(disk, real_path, globs=globs or (), ignore=ignore)
 
 
-def _watches(ctx: ToolContext) -> Watches:
-    from hermes.files.watch.watcher import Watches
+def _watches(ctx: ToolContext) -> BackgroundWatches:
+    from hermes.files.watch.watcher import BackgroundWatches
 
-    kept: Watches = ctx.task.keep("file_watches", Watches, Watches.close)
+    kept: BackgroundWatches = ctx.task.keep(
+        "file_watches", BackgroundWatches, BackgroundWatches.close
+    )
     return kept
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hermes.environments.disk.protocol import Disk, Status
-    from hermes.files.search.content import Found
+    from hermes.files.search.content import ContentMatches
 
 
 @tool(
@@ -68,14 +68,14 @@ def search_files(
     from hermes.files.search import report
     from hermes.files.search.content import search_content
     from hermes.files.search.file_names import search_names
-    from hermes.files.search.query import Choice, Watch, read_pattern
+    from hermes.files.search.query import Choice, SearchDeadline, read_pattern
     from hermes.files.seen_files import hide_keys_at
     from hermes.text.globs import chooser
 
     disk = disk_of(ctx)
     root = ctx.resolve_path(path, "read")
     hide_keys_at(ctx, disk, root)
-    watch = Watch(timeout, cancellation=ctx.cancellation, progress=ctx.progress)
+    watch = SearchDeadline(timeout, cancellation=ctx.cancellation, progress=ctx.progress)
     choice = Choice(hidden=hidden, ignored=ignored, binary=binary)
     chosen = chooser(glob) if glob else None
     readable = _readable(ctx, disk)
@@ -153,12 +153,12 @@ def directory_list(
     """
     from hermes.environments.for_task import disk_of
     from hermes.files.listing import list_folder, listing_report
-    from hermes.files.search.query import Choice, Watch
+    from hermes.files.search.query import Choice, SearchDeadline
 
     disk = disk_of(ctx)
     root = ctx.resolve_path(path, "read")
     _existing(disk, root, path)
-    watch = Watch(timeout, cancellation=ctx.cancellation, progress=ctx.progress)
+    watch = SearchDeadline(timeout, cancellation=ctx.cancellation, progress=ctx.progress)
     listing = list_folder(
         disk,
         root,
@@ -199,7 +199,7 @@ def _readable(ctx: ToolContext, disk: Disk) -> Callable[[str], bool]:
     return readable
 
 
-def _rename(result: Found, name: str) -> None:
+def _rename(result: ContentMatches, name: str) -> None:
     """Report the single searched file under the name in the call, even if that is a link."""
     result.counts = dict(zip([name], result.counts.values(), strict=False))
     result.lines = dict(zip([name], result.lines.values(), strict=False))

@@ -13,7 +13,7 @@ from tests.files.remote_disk import far_disk
 
 from hermes.core.errors import ToolError
 from hermes.files.archives.extraction import list_archive
-from hermes.files.archives.limits import Extracted, Placed
+from hermes.files.archives.limits import Extracted, PlacedPath
 from hermes.files.archives.remote_disk import at_hand, extract_to
 
 Existing = Literal["refuse", "skip", "replace"]
@@ -38,7 +38,7 @@ def unpack(
     target: Path,
     *,
     existing: Existing = "refuse",
-    planned: list[Placed] | None = None,
+    planned: list[PlacedPath] | None = None,
     fail_after: int = 10**9,
 ) -> Extracted:
     checks = 0
@@ -87,7 +87,7 @@ def test_an_archive_elsewhere_is_read_through_a_copy_that_goes_again(tmp_path: P
 
 def test_files_folders_links_and_modes_arrive(tmp_path: Path) -> None:
     target = tmp_path / "deep" / "target"
-    planned: list[Placed] = []
+    planned: list[PlacedPath] = []
     made = unpack(packed(tmp_path), target, planned=planned)
     assert tree(target) == {
         "a.txt": "644 new a\n",

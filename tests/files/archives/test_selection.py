@@ -11,7 +11,7 @@ from tests.files.archives.conftest import Place, entry, listing
 
 from hermes.files.archives import extraction as placing_module
 from hermes.files.archives.extraction import check_archive, extract_archive
-from hermes.files.archives.limits import ArchiveError, Placed
+from hermes.files.archives.limits import ArchiveError, PlacedPath
 
 SYMLINK, HARDLINK, FIFO = b"2", b"1", b"6"
 
@@ -115,9 +115,9 @@ def test_a_link_to_a_folder_is_no_way_into_it(place: Place, tmp_path: Path) -> N
 
 def test_all_that_will_be_there_is_told_before_any_of_it_is(place: Place) -> None:
     fill(place)
-    told: list[Placed] = []
+    told: list[PlacedPath] = []
 
-    def before(placed: list[Placed]) -> None:
+    def before(placed: list[PlacedPath]) -> None:
         told.extend(placed)
         assert (place.target / "sub/a").read_text() == "mine"
         assert [Path(one.drafted).read_text() for one in placed] == ["theirs", "new"]
@@ -143,7 +143,7 @@ def test_folders_above_are_told_too(place: Place) -> None:
 def test_whoever_is_told_can_stop_it(place: Place) -> None:
     fill(place)
 
-    def before(_: list[Placed]) -> None:
+    def before(_: list[PlacedPath]) -> None:
         raise ArchiveError("no")
 
     place.refuses("no", before=before, existing="replace")
@@ -175,7 +175,7 @@ def test_a_failure_between_two_files_takes_everything_back(
 def test_a_file_that_appears_meanwhile_is_not_overwritten(place: Place) -> None:
     fill(place)
 
-    def before(_: list[Placed]) -> None:
+    def before(_: list[PlacedPath]) -> None:
         (place.target / "sub/b").write_text("appeared")
 
     with pytest.raises(ArchiveError, match="appeared meanwhile"):

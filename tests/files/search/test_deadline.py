@@ -13,7 +13,7 @@ import pytest
 from tests.files.search.conftest import make, search
 
 from hermes.core.context import Cancellation, CancelledError
-from hermes.files.search.query import Watch
+from hermes.files.search.query import SearchDeadline
 
 # Takes Python longer than anybody lives.
 EVIL = r"(a+)+\1$"
@@ -40,7 +40,7 @@ def children() -> list[psutil.Process]:
 def test_a_pattern_that_would_take_years_is_stopped(tmp_path: Path, pattern: str) -> None:
     make(tmp_path, {"b.txt": "fine\n", "c.txt": VICTIM})
 
-    found = search(tmp_path, pattern, engine="python", watch=Watch(0.6))
+    found = search(tmp_path, pattern, engine="python", watch=SearchDeadline(0.6))
 
     assert not found.finished or not found.counts
     assert not children()
@@ -49,7 +49,7 @@ def test_a_pattern_that_would_take_years_is_stopped(tmp_path: Path, pattern: str
 def test_time_that_is_up_gives_what_there_is(tmp_path: Path, engine: str) -> None:
     make(tmp_path, {f"{n}.txt": "needle\n" for n in range(50)})
 
-    found = search(tmp_path, "needle", engine=engine, watch=Watch(1e-9))
+    found = search(tmp_path, "needle", engine=engine, watch=SearchDeadline(1e-9))
 
     assert not found.finished
     assert found.scanned < 50
@@ -62,7 +62,7 @@ def test_a_search_that_is_cancelled_ends_at_once(tmp_path: Path) -> None:
     begun = time.monotonic()
 
     with pytest.raises(CancelledError):
-        search(tmp_path, EVIL, engine="python", watch=Watch(60, cancellation=cancellation))
+        search(tmp_path, EVIL, engine="python", watch=SearchDeadline(60, cancellation=cancellation))
 
     assert time.monotonic() - begun < 30
     assert not children()
@@ -73,7 +73,7 @@ def test_a_search_by_ripgrep_that_was_cancelled_before_does_not_begin(tmp_path: 
     cancellation.cancel()
 
     with pytest.raises(CancelledError):
-        search(tmp_path, "a", engine="ripgrep", watch=Watch(60, cancellation=cancellation))
+        search(tmp_path, "a", engine="ripgrep", watch=SearchDeadline(60, cancellation=cancellation))
 
     assert not children()
 
@@ -81,7 +81,7 @@ def test_a_search_by_ripgrep_that_was_cancelled_before_does_not_begin(tmp_path: 
 @pytest.mark.parametrize("reason", ["time", "cancelled"])
 def test_a_process_is_killed_when_it_is_to_stop(reason: str) -> None:
     cancellation = Cancellation()
-    watch = Watch(0.2 if reason == "time" else 60, cancellation=cancellation)
+    watch = SearchDeadline(0.2 if reason == "time" else 60, cancellation=cancellation)
     process = subprocess.Popen(["sleep", "60"], stdout=subprocess.PIPE)
     if reason == "cancelled":
         threading.Timer(0.2, cancellation.cancel).start()
@@ -94,7 +94,7 @@ def test_a_process_is_killed_when_it_is_to_stop(reason: str) -> None:
 
 def test_what_there_is_no_time_to_judge_is_not_shown(tmp_path: Path, engine: str) -> None:
     make(tmp_path, {f"{n}.txt": "needle\n" for n in range(5)})
-    watch = Watch(20)
+    watch = SearchDeadline(20)
 
     def slow(place: str) -> bool:
         watch._end = 0.0

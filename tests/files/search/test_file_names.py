@@ -9,7 +9,7 @@ from tests.files.search.conftest import make
 
 from hermes.core.errors import ToolError
 from hermes.environments.disk.local_disk import LocalDisk
-from hermes.files.search.file_names import Named, search_names
+from hermes.files.search.file_names import NameMatches, search_names
 from hermes.files.search.query import Choice
 from hermes.text.globs import chooser
 
@@ -32,7 +32,7 @@ def tree(tmp_path: Path) -> Path:
     return make(tmp_path, TREE)
 
 
-def names(root: Path, pattern: str, **options: object) -> Named:
+def names(root: Path, pattern: str, **options: object) -> NameMatches:
     return search_names(LocalDisk(), str(root), pattern, **options)  # type: ignore[arg-type]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from hermes.core import ToolError
 from hermes.files.watch import watcher as background_module
-from hermes.files.watch.watcher import Watcher, Watches
+from hermes.files.watch.watcher import BackgroundWatches, Watcher
 
 
 @pytest.fixture
@@ -22,17 +22,19 @@ def top(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def watches() -> Iterator[Watches]:
-    made = Watches()
+def watches() -> Iterator[BackgroundWatches]:
+    made = BackgroundWatches()
     yield made
     made.close()
 
 
-def start(watches: Watches, top: Path, name: str = "") -> background_module.Watch:
+def start(watches: BackgroundWatches, top: Path, name: str = "") -> background_module.Watch:
     return watches.start(name, str(top), lambda: Watcher(str(top)))
 
 
-def test_what_happened_before_collecting_is_collected_once(watches: Watches, top: Path) -> None:
+def test_what_happened_before_collecting_is_collected_once(
+    watches: BackgroundWatches, top: Path
+) -> None:
     watch = start(watches, top)
 
     (top / "a").write_text("")
@@ -44,7 +46,7 @@ def test_what_happened_before_collecting_is_collected_once(watches: Watches, top
 
 
 def test_what_is_too_much_is_counted(
-    watches: Watches, top: Path, monkeypatch: pytest.MonkeyPatch
+    watches: BackgroundWatches, top: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(background_module, "MOST_PENDING", 10)
     watch = start(watches, top)
@@ -58,7 +60,7 @@ def test_what_is_too_much_is_counted(
     assert watch.collect().lost == 0
 
 
-def test_a_root_that_goes_ends_the_watch(watches: Watches, top: Path) -> None:
+def test_a_root_that_goes_ends_the_watch(watches: BackgroundWatches, top: Path) -> None:
     watch = start(watches, top)
 
     shutil.rmtree(top)
@@ -69,7 +71,7 @@ def test_a_root_that_goes_ends_the_watch(watches: Watches, top: Path) -> None:
     assert found.failure == ""
 
 
-def test_names_are_given_and_taken_once(watches: Watches, top: Path) -> None:
+def test_names_are_given_and_taken_once(watches: BackgroundWatches, top: Path) -> None:
     assert start(watches, top).name == "watch-1"
     assert start(watches, top, "mine").name == "mine"
     with pytest.raises(ToolError, match="already"):
@@ -81,7 +83,7 @@ def test_names_are_given_and_taken_once(watches: Watches, top: Path) -> None:
 
 
 def test_there_is_an_end_to_how_many(
-    watches: Watches, top: Path, monkeypatch: pytest.MonkeyPatch
+    watches: BackgroundWatches, top: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(background_module, "MOST_WATCHES", 1)
     start(watches, top)
@@ -92,7 +94,7 @@ def test_there_is_an_end_to_how_many(
 
 def test_closing_ends_every_thread_and_starts_no_more(top: Path) -> None:
     before = threading.active_count()
-    watches = Watches()
+    watches = BackgroundWatches()
     for _ in range(3):
         start(watches, top)
 

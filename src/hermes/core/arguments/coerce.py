@@ -62,10 +62,10 @@ def to_integer(value: Any, _: Run | None = None) -> Any:
     text = value.strip(SPACE)
     if text.isdigit() and text.isascii() and text[0] != "0" and len(text) <= _MAX_DIGITS:
         return int(text)
-    found = _NUMBER.fullmatch(text)
-    if found is None or len(text) > _MAX_DIGITS:
+    match = _NUMBER.fullmatch(text)
+    if match is None or len(text) > _MAX_DIGITS:
         return value
-    if found.lastindex is None:
+    if match.lastindex is None:
         return int(text)
     exact = _decimal(text)
     if exact.adjusted() >= _MAX_DIGITS or exact != exact.to_integral_value():
@@ -78,13 +78,13 @@ def to_number(value: Any, _: Run | None = None) -> Any:
     if not isinstance(value, str):
         return value
     text = value.strip(SPACE)
-    found = _NUMBER.fullmatch(text)
-    if found is None or len(text) > _MAX_DIGITS:
+    match = _NUMBER.fullmatch(text)
+    if match is None or len(text) > _MAX_DIGITS:
         return value
-    if found.lastindex is None:
+    if match.lastindex is None:
         return int(text)
     number = float(text)
-    if len(text) <= 15 and found.lastindex == 1:
+    if len(text) <= 15 and match.lastindex == 1:
         return number
     if number - number != 0:
         return value

@@ -106,8 +106,8 @@ class _Parser:
         self._pythonic = first is not None and first.group() == "'"
 
     def skip(self, at: int) -> int:
-        found = _SPACE.match(self._text, at)
-        return found.end() if found else at
+        match = _SPACE.match(self._text, at)
+        return match.end() if match else at
 
     def value(self, at: int, depth: int) -> tuple[Any, int]:
         text = self._text
@@ -180,21 +180,21 @@ class _Parser:
 
     def _number(self, at: int) -> tuple[int | float, int]:
         text = self._text
-        found = _NUMBER.match(text, at)
-        end = found.end() if found else at
+        match = _NUMBER.match(text, at)
+        end = match.end() if match else at
         following = text[end : end + 1]
-        if not found or following.isalnum() or (following and following in "._+-"):
+        if not match or following.isalnum() or (following and following in "._+-"):
             if _NUMBER_START.match(text, at):
                 raise TextError("incomplete", at, "the text ends inside a number")
             raise TextError("invalid", at, "this is not a JSON number")
         try:
-            return number(found.group(), exact=self._exact), end
+            return number(match.group(), exact=self._exact), end
         except ValueError:
             raise TextError("invalid", at, "this number is too large") from None
 
     def _word(self, at: int) -> tuple[bool | None, int]:
-        found = _WORD.match(self._text, at)
-        word = found.group() if found else ""
+        match = _WORD.match(self._text, at)
+        word = match.group() if match else ""
         if word in _WORDS:
             return _WORDS[word], at + len(word)
         if word and at + len(word) == len(self._text) and any(w.startswith(word) for w in _WORDS):
@@ -254,10 +254,10 @@ class _Parser:
         raise TextError("invalid", at, "unknown escape; a backslash itself is written twice")
 
     def _hex(self, at: int, digits: int) -> int:
-        found = _HEX.match(self._text, at, at + digits)
-        end = found.end() if found else at
-        if found and end == at + digits:
-            return int(found.group(), 16)
+        match = _HEX.match(self._text, at, at + digits)
+        end = match.end() if match else at
+        if match and end == at + digits:
+            return int(match.group(), 16)
         if end >= len(self._text):
             raise TextError("incomplete", at, "the text ends inside a string")
         raise TextError("invalid", at, f"{digits} hexadecimal digits should stand here")

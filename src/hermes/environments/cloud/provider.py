@@ -64,7 +64,7 @@ class ListedSandbox(NamedTuple):
 
 def prune(provider: Provider) -> list[str]:
     """End orphaned sandboxes; their ids. Raises `ProviderError`."""
-    stale = [one.id for one in provider.sandboxes() if is_stale(one.labels)]
+    stale = [sandbox.id for sandbox in provider.sandboxes() if is_stale(sandbox.labels)]
     for id_ in stale:
         provider.remove(id_)
     return stale

@@ -259,7 +259,7 @@ def _ending(name: str) -> str:
 USUAL_LEVEL = 6
 
 
-class Packed(NamedTuple):
+class PackTotals(NamedTuple):
     """How many members were packed, from how many bytes of files, to how many of archive."""
 
     members: int
@@ -267,7 +267,7 @@ class Packed(NamedTuple):
     size: int
 
 
-class Made(NamedTuple):
+class CreatedArchive(NamedTuple):
     """The archive to be: its size and the SHA-256 of its bytes."""
 
     size: int
@@ -282,8 +282,8 @@ def create_archive(
     form: Format,
     level: int = USUAL_LEVEL,
     check: Callable[[int], object] = lambda _: None,
-    before: Callable[[Made], object] = lambda _: None,
-) -> Packed:
+    before: Callable[[CreatedArchive], object] = lambda _: None,
+) -> PackTotals:
     """Write an archive atomically and durably; on failure the old file stays.
 
     Args:
@@ -299,7 +299,7 @@ def create_archive(
         with TemporaryFile(dir=near if near and os.access(near, os.W_OK) else None) as draft:
             _write(draft, items, Content(disk, check), form, level)
             size = draft.seek(0, os.SEEK_END)
-            before(Made(size, _digest(draft)))
+            before(CreatedArchive(size, _digest(draft)))
             draft.seek(0)
             disk.make_folder(os.path.dirname(archive))
             disk.write(archive, iter(lambda: draft.read(CHUNK), b""))
@@ -307,7 +307,7 @@ def create_archive(
         reason = error.strerror or str(error)
         raise ToolError(f"{archive} was not made: {reason}") from error
     total = sum(item.status.size for item in items if item.kind == "file")
-    return Packed(len(items), total, size)
+    return PackTotals(len(items), total, size)
 
 
 def _write(draft: BinaryIO, items: list[Item], content: Content, form: Format, level: int) -> None:

@@ -13,7 +13,7 @@ from hermes.files.archives.limits import (
     Extracted,
     Member,
     Meter,
-    Placed,
+    PlacedPath,
     Tree,
     refusal,
 )
@@ -49,7 +49,7 @@ class Move(NamedTuple):
 def staging(
     target: str,
     existing: Existing = "refuse",
-    before: Callable[[list[Placed]], object] | None = None,
+    before: Callable[[list[PlacedPath]], object] | None = None,
 ) -> Iterator[Draft]:
     """A private folder near the target, which ends as the target or leaves nothing behind."""
     missing = _missing(os.path.dirname(target))
@@ -64,7 +64,7 @@ def staging(
         yield draft
         moves = list(_moves(draft, target, "", existing))
         if before is not None:
-            above = [Placed(folder, "") for folder in missing]
+            above = [PlacedPath(folder, "") for folder in missing]
             before([*above, *(placed for move in moves for placed in _all(move, name, target))])
         for folder in missing:
             done.append(("", folder))
@@ -166,14 +166,14 @@ def _undo(done: list[tuple[str, str]]) -> None:
                 os.rename(real_path, source)
 
 
-def _all(move: Move, draft: str, target: str) -> Iterator[Placed]:
+def _all(move: Move, draft: str, target: str) -> Iterator[PlacedPath]:
     """Every path that a move creates, with its source."""
-    yield Placed(move.place, move.source)
+    yield PlacedPath(move.place, move.source)
     if os.path.isdir(move.source) and not os.path.islink(move.source):
         for above, folders, files in os.walk(move.source):
             below = os.path.normpath(os.path.join(target, os.path.relpath(above, draft)))
             for name in (*folders, *files):
-                yield Placed(os.path.join(below, name), os.path.join(above, name))
+                yield PlacedPath(os.path.join(below, name), os.path.join(above, name))
 
 
 def _kind(real_path: str) -> str:
@@ -259,7 +259,7 @@ def extract_archive(
     limits: ArchiveLimits | None = None,
     choose: Callable[[str], bool] | None = None,
     existing: Existing = "refuse",
-    before: Callable[[list[Placed]], object] | None = None,
+    before: Callable[[list[PlacedPath]], object] | None = None,
     watch: Callable[[int], object] | None = None,
 ) -> Extracted:
     """Extract an archive into a folder, which is created if needed; or raise and change nothing.

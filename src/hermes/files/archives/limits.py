@@ -75,7 +75,7 @@ class Member:
         return f"Member({self.path!r}, {self.kind!r}, size={self.size})"
 
 
-class Placed(NamedTuple):
+class PlacedPath(NamedTuple):
     """A path that will be created or replaced, and its source in the staging folder.
 
     `drafted` is empty for a new parent folder of the target.

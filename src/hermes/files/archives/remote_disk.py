@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.files.archives.extraction import extract_archive
-from hermes.files.archives.limits import ArchiveError, Extracted, Placed
+from hermes.files.archives.limits import ArchiveError, Extracted, PlacedPath
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,7 +46,7 @@ def extract_to(
     *,
     choose: Callable[[str], bool],
     existing: Existing,
-    before: Callable[[list[Placed]], object],
+    before: Callable[[list[PlacedPath]], object],
     watch: Callable[[int], object],
     check: Callable[[], object],
 ) -> Extracted:
@@ -60,7 +60,7 @@ def extract_to(
         made = extract_archive(archive, root, choose=choose, watch=watch)
         carried = _Carried(disk, root, target, existing, os.path.join(folder, "old"))
         carried.plan()
-        before([Placed(step.place, step.source) for step in carried.steps])
+        before([PlacedPath(step.place, step.source) for step in carried.steps])
         carried.carry_out(check)
     left = set(carried.skipped)
     return Extracted(

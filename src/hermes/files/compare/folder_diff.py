@@ -18,7 +18,7 @@ MOST_ENTRIES = 300_000
 MOST_SHOWN = 300
 
 
-class Found(NamedTuple):
+class FolderEntry(NamedTuple):
     """One entry of a folder; `target` is that of a symbolic link."""
 
     status: Status
@@ -29,7 +29,7 @@ class _Tree:
     """All entries below a folder by path, and the unreadable paths."""
 
     def __init__(self) -> None:
-        self.entries: dict[str, Found] = {}
+        self.entries: dict[str, FolderEntry] = {}
         self.closed: dict[str, str] = {}
 
 
@@ -112,7 +112,7 @@ def _walk(disk: Disk, top: str, unwanted: Patterns, check: Callable[[str], objec
                     hint="Compare parts of it, or leave some out with exclude.",
                 )
             target = disk.link_target(real_path) if status.kind == "link" else ""
-            tree.entries[path] = Found(status, target)
+            tree.entries[path] = FolderEntry(status, target)
             if status.kind == "folder":
                 waiting.append(path)
     return tree
@@ -121,8 +121,8 @@ def _walk(disk: Disk, top: str, unwanted: Patterns, check: Callable[[str], objec
 def _difference(
     disk: Disk,
     real_paths: tuple[str, str],
-    old: Found,
-    new: Found,
+    old: FolderEntry,
+    new: FolderEntry,
     permit: Callable[[str], object],
 ) -> str:
     """How two entries of one path differ, in words; nothing when they do not."""
@@ -147,7 +147,7 @@ def _difference(
     return ""
 
 
-def _same_file(old: Found, new: Found) -> bool:
+def _same_file(old: FolderEntry, new: FolderEntry) -> bool:
     left, right = old.status, new.status
     return left.inode != 0 and (left.inode, left.device) == (right.inode, right.device)
 

@@ -8,8 +8,8 @@ import os
 from hermes.core.errors import ToolError
 from hermes.environments.disk.local_disk import LocalDisk
 from hermes.environments.disk.protocol import DiskError
-from hermes.files.search.python_engine import Foreign, WiderSearch
-from hermes.files.search.query import Choice, Query, Tally, Watch
+from hermes.files.search.python_engine import TranscodedFiles, TranscodingRipgrep
+from hermes.files.search.query import Choice, Query, SearchDeadline, Tally
 from hermes.files.search.walk import Walk, rules_above
 from hermes.text.regex_worker import decoded
 
@@ -148,14 +148,14 @@ def _read(file: BinaryIO, size: int) -> bytes:
 
 if TYPE_CHECKING:
     Engine = Literal["ripgrep", "python"]
-    Searcher = PythonSearch | WiderSearch
+    Searcher = PythonSearch | TranscodingRipgrep
 
 
 # How many files that match are judged, at least: each takes a while.
 _MOST_JUDGED = 500
 
 
-class Found:
+class ContentMatches:
     """Search result: a page of lines, the totals, and the numbers of files not covered."""
 
     __slots__ = (
@@ -207,9 +207,9 @@ def search_content(
     offset: int = 0,
     limit: int = 50,
     by_file: bool = False,
-    watch: Watch | None = None,
+    watch: SearchDeadline | None = None,
     engine: Engine | None = None,
-) -> Found:
+) -> ContentMatches:
     """Lines that match `pattern` in the files below `root`, or in that file.
 
     Args:
@@ -226,10 +226,10 @@ def search_content(
         watch: Deadline and cancellation.
         engine: The engine to use; the best one by default.
     """
-    watch = watch or Watch()
+    watch = watch or SearchDeadline()
     choice = choice or Choice()
     query, walked = _asked(disk, root, pattern, choice, chosen, watch, engine)
-    files = Foreign(disk, non_ascii=pattern.non_ascii)
+    files = TranscodedFiles(disk, non_ascii=pattern.non_ascii)
     searcher = _searcher(disk, files, engine)
     try:
         tally = searcher.count(query, watch)
@@ -243,7 +243,7 @@ def search_content(
         skipped.hidden, skipped.ignored = walked.skipped.hidden, walked.skipped.ignored
         skipped.unreadable += walked.skipped.unreadable
         tally.finished = tally.finished and walked.finished
-    result = Found(tally)
+    result = ContentMatches(tally)
     if readable is not None:
         _judge(result, query.root, readable, offset + limit, by_file=by_file, watch=watch)
     if not (result.counts or result.withheld or result.unjudged):
@@ -256,13 +256,13 @@ def search_content(
 
 
 def _judge(
-    result: Found,
+    result: ContentMatches,
     root: str,
     readable: Callable[[str], bool],
     end: int,
     *,
     by_file: bool,
-    watch: Watch,
+    watch: SearchDeadline,
 ) -> None:
     """Remove files that the caller may not read, and those behind the page that were not checked.
 
@@ -283,7 +283,7 @@ def _judge(
         del result.counts[path]
 
 
-def _links(disk: Disk, query: Query, watch: Watch) -> int:
+def _links(disk: Disk, query: Query, watch: SearchDeadline) -> int:
     """The number of symbolic links, which are not followed."""
     if query.among is not None:
         return 0
@@ -299,7 +299,7 @@ def _asked(
     pattern: Pattern,
     choice: Choice,
     chosen: Callable[[str], bool] | None,
-    watch: Watch,
+    watch: SearchDeadline,
     engine: Engine | None,
 ) -> tuple[Query, _Walked | None]:
     """The query for an engine, and the directory walk if one was needed."""
@@ -328,7 +328,7 @@ class _Walked:
         root: str,
         choice: Choice,
         chosen: Callable[[str], bool] | None,
-        watch: Watch,
+        watch: SearchDeadline,
     ) -> None:
         walk = Walk(disk, root, hidden=choice.hidden, ignored=choice.ignored)
         self.paths: list[str] = []
@@ -348,11 +348,11 @@ def _uses_ripgrep(disk: Disk, engine: Engine | None) -> bool:
     return able and find_ripgrep() is not None
 
 
-def _searcher(disk: Disk, files: Foreign, engine: Engine | None) -> Searcher:
+def _searcher(disk: Disk, files: TranscodedFiles, engine: Engine | None) -> Searcher:
     if _uses_ripgrep(disk, engine):
         from hermes.files.search.ripgrep import Ripgrep, find_ripgrep
 
-        return WiderSearch(Ripgrep(find_ripgrep() or ""), files)
+        return TranscodingRipgrep(Ripgrep(find_ripgrep() or ""), files)
     from hermes.files.search.python_engine import PythonSearch
 
     return PythonSearch(files)
@@ -375,13 +375,13 @@ def _page(counts: dict[str, int], offset: int, limit: int) -> dict[str, tuple[in
 
 
 def _fill(
-    result: Found,
+    result: ContentMatches,
     files: Opens,
     query: Query,
     searcher: Searcher,
     takes: dict[str, tuple[int, int]],
     context: int,
-    watch: Watch,
+    watch: SearchDeadline,
 ) -> None:
     """Read the lines of a page."""
     wanted = {path: skip + taken for path, (skip, taken) in takes.items()}

@@ -6,7 +6,7 @@ import re
 
 from hermes.core.errors import ToolError
 from hermes.files.search.content import order
-from hermes.files.search.query import Choice, Skipped, Watch
+from hermes.files.search.query import Choice, SearchDeadline, Skipped
 from hermes.files.search.walk import Walk
 from hermes.text.globs import chooser
 
@@ -27,7 +27,7 @@ _MOST_ALIKE = 20
 _LEAST_IN_NAME, _LEAST_IN_PATH = 0.35, 0.5
 
 
-class Named:
+class NameMatches:
     """A page of the matching paths, best first; folders end in a slash."""
 
     __slots__ = ("finished", "how", "paths", "scanned", "skipped", "total", "withheld")
@@ -54,8 +54,8 @@ def search_names(
     ignore_case: bool = True,
     offset: int = 0,
     limit: int | None = None,
-    watch: Watch | None = None,
-) -> Named:
+    watch: SearchDeadline | None = None,
+) -> NameMatches:
     """Files and folders below `root` with a matching path.
 
     A pattern with `*`, `?`, `[` or `{` is a glob. Any other is a part of a path, exact names
@@ -67,7 +67,7 @@ def search_names(
         raise ToolError("there is no such folder")
     if status.kind != "folder":
         raise ToolError("names are searched in folders, and this is none")
-    watch = watch or Watch()
+    watch = watch or SearchDeadline()
     choice = choice or Choice()
     walk = Walk(disk, root, hidden=choice.hidden, ignored=choice.ignored)
     paths: list[str] = []
@@ -75,7 +75,7 @@ def search_names(
         lead = folder.path
         paths += [lead + name for name in folder.files]
         paths += [f"{lead}{name}/" for name in folder.folders]
-    result = Named(walk.skipped, len(paths), finished=not watch.expired)
+    result = NameMatches(walk.skipped, len(paths), finished=not watch.expired)
     if chosen is not None:
         paths = [path for path in paths if chosen(path.rstrip("/"))]
     result.how, fitting = _fitting(pattern.strip(), paths, ignore_case=ignore_case)

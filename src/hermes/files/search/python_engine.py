@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import BinaryIO
 
-    from hermes.files.search.query import Opens, Watch
+    from hermes.files.search.query import Opens, SearchDeadline
     from hermes.files.search.ripgrep import Ripgrep
     from hermes.text.regex_worker import Spot
 
@@ -45,7 +45,7 @@ class PythonSearch:
     def __init__(self, disk: Opens) -> None:
         self._disk = disk
 
-    def count(self, query: Query, watch: Watch) -> Tally:
+    def count(self, query: Query, watch: SearchDeadline) -> Tally:
         """How many lines match, file by file, in the files of `asked.among`."""
         tally = Tally()
         required = query.pattern.required
@@ -78,7 +78,9 @@ class PythonSearch:
                     watch.tell(f"{tally.scanned} files searched")
         return tally
 
-    def locate(self, query: Query, takes: Mapping[str, int], watch: Watch) -> dict[str, list[Spot]]:
+    def locate(
+        self, query: Query, takes: Mapping[str, int], watch: SearchDeadline
+    ) -> dict[str, list[Spot]]:
         """Where the first lines of some files match: as many as are wanted of each."""
         located: dict[str, list[Spot]] = {path: [] for path in takes}
         with _matcher(query, watch) as matcher:
@@ -103,13 +105,13 @@ class PythonSearch:
         return located
 
 
-def _stopped(watch: Watch) -> bool:
+def _stopped(watch: SearchDeadline) -> bool:
     """True; raises `CancelledError` when it was not the time that was up."""
     return watch.expired or True
 
 
 @contextmanager
-def _matcher(query: Query, watch: Watch) -> Iterator[RegexWorker]:
+def _matcher(query: Query, watch: SearchDeadline) -> Iterator[RegexWorker]:
     source, flags = query.pattern.python()
     risky = False if query.pattern.literal else None
     worker = RegexWorker(source, flags=flags, risky=risky, seconds=watch.left + 1)
@@ -165,7 +167,7 @@ _MANY_ZEROS = bytes(6)
 _BATCH = 64 * 1024 * 1024
 
 
-class Foreign:
+class TranscodedFiles:
     """The files of a disk for reading, those in other encodings as UTF-8.
 
     For an ASCII pattern only files with NUL bytes (UTF-16, UTF-32) are converted: in all other
@@ -239,14 +241,14 @@ class Foreign:
         return text.text.encode("utf-8", "replace")
 
 
-class WiderSearch:
+class TranscodingRipgrep:
     """ripgrep, also in files of encodings that it does not detect: it searches copies in UTF-8."""
 
-    def __init__(self, ripgrep: Ripgrep, files: Foreign) -> None:
+    def __init__(self, ripgrep: Ripgrep, files: TranscodedFiles) -> None:
         self._ripgrep = ripgrep
         self._files = files
 
-    def count(self, query: Query, watch: Watch) -> Tally:
+    def count(self, query: Query, watch: SearchDeadline) -> Tally:
         """How many lines match, file by file."""
         tally = self._ripgrep.count(query, watch)
         candidates, complete = self._candidates(query, tally, watch)
@@ -264,7 +266,9 @@ class WiderSearch:
         tally.finished = tally.finished and complete and not watch.expired
         return tally
 
-    def locate(self, query: Query, takes: Mapping[str, int], watch: Watch) -> dict[str, list[Spot]]:
+    def locate(
+        self, query: Query, takes: Mapping[str, int], watch: SearchDeadline
+    ) -> dict[str, list[Spot]]:
         """Where the first lines of some files match: as many as are wanted of each."""
         converted = [path for path in takes if f"{query.root}/{path}" in self._files.met]
         spots: dict[str, list[Spot]] = {path: [] for path in takes}
@@ -277,7 +281,9 @@ class WiderSearch:
             spots |= {path: located[name] for name, path in copies.items()}
         return spots
 
-    def _candidates(self, query: Query, tally: Tally, watch: Watch) -> tuple[list[str], bool]:
+    def _candidates(
+        self, query: Query, tally: Tally, watch: SearchDeadline
+    ) -> tuple[list[str], bool]:
         """The files that may have another encoding, and whether the list is complete."""
         # ripgrep does not print a name that is not UTF-8 as it is.
         exact_names = not any("\ufffd" in path for path in tally.binary)
@@ -292,7 +298,7 @@ class WiderSearch:
         return candidates, True
 
     def _copies(
-        self, query: Query, paths: Iterable[str], watch: Watch
+        self, query: Query, paths: Iterable[str], watch: SearchDeadline
     ) -> Iterator[tuple[Query, dict[str, str]]]:
         """Copies in UTF-8, a batch at a time: the query for a batch, and path by name of copy."""
         waiting = list(paths)

@@ -99,7 +99,7 @@ class Tally:
 SECONDS = 30.0
 
 
-class Watch:
+class SearchDeadline:
     """Deadline, cancellation and progress of one search."""
 
     def __init__(

@@ -7,9 +7,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Literal
 
-    from hermes.files.search.content import Found
-    from hermes.files.search.file_names import Named
-    from hermes.files.search.query import Skipped, Watch
+    from hermes.files.search.content import ContentMatches
+    from hermes.files.search.file_names import NameMatches
+    from hermes.files.search.query import SearchDeadline, Skipped
 
     Output = Literal["content", "files", "count"]
 
@@ -27,13 +27,13 @@ _HOW = {
 
 
 def content_report(
-    result: Found,
+    result: ContentMatches,
     output: Output,
     lead: str,
     *,
     offset: int,
     limit: int,
-    watch: Watch,
+    watch: SearchDeadline,
     notes: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The answer to a search in contents; paths begin with `lead`."""
@@ -65,7 +65,7 @@ def content_report(
 
 
 def names_report(
-    result: Named, lead: str, *, offset: int, limit: int, watch: Watch
+    result: NameMatches, lead: str, *, offset: int, limit: int, watch: SearchDeadline
 ) -> dict[str, Any]:
     """The answer to a search for names; paths begin with `lead`."""
     answer: dict[str, Any] = {
@@ -82,7 +82,9 @@ def names_report(
     return answer
 
 
-def nothing_found(result: Found, pattern: str, glob: str | None, *, literal: bool) -> list[str]:
+def nothing_found(
+    result: ContentMatches, pattern: str, glob: str | None, *, literal: bool
+) -> list[str]:
     """Possible reasons for an empty result."""
     if result.counts or result.withheld or not result.finished:
         return []
@@ -114,7 +116,7 @@ def skipped_text(skipped: Skipped) -> str:
     return ", ".join(parts)
 
 
-def _notes(result: Found | Named, watch: Watch) -> list[str]:
+def _notes(result: ContentMatches | NameMatches, watch: SearchDeadline) -> list[str]:
     notes = []
     if not result.finished:
         notes.append(

@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from hermes.files.search.query import Query, Watch
+    from hermes.files.search.query import Query, SearchDeadline
     from hermes.text.regex_worker import Spot
 
 _VERSION = b"ripgrep 15."
@@ -74,7 +74,7 @@ class Ripgrep:
     def __init__(self, program: str) -> None:
         self._program = program
 
-    def count(self, query: Query, watch: Watch) -> Tally:
+    def count(self, query: Query, watch: SearchDeadline) -> Tally:
         """How many lines match, file by file."""
         if query.among is not None and not query.most:
             return self._count_each(query, query.among, watch)
@@ -100,7 +100,7 @@ class Ripgrep:
             _narrow(tally, frozenset(query.among), log)
         return tally
 
-    def _count_each(self, query: Query, among: Collection[str], watch: Watch) -> Tally:
+    def _count_each(self, query: Query, among: Collection[str], watch: SearchDeadline) -> Tally:
         """The same for certain files: ripgrep walks to them, as it would on its own."""
         tally = Tally()
         seen: dict[str, int] = {}
@@ -126,7 +126,7 @@ class Ripgrep:
             tally.skipped.binary = len(tally.binary)
         return tally
 
-    def odd(self, query: Query, watch: Watch) -> tuple[list[str], bool]:
+    def odd(self, query: Query, watch: SearchDeadline) -> tuple[list[str], bool]:
         """The files that are no plain UTF-8, and whether those are all."""
         flags = [*_chosen(query), "--files-with-matches", "-0", "--text", "--invert-match"]
         batches: Iterable[list[str]] = [[]]
@@ -148,7 +148,9 @@ class Ripgrep:
             paths_found = [path for path in paths_found if path in wanted]
         return paths_found, True
 
-    def locate(self, query: Query, takes: Mapping[str, int], watch: Watch) -> dict[str, list[Spot]]:
+    def locate(
+        self, query: Query, takes: Mapping[str, int], watch: SearchDeadline
+    ) -> dict[str, list[Spot]]:
         """Where the first lines of some files match: as many as are wanted of each."""
         flags = ["-n", "-b", "--column", "-0", "--no-heading", "--with-filename", "--max-columns=1"]
         flags.append(f"--max-count={max(takes.values())}")
@@ -168,7 +170,7 @@ class Ripgrep:
         self,
         flags: Iterable[str | bytes],
         query: Query,
-        watch: Watch,
+        watch: SearchDeadline,
         log: _Log,
         *,
         share: float = _QUICK_SHARE,

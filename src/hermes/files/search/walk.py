@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from hermes.environments.disk.protocol import Disk
-    from hermes.files.search.query import Watch
+    from hermes.files.search.query import SearchDeadline
 
 _NAMES = frozenset(NAMES)
 _LARGEST_IGNORE_FILE = 1_000_000
@@ -48,7 +48,7 @@ class Walk:
         self._scan = _scan_local if isinstance(disk, LocalDisk) else self._scan_any
         self.skipped = Skipped()
 
-    def folders(self, watch: Watch) -> Iterator[Folder]:
+    def folders(self, watch: SearchDeadline) -> Iterator[Folder]:
         """Each folder once; ends early when the time is up."""
         rules = Ignoring() if self._ignored else rules_above(self._disk, self._root)[0]
         todo = [("", rules)]

@@ -35,7 +35,7 @@ class Change(NamedTuple):
     path: str
 
 
-class Known:
+class FolderSnapshot:
     """Paths relative to `root`; folders end with a slash. Links are paths, not ways.
 
     With `signed`, size and times of each file are kept, so that `recount` sees changes.
@@ -195,7 +195,7 @@ class Watcher:
         self._notify = self._opened()
         # After the watcher is at work, so that nothing falls between.
         self._identity = self._identified()
-        self._known = Known(self._root, self._wanted, deep=whole, signed=self.polling)
+        self._known = FolderSnapshot(self._root, self._wanted, deep=whole, signed=self.polling)
 
     @property
     def remark(self) -> str:
@@ -492,7 +492,7 @@ class Collected(NamedTuple):
     failure: str
 
 
-class Watch:
+class BackgroundWatch:
     """A watcher with a thread that empties it."""
 
     def __init__(self, name: str, watched: str, watcher: AnyWatcher) -> None:
@@ -553,16 +553,16 @@ class Watch:
             self._changed.notify_all()
 
 
-class Watches:
+class BackgroundWatches:
     """The watches of a task, by name."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._watches: dict[str, Watch] = {}
+        self._watches: dict[str, BackgroundWatch] = {}
         self._count = 0
         self._closed = False
 
-    def start(self, name: str, watched: str, make: Callable[[], AnyWatcher]) -> Watch:
+    def start(self, name: str, watched: str, make: Callable[[], AnyWatcher]) -> BackgroundWatch:
         """A new watch; without a name it gets one."""
         with self._lock:
             if self._closed:
@@ -576,10 +576,10 @@ class Watches:
             while not name or name in self._watches:
                 self._count += 1
                 name = f"watch-{self._count}"
-            self._watches[name] = watch = Watch(name, watched, make())
+            self._watches[name] = watch = BackgroundWatch(name, watched, make())
             return watch
 
-    def get(self, name: str) -> Watch:
+    def get(self, name: str) -> BackgroundWatch:
         """The watch of that name; the only one there is when no name is given."""
         with self._lock:
             if not name and len(self._watches) == 1:
@@ -589,12 +589,12 @@ class Watches:
                 raise ToolError(f"there is no watch {name!r}", hint=f"Running: {running}.")
             return self._watches[name]
 
-    def all(self) -> list[Watch]:
+    def all(self) -> list[BackgroundWatch]:
         """Every watch, in the order of their start."""
         with self._lock:
             return list(self._watches.values())
 
-    def stop(self, name: str) -> Watch:
+    def stop(self, name: str) -> BackgroundWatch:
         """End a watch."""
         watch = self.get(name)
         watch.close()

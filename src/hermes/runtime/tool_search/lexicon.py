@@ -277,18 +277,18 @@ class Lexicon:
 
     def words_in(self, run: str) -> list[str]:
         """Known words in a run of text without spaces, longest first from the left."""
-        found: list[str] = []
+        texts: list[str] = []
         position = 0
         while position < len(run):
             for length in range(min(_LONGEST_UNSPACED, len(run) - position), 0, -1):
                 piece = run[position : position + length]
                 if piece in self._words:
-                    found.append(piece)
+                    texts.append(piece)
                     position += length
                     break
             else:
                 position += 1
-        return found
+        return texts
 
     def _inflected(self, word: str) -> _Concepts:
         stemmed = stem(word)

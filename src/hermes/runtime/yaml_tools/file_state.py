@@ -101,7 +101,7 @@ LOCK_SECONDS = 10.0
 Files = dict[str, list[str]]
 
 
-class Remembered:
+class RegisteredFiles:
     """The list of files and their copies, below `home`/yaml_tools."""
 
     def __init__(self, home: str) -> None:

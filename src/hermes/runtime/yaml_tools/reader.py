@@ -54,17 +54,17 @@ def read_tools(text: str, path: str) -> list[Definition]:
     document = Document(text, path)
     document.check()
     assert document.root is not None
-    found: list[Definition] = []
+    definitions: list[Definition] = []
     for node in _tool_nodes(document, document.root):
         tool = _read_tool(document, node)
         if tool is None:
             continue
-        twin = next((other for other in found if other.name == tool.name), None)
+        twin = next((other for other in definitions if other.name == tool.name), None)
         if twin is not None:
             document.problem(tool.line, f"tool `{tool.name}` is already in line {twin.line}")
-        found.append(tool)
+        definitions.append(tool)
     document.check()
-    return found
+    return definitions
 
 
 def _tool_nodes(document: Document, root: Node) -> list[Node]:

@@ -9,7 +9,7 @@ import time
 from hermes.core.errors import ConfigError, HermesError, RegistrationError
 from hermes.core.log import Log
 from hermes.runtime.yaml_tools.document import DefinitionError, Problem
-from hermes.runtime.yaml_tools.file_state import Remembered, WatchedFile, signature_of
+from hermes.runtime.yaml_tools.file_state import RegisteredFiles, WatchedFile, signature_of
 
 TYPE_CHECKING = False  # spelled out: `typing` costs 4 ms at start-up
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class YamlTools:
     ) -> None:
         """`on_change` receives a sentence on each reload and each problem."""
         self._registry = registry
-        self._remembered = Remembered(home)
+        self._remembered = RegisteredFiles(home)
         self._clock = clock
         self._on_change = on_change
         self._lock = threading.RLock()

@@ -52,12 +52,12 @@ class Template:
     @property
     def opening(self) -> tuple[str, ...]:
         """The placeholders that the text begins with, up to the first literal character."""
-        found: list[str] = []
+        texts: list[str] = []
         for literal, name in zip(self._pieces[::2], self._pieces[1::2], strict=False):
             if literal:
                 break
-            found.append(name)
-        return tuple(found)
+            texts.append(name)
+        return tuple(texts)
 
     @property
     def prefix(self) -> str:

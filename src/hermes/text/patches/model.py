@@ -37,11 +37,11 @@ class Opening:
     __slots__ = ("counts", "heading", "new_start", "start")
 
     def __init__(self, line: str) -> None:
-        found = _RANGE.match(line)
-        self.start = int(found[1]) if found else None
-        self.new_start = int(found[3]) if found else None
-        self.counts = (int(found[2] or 1), int(found[4] or 1)) if found else None
-        rest = found[5] if found else line.lstrip("@")
+        match = _RANGE.match(line)
+        self.start = int(match[1]) if match else None
+        self.new_start = int(match[3]) if match else None
+        self.counts = (int(match[2] or 1), int(match[4] or 1)) if match else None
+        rest = match[5] if match else line.lstrip("@")
         rest = rest.strip().removesuffix("@@").strip()
         self.heading = rest if rest.strip(".… ") else ""
 
