@@ -10,8 +10,10 @@ import stat
 import sys
 from typing import TYPE_CHECKING
 
-import hermes.environments.confinement.landlock as landlock
+# Not used here: this writes its byte code, which the guardian in namespaces reads and can't write.
+import hermes.environments.confinement.supervisor  # noqa: F401
 from hermes.core.errors import UnavailableError
+from hermes.environments.confinement import landlock
 from hermes.environments.confinement.mounts import arguments
 from hermes.environments.confinement.tables import DEVICES
 from hermes.environments.host.guardian_client import FOLDER, GuardianClient
