@@ -7,6 +7,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.corpus import each
 
 from hermes.core import RegistrationError, ToolContext
 from hermes.core.entry import invoke_for, is_coroutine_function
@@ -97,7 +98,7 @@ HANDLERS: list[Callable[..., Any]] = [
 ]
 
 
-@pytest.mark.parametrize("handler", HANDLERS)
+@each("handler", HANDLERS)
 def test_a_handler_of_any_shape_gets_its_arguments(handler: Any) -> None:
     invoke = invoke_for(handler, ["path", "limit"])
 

@@ -14,9 +14,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from unittest.mock import MagicMock
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import each
 
 from hermes.core.json_text import _careful, to_json
 
@@ -59,7 +59,7 @@ def deep(levels: int) -> Any:
     return value
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "text"),
     [
         (None, "null"),
@@ -117,7 +117,7 @@ ODD: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(ODD)))
+@each("number", range(len(ODD)))
 def test_nothing_is_too_odd_to_be_written(number: int) -> None:
     text = to_json(ODD[number])
 

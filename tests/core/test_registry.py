@@ -8,6 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.corpus import each
 
 from hermes.core import RegistrationError, ToolCall, ToolRegistry
 from hermes.core.entry import DEFAULT_RESULT_SIZE
@@ -450,7 +451,7 @@ def test_odd_names_are_refused(name: Any) -> None:
         add(ToolRegistry(), name)
 
 
-@pytest.mark.parametrize(
+@each(
     "fields",
     [
         {"handler": "no function"},

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import each
 
 from hermes.core import RegistrationError, ToolRegistry
 from hermes.core.toolsets import ALIASES, TOOLSETS, Toolsets, UnknownToolsetError
@@ -56,7 +57,7 @@ def test_any_tangle_resolves_to_all_that_can_be_reached(graph: dict[str, list[st
     assert toolsets.resolve("g-a") == sorted(f"tool_{name}" for name in reached)
 
 
-@pytest.mark.parametrize("name", sorted(TOOLSETS))
+@each("name", sorted(TOOLSETS))
 def test_every_shipped_toolset_resolves_also_under_its_old_name(name: str) -> None:
     toolsets = fresh()
 

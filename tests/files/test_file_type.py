@@ -17,11 +17,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import each
 
 from hermes.files.file_type import HEAD, Kind, kind_of_content
 
 
-@pytest.mark.parametrize(
+@each(
     ("head", "name", "expected"),
     [
         (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj", "a", Kind("pdf", "pdf_extract")),
@@ -47,7 +48,7 @@ def test_signatures_are_known(head: bytes, name: str, expected: Kind) -> None:
     assert kind_of_content(head, name) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "", "\n", "BMW builds cars\n", "MZ is a signature", "ID3 tags are old", "GIF89a is a format",

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.corpus import each
 
 from hermes.core.errors import ToolError
 from hermes.core.registry import ToolRegistry
@@ -243,7 +244,7 @@ def spoken() -> None:
     assert texts == ["Said at run time."]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "names"),
     [
         ("@tool\ndef a(): ...", ["a"]),

@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 import pytest
+from tests.corpus import each
 
 from hermes.core import RegistrationError, ToolCall, ToolRegistry, tool
 from hermes.runtime import Hooks, Runtime
@@ -69,10 +70,8 @@ def leaves(*_: Any) -> None:
     raise SystemExit(3)
 
 
-@pytest.mark.parametrize("name", ["pre_tool_call", "post_tool_call", "transform_tool_result"])
-@pytest.mark.parametrize(
-    "hook", [fails, fails_later, hangs, hangs_awaiting, swallows, cancels_itself, leaves]
-)
+@each("name", ["pre_tool_call", "post_tool_call", "transform_tool_result"])
+@each("hook", [fails, fails_later, hangs, hangs_awaiting, swallows, cancels_itself, leaves])
 def test_a_hook_that_fails_or_hangs_is_reported_and_passed_over(name: str, hook: Any) -> None:
     bench = Bench(limit=0.05)
     release.clear()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.corpus import each
 from tests.runtime.recorder import NotingTool, both_ways
 
 from hermes.core import ConfigError, ToolCall, ToolError, ToolResult
@@ -56,7 +57,7 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(VALUES)))
+@each("number", range(len(VALUES)))
 def test_a_result_of_any_kind_leaves_as_json(number: int) -> None:
     value, expected = VALUES[number]
     bench = NotingTool("read")

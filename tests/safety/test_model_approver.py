@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.corpus import each
 
 from hermes.core.context import ApprovalRequest
 from hermes.safety.model_approver import Decision, ModelApprover, low_risk
@@ -92,7 +93,7 @@ ODD_ANSWERS = [
 ]
 
 
-@pytest.mark.parametrize("answer", ODD_ANSWERS, ids=lambda answer: str(answer)[:40])
+@each("answer", ODD_ANSWERS, ids=lambda answer: str(answer)[:40])
 def test_anything_but_the_one_object_goes_to_the_person(answer: Any) -> None:
     def model(prompt: str) -> Any:
         return answer.replace("NONCE", nonce_in(prompt)) if isinstance(answer, str) else answer
@@ -119,7 +120,7 @@ def test_a_model_that_fails_or_hangs_leaves_it_to_the_person() -> None:
     assert "TimeoutError" in log[2].why
 
 
-@pytest.mark.parametrize("key", sorted(set(RULES) - low_risk()))
+@each("key", sorted(set(RULES) - low_risk()))
 def test_rules_that_are_not_small_are_never_shown_to_the_model(key: str) -> None:
     approver = ModelApprover(never, lambda _: "once", lambda _: None)
 
@@ -146,7 +147,7 @@ def test_what_is_for_people_alone_stays_theirs(fields: dict[str, Any]) -> None:
     assert ModelApprover(never, None, lambda _: None)(request(**fields)) == "deny"
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "rm -rf ~/Documents",

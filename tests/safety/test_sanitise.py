@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import sysconfig
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import each
 
 import hermes
 from hermes.safety.sanitise import clean_text, sanitise_error
@@ -21,7 +21,7 @@ FRAMES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("frame", FRAMES)
+@each("frame", FRAMES)
 def test_framing_goes_and_the_words_around_it_stay(frame: str) -> None:
     shown = sanitise_error(f"could not read {frame} the file")
 
@@ -30,7 +30,7 @@ def test_framing_goes_and_the_words_around_it_stay(frame: str) -> None:
     assert shown.endswith("the file")
 
 
-@pytest.mark.parametrize("frame", [frame for frame in FRAMES if len(frame) > 5])
+@each("frame", [frame for frame in FRAMES if len(frame) > 5])
 def test_framing_can_not_be_built_from_what_is_left(frame: str) -> None:
     middle = len(frame) // 2
 
@@ -39,7 +39,7 @@ def test_framing_can_not_be_built_from_what_is_left(frame: str) -> None:
     assert frame not in shown
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["expected List<int>, got Map<String, List<User>>", "a < b and b > c", "<div class='x'>quoted</div>", "x[0] is None",
      "<class 'int'>", "<module 'json' from '...'>", "<object at 0x7f>", "Vec<T>, Option<&str>",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import each
 
 from hermes.safety.urls import Decision, UrlRules, check_url
 
@@ -19,7 +20,7 @@ def check(url: str, *addresses: str, **rules: object) -> Decision:
     return check_url(url, rules=rules, resolve=lambda *_: addresses or (PUBLIC,))
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "host", "port"),
     [
         ("http://example.com/", "example.com", 80),
@@ -70,7 +71,7 @@ AMBIGUOUS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("url", AMBIGUOUS)
+@each("url", AMBIGUOUS)
 def test_what_parsers_read_differently_is_denied_whatever_the_rules(url: str) -> None:
     for rules in (
         {},
@@ -91,7 +92,7 @@ NEVER = ["169.254.169.254", "169.254.170.2", "169.254.1.1", "100.100.100.200", "
          "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2001::1", "fec0::1", "4000::1"]  # fmt: skip
 
 
-@pytest.mark.parametrize("address", PRIVATE)
+@each("address", PRIVATE)
 def test_private_addresses_open_only_when_the_rules_say_so(address: str) -> None:
     literal = f"http://[{address}]/" if ":" in address else f"http://{address}/"
 
@@ -103,7 +104,7 @@ def test_private_addresses_open_only_when_the_rules_say_so(address: str) -> None
     assert not check("http://other.example/", address, allow_hosts=["name.example"]).allowed
 
 
-@pytest.mark.parametrize("address", NEVER)
+@each("address", NEVER)
 def test_metadata_and_special_addresses_never_open(address: str) -> None:
     literal = f"http://[{address}]/" if ":" in address else f"http://{address}/"
     open_rules = {"allow_private": True, "allow_hosts": ["name.example", address]}
@@ -131,7 +132,7 @@ def test_this_machine_by_name_is_private_whatever_the_resolver_says(host: str) -
     assert check(f"http://{host}/", "127.0.0.1", allow_private=True).allowed
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "host", "matches"),
     [
         ("good.example", "good.example", True),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import each
 
 from hermes.text.ansi import clean
 
 
-@pytest.mark.parametrize(
+@each(
     ("raw", "shown"),
     [
         ("plain\n", "plain\n"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import each
 
 from hermes.core import replace_text
 from hermes.core.errors import ToolError
@@ -30,7 +31,7 @@ SAMPLES = {
 MARKS = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff", "utf-32-le": b"\xff\xfe\0\0"}
 
 
-@pytest.mark.parametrize("encoding", SAMPLES)
+@each("encoding", SAMPLES)
 def test_an_encoding_is_recognised_by_one_line(encoding: str) -> None:
     mark = MARKS.get(encoding, b"")
 
@@ -113,8 +114,8 @@ def test_mixed_and_damaged_texts_are_not_certain_but_survive(data: bytes) -> Non
     text.shown.encode()  # can be printed
 
 
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le"])
-@pytest.mark.parametrize("words", ["x\n", "hello world", "Grüße\r\n", "第一行\n第二行\n", "a🙂b"])
+@each("encoding", ["utf-16-le", "utf-16-be", "utf-32-le"])
+@each("words", ["x\n", "hello world", "Grüße\r\n", "第一行\n第二行\n", "a🙂b"])
 def test_wide_encodings_need_no_mark(encoding: str, words: str) -> None:
     text = decode(words.encode(encoding))
 
@@ -141,10 +142,10 @@ def test_any_text_in_any_encoding_comes_back(words: str, encoding: str) -> None:
     assert encode(text.text, text) == data
 
 
-@pytest.mark.parametrize("final", [True, False])
-@pytest.mark.parametrize("ends", [["\n"], ["\r\n"], ["\r"], ["\n", "\r\n"], ["\r\n", "\n", "\n"]])
-@pytest.mark.parametrize("encoding", SAMPLES)
-@pytest.mark.parametrize("marked", [True, False])
+@each("final", [True, False])
+@each("ends", [["\n"], ["\r\n"], ["\r"], ["\n", "\r\n"], ["\r\n", "\n", "\n"]])
+@each("encoding", SAMPLES)
+@each("marked", [True, False])
 def test_editing_one_word_changes_one_line(
     encoding: str, ends: list[str], final: bool, marked: bool
 ) -> None:

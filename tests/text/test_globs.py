@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import each
 
 from hermes.text.globs import GlobError, chooser, split
 
 
-@pytest.mark.parametrize(
+@each(
     ("glob", "path", "fits"),
     [
         ("*.py", "a.py", True),

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import each
 
 from hermes.core import replace_text
 from hermes.environments.disk.local_disk import LocalDisk
@@ -32,8 +33,8 @@ def large(encoding: str, ends: list[str], *, final: bool = True) -> tuple[list[s
     return lines, text.encode(encoding)
 
 
-@pytest.mark.parametrize("ends", [["\n"], ["\r\n"], ["\r"], ["\n", "\r\n"]])
-@pytest.mark.parametrize("encoding", ENCODINGS)
+@each("ends", [["\n"], ["\r\n"], ["\r"], ["\n", "\r\n"]])
+@each("encoding", ENCODINGS)
 def test_any_page_of_a_large_file_is_found(encoding: str, ends: list[str]) -> None:
     lines, data = large(encoding, ends, final=encoding != "utf-8")
     reader = LineReader()

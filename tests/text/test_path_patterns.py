@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.corpus import each
 
 from hermes.text.globs import Patterns
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "path", "fits"),
     [
         ("*.py", "a.py", True),

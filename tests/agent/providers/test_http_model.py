@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.agent.providers.requests import HELLO, TOOLS, answer, ask, events, remote
+from tests.corpus import each
 
 from hermes.agent.providers.connection import BrokenStream, RetryLater
 from hermes.agent.providers.http_model import HttpModel
@@ -214,8 +215,8 @@ def test_a_refusal_that_names_no_option_is_an_error() -> None:
 # -- trouble in the middle ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize(
+@each("wire", WIRES)
+@each(
     "trouble",
     [
         Turn("x" * 90, stall_after=3),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import each
 
 from hermes.agent.providers.connection import is_loopback, retry_after, shown_url
 from hermes.agent.providers.http_model import DONE, EventError, EventReader
@@ -67,7 +68,7 @@ def test_a_date_to_come_back_at_is_read() -> None:
     assert 20 < (retry_after({"retry-after": formatdate(time() + 30)}) or 0) <= 31
 
 
-@pytest.mark.parametrize(
+@each(
     ("model", "window", "text_calls"),
     [
         ("gpt-4o-mini", 128_000, False),

@@ -8,6 +8,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import each
 
 from hermes.agent.providers.stream_reader import TextSplitter
 from hermes.agent.providers.text_calls import find_calls, looks_like_call
@@ -48,7 +49,7 @@ SPELLED = {
 }
 
 
-@pytest.mark.parametrize("text", SPELLED.values(), ids=SPELLED.keys())
+@each("text", SPELLED.values(), ids=SPELLED.keys())
 def test_a_spelled_call_is_found(text: str) -> None:
     found = find_calls(text, NAMES)
 
@@ -56,7 +57,7 @@ def test_a_spelled_call_is_found(text: str) -> None:
     assert found.rest == ""
 
 
-@pytest.mark.parametrize("text", SPELLED.values(), ids=SPELLED.keys())
+@each("text", SPELLED.values(), ids=SPELLED.keys())
 def test_text_before_a_call_with_marks_is_kept(text: str) -> None:
     found = find_calls(f"Let me look.\n\n{text}", NAMES)
 
@@ -68,7 +69,7 @@ def test_text_before_a_call_with_marks_is_kept(text: str) -> None:
         assert found.rest == f"Let me look.\n\n{text}"
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         f"This is how:\n```json\n{CALL}\n```\nAnd that is it.",
@@ -175,7 +176,7 @@ def test_hostile_text_does_not_take_for_ever(text: str) -> None:
     find_calls(text, NAMES)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         *SPELLED.values(),

@@ -6,6 +6,7 @@ from enum import IntEnum, StrEnum
 from typing import Any
 
 import pytest
+from tests.corpus import each
 
 from hermes.core.arguments import ArgumentReader, coerce_tool_args
 from hermes.core.errors import ArgumentError
@@ -32,7 +33,7 @@ def same(left: object, right: object) -> bool:
     return repr(left) == repr(right)
 
 
-@pytest.mark.parametrize(
+@each(
     ("schema", "value", "expected"),
     [
         (INTEGER, "42", 42),
@@ -97,7 +98,7 @@ def test_a_value_with_one_reading_is_repaired(
     assert same(coerce(schema, value), expected)
 
 
-@pytest.mark.parametrize(
+@each(
     ("schema", "value"),
     [
         *(
@@ -182,7 +183,7 @@ def test_a_value_without_a_sure_reading_is_refused(schema: object, value: object
         coerce(schema, value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("schema", "value"),
     [
         *((STRING, text) for text in ("007", "true", "[1]", "null", "", " x ", '{"a": 1}', "1.10")),
@@ -242,7 +243,7 @@ def test_nearby_enum_members_are_not_guessed(schema: object, value: object) -> N
         coerce(schema, value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("schema", "value", "expected"),
     [
         ({"anyOf": [INTEGER, NULL]}, "5", 5),

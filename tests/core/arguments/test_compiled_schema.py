@@ -6,6 +6,7 @@ from collections import OrderedDict
 from typing import Any
 
 import pytest
+from tests.corpus import each
 
 from hermes.core.arguments import ArgumentReader, coerce_tool_args
 from hermes.core.errors import ArgumentError
@@ -59,7 +60,7 @@ def test_positional_items_of_older_dialects_are_understood() -> None:
             coerce_tool_args(schema, {"v": [1, 2]})
 
 
-@pytest.mark.parametrize(
+@each(
     "schema",
     [
         {"type": "strin"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from tests.corpus import each
 
 from hermes.core.arguments import ArgumentReader, coerce_tool_args
 
@@ -16,7 +16,7 @@ def read(properties: dict[str, Any], arguments: object, **rest: Any) -> dict[str
     return coerce_tool_args(schema, arguments)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@each(
     ("schema", "arguments", "expected"),
     [
         ({"type": "integer", "default": 5}, {}, {"v": 5}),

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.corpus import each
 
 from hermes.core.arguments import ArgumentReader, coerce_tool_args, split_glued
 from hermes.core.errors import ArgumentError
@@ -26,7 +27,7 @@ def refusal(text: str, schema: dict[str, Any] = ANY) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         '{"a": [1, "x", null, true]}',
@@ -53,7 +54,7 @@ def test_one_meaning_in_many_spellings(text: str) -> None:
     assert read(text) == {"a": [1, "x", None, True]}
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [
         "C:\\new\\table\\x41\\u0041",
@@ -84,7 +85,7 @@ def test_raw_line_breaks_and_tabs_stay_in_strings() -> None:
     assert read('{"code": "def f():\n\treturn 1\n"}') == {"code": "def f():\n\treturn 1\n"}
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "{",
@@ -130,7 +131,7 @@ def test_an_incomplete_text_says_how_much_arrived() -> None:
     assert len(message) < 400
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "position"),
     [
         ('{"a": x}', 7),

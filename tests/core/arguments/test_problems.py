@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.corpus import each
 
 from hermes.core.arguments import coerce_tool_args
 from hermes.core.errors import ArgumentError
@@ -134,7 +135,7 @@ def test_a_text_that_was_meant_as_json_says_what_is_wrong_with_it() -> None:
     assert "the text ends" in found.problems[0]
 
 
-@pytest.mark.parametrize(
+@each(
     ("schema", "value", "expected"),
     [
         ({"minLength": 2}, "x", "at least 2 characters"),

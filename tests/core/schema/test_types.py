@@ -29,6 +29,7 @@ import jsonschema_rs
 import msgspec
 import pytest
 import typing_extensions
+from tests.corpus import each
 from typing_extensions import ReadOnly, TypedDict
 
 from hermes.core.errors import ArgumentError, RegistrationError
@@ -117,7 +118,7 @@ def shape_of(hint: Any, **default: Any) -> tuple[dict[str, Any], Any]:
     return result, convert
 
 
-@pytest.mark.parametrize(
+@each(
     ("hint", "expected"),
     [
         ("str", {"type": "string"}),
@@ -162,7 +163,7 @@ def test_plain_values_pass_as_they_come(hint: Any, expected: dict[str, Any]) -> 
     assert convert is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("hint", "sent", "value"),
     [
         (Color, "red", Color.RED),
@@ -397,7 +398,7 @@ def test_a_bad_value_is_named_with_its_place() -> None:
     assert "'soon'" in second
 
 
-@pytest.mark.parametrize(
+@each(
     ("hint", "sent"),
     [
         (tuple[int, str], ["a", 1]),

@@ -9,6 +9,7 @@ import threading
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.corpus import each
 
 from hermes.runtime.tool_search.index import Document, Hit, SearchIndex, hint
 
@@ -35,7 +36,7 @@ def names(hits: list[Hit]) -> list[str]:
     return [hit.name for hit in hits]
 
 
-@pytest.mark.parametrize(
+@each(
     ("need", "tool"),
     [
         ("bundle these documents so that I can carry them around", "file_compress"),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import each
 
 from hermes.runtime.yaml_tools.jsonpath import JsonPath, PathError
 from hermes.runtime.yaml_tools.template import Template
@@ -20,7 +21,7 @@ DOC: Any = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "found"),
     [
         ("$", [DOC]),
@@ -50,7 +51,7 @@ def test_a_path_leads_where_it_says(path: str, found: list[Any]) -> None:
     assert JsonPath(path).find(DOC) == found
 
 
-@pytest.mark.parametrize(
+@each(
     "path",
     [
         "",

@@ -8,6 +8,7 @@ import textwrap
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.corpus import each
 
 from hermes.runtime.yaml_tools.document import DefinitionError
 from hermes.runtime.yaml_tools.reader import read_tools
@@ -135,7 +136,7 @@ def test_a_file_can_not_lower_the_effect(kind: str, effect: str) -> None:
     assert "can't lower it" in problems(f"name: t\n{kind}\neffect: {effect}\n")[0]
 
 
-@pytest.mark.parametrize(
+@each(
     "argv",
     [
         '"ls {x}"',
@@ -188,7 +189,7 @@ def test_a_command_that_takes_values_as_data_is_fine(argv: str) -> None:
     assert read_tools(f"name: t\ntype: command\ncommand: {argv}\nparameters: [{{name: x}}]\n", "f")
 
 
-@pytest.mark.parametrize(
+@each(
     "endpoint",
     [
         "https://{host}/x",
@@ -218,7 +219,7 @@ def test_an_endpoint_must_name_its_host_and_its_parameters(endpoint: str) -> Non
     assert "password@" not in found[0]
 
 
-@pytest.mark.parametrize(
+@each(
     ("more", "said"),
     [
         ("headers: {Authorization: Bearer sk-abcdef}", "use `auth`"),

@@ -15,6 +15,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.corpus import each
 
 from hermes.safety.redaction import Redactor
 
@@ -31,8 +32,8 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize("value", VALUES)
-@pytest.mark.parametrize(
+@each("value", VALUES)
+@each(
     "spell",
     [
         lambda v: v,
@@ -70,8 +71,8 @@ def test_every_spelling_goes(value: str, spell) -> None:  # type: ignore[no-unty
     assert "[REDACTED:known]" in shown
 
 
-@pytest.mark.parametrize("value", VALUES)
-@pytest.mark.parametrize("shift", [0, 1, 2, 3, 4])
+@each("value", VALUES)
+@each("shift", [0, 1, 2, 3, 4])
 def test_base64_of_a_longer_text_goes_in_every_alignment(value: str, shift: int) -> None:
     raw = b"x" * shift + value.encode() + b" and more"
     encoded = base64.b64encode(raw).decode()
@@ -84,8 +85,8 @@ def test_base64_of_a_longer_text_goes_in_every_alignment(value: str, shift: int)
     assert len(left[0]) <= len(base64.b64encode(b"x" * shift)) + 1
 
 
-@pytest.mark.parametrize("value", VALUES)
-@pytest.mark.parametrize("shift", range(6))
+@each("value", VALUES)
+@each("shift", range(6))
 def test_base32_of_a_longer_text_goes_in_every_alignment(value: str, shift: int) -> None:
     encoded = base64.b32encode(b"x" * shift + value.encode() + b" and more").decode()
 
@@ -93,8 +94,8 @@ def test_base32_of_a_longer_text_goes_in_every_alignment(value: str, shift: int)
     assert "[REDACTED:known]" in Redactor([value]).redact(encoded.lower())
 
 
-@pytest.mark.parametrize("value", VALUES)
-@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress, bz2.compress, lzma.compress])
+@each("value", VALUES)
+@each("pack", [gzip.compress, zlib.compress, bz2.compress, lzma.compress])
 def test_compressed_text_with_a_known_value_in_it_goes(
     value: str, pack: Callable[[bytes], bytes]
 ) -> None:

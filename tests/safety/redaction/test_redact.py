@@ -10,6 +10,7 @@ import string
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.corpus import each
 
 from hermes.safety.redaction import Redactor, redact
 from hermes.safety.redaction.prefilter import KEYWORDS, prefilter
@@ -66,8 +67,8 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("token", SHAPES.values(), ids=SHAPES)
-@pytest.mark.parametrize(
+@each("token", SHAPES.values(), ids=SHAPES)
+@each(
     "around",
     [
         "{}",
@@ -172,7 +173,7 @@ NAMED = [
 ]
 
 
-@pytest.mark.parametrize("form", NAMED)
+@each("form", NAMED)
 def test_values_go_when_their_name_tells(form: str) -> None:
     shown = redact(form.format(SECRET))
 
@@ -183,7 +184,7 @@ def test_values_go_when_their_name_tells(form: str) -> None:
     assert shown.split("[REDACTED:")[0].rstrip("\"'`\\") in form.format("")
 
 
-@pytest.mark.parametrize("form", NAMED)
+@each("form", NAMED)
 def test_values_go_inside_json_too_and_the_json_stays_json(form: str) -> None:
     document = json.dumps({"output": f"first line\n{form.format(SECRET)}\nlast line", "code": 0})
 
@@ -401,7 +402,7 @@ ORDINARY += [
 ]
 
 
-@pytest.mark.parametrize("text", ORDINARY)
+@each("text", ORDINARY)
 def test_ordinary_text_stays_to_the_byte(text: str) -> None:
     assert redact(text) == text
     assert redact(json.dumps({"text": text})) == json.dumps({"text": text})
@@ -473,11 +474,9 @@ def test_what_stands_in_a_secret_s_place_can_be_chosen() -> None:
 PEM_BODY = "\n".join(chance(64, ALNUM + "+/") for _ in range(12))
 
 
-@pytest.mark.parametrize(
-    "label", ["RSA PRIVATE KEY", "PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK"]
-)
-@pytest.mark.parametrize("cut", ["none", "tail", "head"])
-@pytest.mark.parametrize("as_json", [False, True])
+@each("label", ["RSA PRIVATE KEY", "PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK"])
+@each("cut", ["none", "tail", "head"])
+@each("as_json", [False, True])
 def test_private_keys_go_whole_or_cut(label: str, cut: str, as_json: bool) -> None:
     begin, end = f"-----BEGIN {label}-----\n", f"\n-----END {label}-----"
     text = {
@@ -538,7 +537,7 @@ def test_broken_pieces_do_no_harm(text: str) -> None:
     assert json.loads(redact(document)).keys() == {"a", "b"}
 
 
-@pytest.mark.parametrize(
+@each(
     "unit",
     ["a", "password=", "://a:", "-", '\\"', "eyJ", "sk-", "key: ", "-----BEGIN PRIVATE KEY-----\n", " -p", "\\", "'",
      "password: '", "a_", "token\n", "?key=", "--a ", "Cookie: a=", "xox", "1234567:", "@", "\x1b[", "\u200b"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.corpus import each
 
 from hermes.safety.shell import detect_dangerous_command
 
@@ -13,7 +14,7 @@ def _action(command: str) -> str:
     return detect_dangerous_command(command, cwd=CWD, home=HOME).action
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "env $(cat .env | xargs) node app.js",
@@ -40,7 +41,7 @@ def test_what_is_only_loaded_or_looked_at_passes(command: str) -> None:
     assert _action(command) == "allow"
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "echo $(cat .env)",

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.corpus import each
 
 from hermes.safety.shell import Verdict, detect_dangerous_command
 
@@ -87,7 +88,7 @@ def test_home_and_working_directory_come_from_the_caller() -> None:
     assert detect_dangerous_command("rm x.txt", cwd="/srv/me/app", home="/srv/me").action == "allow"
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.corpus import each
 
 from hermes.safety.shell import detect_dangerous_command
 
@@ -13,7 +14,7 @@ def _action(command: str) -> str:
     return detect_dangerous_command(command, cwd=CWD, home=HOME).action
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         'awk \'BEGIN { printf "" > "a.csv" }\'',
@@ -48,7 +49,7 @@ def test_a_file_that_is_opened_and_left_empty_is_asked_about(command: str) -> No
     assert _action(command) == "ask"
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "awk '{ print > \"a.csv\" }' in.csv",

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.corpus import each
 
 from hermes.safety.shell import detect_dangerous_command
 
@@ -46,15 +47,15 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(("text", "action"), TEXTS)
+@each("way", WAYS)
+@each(("text", "action"), TEXTS)
 def test_a_script_that_was_just_written_gets_the_ruling_of_its_lines(
     way: str, text: str, action: str
 ) -> None:
     assert _action(WAYS[way].format(text=text, quoted=shlex.quote(text))) == action
 
 
-@pytest.mark.parametrize("way", [way for way in WAYS if way != "decoded"])
+@each("way", [way for way in WAYS if way != "decoded"])
 def test_a_harmless_script_that_was_just_written_runs(way: str) -> None:
     text = "echo fine"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.corpus import each
 
 from hermes.safety.shell import detect_dangerous_command
 
@@ -15,7 +16,7 @@ def _action(command: str) -> str:
     return detect_dangerous_command(command, cwd=CWD, home=HOME).action
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "action"),
     [
         (_WRITE + "false && echo 'echo ok' > a.sh; sh a.sh", "refuse"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.corpus import each
 
 from hermes.safety.shell import detect_dangerous_command
 from hermes.safety.shell.rules.table import RULES
@@ -35,7 +35,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("command", KINDS)
+@each("command", KINDS)
 def test_a_finding_says_who_can_hold_its_effect_back(command: str) -> None:
     verdict = detect_dangerous_command(command, cwd="/home/u/proj", home="/home/u")
 

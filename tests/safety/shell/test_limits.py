@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from tests.corpus import each
 
 from hermes.safety.shell import detect_dangerous_command
 
@@ -42,7 +43,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
+@each("kind", HOSTILE)
 def test_hostile_text_ends_with_a_question(kind: str) -> None:
     assert detect_dangerous_command(HOSTILE[kind]).action == "ask"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.corpus import each
 
 from hermes.safety.shell import detect_dangerous_command
 
@@ -24,7 +24,7 @@ SECOND = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("second", SECOND)
+@each("second", SECOND)
 def test_a_dangerous_line_is_found_below_any_other(second: str) -> None:
     passed = [
         first
@@ -39,7 +39,7 @@ def test_a_dangerous_line_is_found_below_any_other(second: str) -> None:
     assert passed == []
 
 
-@pytest.mark.parametrize("second", SECOND)
+@each("second", SECOND)
 def test_an_ordinary_line_passes_below_any_other(second: str) -> None:
     asked = [
         first

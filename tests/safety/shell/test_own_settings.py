@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.corpus import each
 
 from hermes.safety.shell import detect_dangerous_command
 
@@ -42,7 +43,7 @@ def test_an_edit_of_the_settings_is_refused(edit: str) -> None:
     assert _action(f"{edit} {CONFIG}") == "refuse"
 
 
-@pytest.mark.parametrize(
+@each(
     ("names", "values"),
     [
         ("cut -d= -f1 .env", "cut -d= -f2 .env"),

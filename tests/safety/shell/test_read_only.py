@@ -7,6 +7,7 @@ import shlex
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.corpus import each
 
 from hermes.safety.shell import detect_dangerous_command
 
@@ -129,12 +130,12 @@ MAY_CHANGE = (
 )
 
 
-@pytest.mark.parametrize("command", CHANGES_NOTHING)
+@each("command", CHANGES_NOTHING)
 def test_a_command_that_only_looks_changes_nothing(command: str) -> None:
     assert only(command)
 
 
-@pytest.mark.parametrize("command", MAY_CHANGE)
+@each("command", MAY_CHANGE)
 def test_a_command_that_may_change_something_is_never_called_harmless(command: str) -> None:
     assert not only(command)
 
@@ -204,7 +205,7 @@ def test_any_text_gets_an_answer(text: str) -> None:
     assert only(text) in (True, False)
 
 
-@pytest.mark.parametrize(
+@each(
     "source",
     [
         "import os; os.path.os.system('x')",

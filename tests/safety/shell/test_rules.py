@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
+from tests.corpus import each
 
 from hermes.safety.shell import detect_dangerous_command
 from hermes.safety.shell.rules.table import RULES
@@ -27,19 +27,19 @@ def _rules(command: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("key", RULES)
+@each("key", RULES)
 def test_a_rule_finds_what_it_is_about(key: str) -> None:
     for command in EXAMPLES[key]["matches"]:
         assert _same_kind(key, _rules(command)), command
 
 
-@pytest.mark.parametrize("key", RULES)
+@each("key", RULES)
 def test_a_rule_leaves_alone_what_it_is_not_about(key: str) -> None:
     for command in EXAMPLES[key]["passes"]:
         assert key not in _rules(command), command
 
 
-@pytest.mark.parametrize("key", RULES)
+@each("key", RULES)
 def test_a_rule_is_described_and_has_examples(key: str) -> None:
     rule = RULES[key]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.corpus import each
 
 from hermes.safety.shell import Verdict, detect_dangerous_command
 from hermes.safety.shell.lexing import smooth
@@ -37,21 +38,21 @@ def judge(command: str) -> Verdict:
     return detect_dangerous_command(command, cwd=CWD, home=HOME)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("padding", ["", PADDING])
+@each("shape", SHAPES)
+@each("padding", ["", PADDING])
 def test_an_ordinary_command_passes_in_any_shape(shape: str, padding: str) -> None:
     script = padding + shape.format("echo fine")
 
     assert judge(script).action == "allow", judge(script)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("padding", ["", PADDING])
+@each("shape", SHAPES)
+@each("padding", ["", PADDING])
 def test_a_dangerous_command_is_found_in_any_shape(shape: str, padding: str) -> None:
     assert judge(padding + shape.format("rm -rf ~")).action == "refuse"
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@each("shape", SHAPES)
 def test_rewriting_keeps_every_character_in_its_place(shape: str) -> None:
     assert len(smooth(shape)) == len(shape)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.corpus import each
 
 from hermes.core.errors import EditError
 from hermes.text.patches.apply import apply_hunks
@@ -183,7 +184,7 @@ def test_new_and_emptied_files() -> None:
     assert apply_hunks("as it is", []).text == "as it is"
 
 
-@pytest.mark.parametrize(
+@each(
     "hunk",
     [
         "@@ class C:\n     def run(self):\n-        x = 1\n+        x = 2\n",

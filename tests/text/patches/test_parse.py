@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.corpus import each
 
 from hermes.core.errors import EditError
 from hermes.text.patches.parse import parse_patch, paths_of
@@ -122,7 +123,7 @@ def test_paths_say_what_would_be_done_to_them() -> None:
     assert ("write", "new name.txt") in paths_of(GIT)
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new", "path"),
     [
         ("a/x.py", "b/x.py", "x.py"),
@@ -226,7 +227,7 @@ def test_only_line_feeds_end_lines() -> None:
     assert patch.hunks[0].new == [odd]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "words"),
     [
         ("", ["empty"]),

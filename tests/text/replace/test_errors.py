@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.corpus import each
 
 from hermes.core.errors import EditError
 from hermes.text.replace.engine import replace_text
@@ -106,7 +107,7 @@ def test_an_edit_that_is_there_already_is_not_made_again(text: str, old: str, ne
     assert "already applied" in str(error)
 
 
-@pytest.mark.parametrize(
+@each(
     "marker",
     [
         "...",

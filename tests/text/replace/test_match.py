@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 import pytest
+from tests.corpus import each
 
 from hermes.core.errors import EditError
 from hermes.text.replace.engine import replace_text
@@ -199,10 +200,10 @@ def test_all_places_are_replaced_on_request() -> None:
     assert result.count == 2
 
 
-@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("form", ["NFC", "NFD"])
-@pytest.mark.parametrize("indent", ["    ", "\t", "  "])
-@pytest.mark.parametrize("final", ["", "end"])
+@each("ending", ["\n", "\r\n", "\r"])
+@each("form", ["NFC", "NFD"])
+@each("indent", ["    ", "\t", "  "])
+@each("final", ["", "end"])
 def test_a_word_in_a_block_changes_one_line(
     ending: str, form: str, indent: str, final: str
 ) -> None:
@@ -222,7 +223,7 @@ def test_the_body_of_a_stub_is_not_an_elision() -> None:
     assert edited(stub, "f(self) -> None:\n        ...", "g(self) -> None:\n        ...")[0]
 
 
-@pytest.mark.parametrize(
+@each(
     "new",
     [
         "function f(...args) {}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.corpus import each
 
 from hermes.core.errors import EditError
 from hermes.text.replace.engine import replace_text
@@ -93,7 +94,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "old"), [case[1:] for case in CASES], ids=[c[0] for c in CASES])
+@each(("text", "old"), [case[1:] for case in CASES], ids=[c[0] for c in CASES])
 def test_a_near_miss_is_refused_with_a_hint(text: str, old: str) -> None:
     with pytest.raises(EditError) as caught:
         replace_text(text, old, "replaced = True")

@@ -7,6 +7,7 @@ import random
 import re
 
 import pytest
+from tests.corpus import each
 
 from hermes.core import coerce_tool_args
 from hermes.core.errors import EditError
@@ -128,7 +129,7 @@ def test_one_retry_is_enough_for_nine_of_ten_refusals() -> None:
     assert len(failed) <= len(cases) // 10, failed
 
 
-@pytest.mark.parametrize(("text", "old", "before", "after"), NO_MATCH)
+@each(("text", "old", "before", "after"), NO_MATCH)
 def test_no_match_changes_nothing_and_names_the_place(
     text: str, old: str, before: str, after: str
 ) -> None:
