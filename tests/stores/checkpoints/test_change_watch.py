@@ -61,6 +61,18 @@ def test_a_fork_does_not_watch(tmp_path: Path) -> None:
     watch.close()
 
 
+def test_many_roots_are_covered_although_few_are_watched(agent: Agent, root: Path) -> None:
+    roots = [root / str(number) for number in range(7)]
+    for one in roots:
+        one.mkdir()
+        (one / "file").write_text("old")
+    for text in ("new", "newer"):
+        taken = [agent.store.snapshot(str(one), agent.author(text)) for one in roots]
+        for one in roots:
+            (one / "file").write_text(text)
+        assert [len(agent.store.after_command(one)) for one in taken] == [1] * 7
+
+
 def test_only_what_changed_is_looked_at(
     agent: Agent, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

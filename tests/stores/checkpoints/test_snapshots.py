@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.stores.checkpoints.conftest import Agent, picture
 
+import hermes.stores.checkpoints.snapshots as snapshots
 from hermes.stores.checkpoints import CheckpointError, Checkpoints
 from hermes.stores.checkpoints.snapshots import Limits
 
@@ -261,8 +262,9 @@ def test_undo_looks_at_everything_for_what_the_watch_cannot_see(agent: Agent, ro
 
 
 def test_a_snapshot_without_patience_reads_what_is_named_and_the_rest_later(
-    agent: Agent, root: Path
+    agent: Agent, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(snapshots, "AT_LEAST_FILES", 0)
     fill(root)
     before = picture(root)
 

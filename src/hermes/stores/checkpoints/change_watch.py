@@ -11,6 +11,7 @@ import ctypes
 import errno
 import os
 import struct
+import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,6 +43,12 @@ _LOCAL = frozenset(
 )
 
 
+# A user may have 128 of them in all processes together; beyond a few, the oldest ones are closed.
+_MOST = 4
+_open: list[ChangeWatch] = []
+_CLOSED = "closed"
+
+
 class ChangeWatch:
     """The folders below one root that are watched by this process; a fork does not watch them."""
 
@@ -49,6 +56,7 @@ class ChangeWatch:
         self.reason = ""
         self._process = os.getpid()
         self._handle = -1
+        self._lock = threading.Lock()
         self._device: int | None = None
         self._folders: dict[bytes, bytes] = {}
         # Where in the identity of a file its inode number is, as far as is known.
@@ -62,6 +70,15 @@ class ChangeWatch:
             return
         if self._handle < 0:
             self._fail("fanotify_init")
+            return
+        _open.append(self)
+        if len(_open) > _MOST:
+            _open[0].close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed, by itself or for a newer one, and not by a failure."""
+        return self.reason == _CLOSED
 
     @property
     def inherited(self) -> bool:
@@ -75,8 +92,11 @@ class ChangeWatch:
 
     def add(self, folder: bytes) -> None:
         """Watch a folder, but not those in it; from now on, so look at it afterwards."""
-        if not self.works:
-            return
+        with self._lock:
+            if self.works:
+                self._add(folder)
+
+    def _add(self, folder: bytes) -> None:
         flags = _MARK_ADD | _MARK_DONT_FOLLOW | _MARK_ONLYDIR
         mask = ctypes.c_uint64(_WANTED)
         if self._libc.fanotify_mark(self._handle, flags, mask, _AT_CWD, folder):
@@ -107,6 +127,10 @@ class ChangeWatch:
 
     def changes(self) -> Changes | None:
         """The names that changed since the last call; None when some may be missing."""
+        with self._lock:
+            return self._changes()
+
+    def _changes(self) -> Changes | None:
         found: Changes = {}
         complete = self.works
         while self.works:
@@ -126,10 +150,13 @@ class ChangeWatch:
 
     def close(self) -> None:
         """Stop watching."""
-        if self._handle >= 0:
-            os.close(self._handle)
-            self._handle = -1
-            self.reason = self.reason or "closed"
+        with self._lock:
+            if self._handle >= 0:
+                os.close(self._handle)
+                self._handle = -1
+                self.reason = self.reason or _CLOSED
+        if self in _open:
+            _open.remove(self)
 
     def _events(self, data: bytes) -> Iterator[tuple[bytes, bytes | None, int | None]]:
         """Folder, name and inode of each event; no name after an overflow."""

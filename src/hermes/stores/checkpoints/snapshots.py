@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 # A transaction of this many bytes or files at a time: others can write in between.
 _BATCH_BYTES, _BATCH_FILES = 16 << 20, 4000
+# Files that are read however long it takes; a machine that stands still must not leave them out.
+AT_LEAST_FILES = 500
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _READ |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
@@ -114,15 +116,15 @@ class Snapshots:
             progress: Called now and then.
             check: Called again and again; may raise to stop.
             background: Whether what the command did so far is recorded before an undo, too.
-            patience: Seconds after which no further files are read; `keep` goes on with them.
+            patience: Seconds of reading after which `keep` is left to go on.
             first: Paths that are read in any case.
         """
         root = os.path.realpath(root)
         place = os.fsencode(root)
-        deadline = None if patience is None else time.monotonic() + patience
         with self._at(place, check) as state, self._contents.draft() as draft:
             known = self._known(state, place)
             seen = self._walk(state, place, known, check)
+            deadline = None if patience is None else time.monotonic() + patience
             keeper = _Keeper(self._limits, room, draft, deadline=deadline)
             keeper.see_all(seen, known, first=first, progress=progress, check=check)
             notes = [*keeper.notes(), *_walk_notes(seen, self._limits)]
@@ -364,7 +366,7 @@ class _Root:
 
         Until `settle` nothing counts as known any more: the events are used up.
         """
-        if self.watch.inherited:
+        if self.watch.inherited or self.watch.closed:
             self.watch.close()
             self.watch, self.manifest = ChangeWatch(), None
         events = self.watch.changes()
@@ -451,6 +453,7 @@ class _Keeper:
         self._unread: list[bytes] = []
         self._past: list[bytes] = []
         self._since = 0
+        self._read = 0
 
     def see_all(
         self,
@@ -498,7 +501,8 @@ class _Keeper:
                 self.see(seen, Met(folder, name, was[0], was[0]))
 
     def _is_late(self) -> bool:
-        return self._deadline is not None and time.monotonic() > self._deadline
+        few = self._read < AT_LEAST_FILES and self._draft.added < _BATCH_BYTES
+        return not few and self._deadline is not None and time.monotonic() > self._deadline
 
     def _leave(self, path: bytes, count: int = 1) -> None:
         self.late += count
@@ -520,6 +524,7 @@ class _Keeper:
                 self._unread.append(met.path)
             else:
                 self._since += 1
+                self._read += 1
                 try:
                     with os.fdopen(handle, "rb", buffering=0) as file:
                         room = self._room - self._draft.added
