@@ -161,6 +161,20 @@ def test_a_secret_that_appears_later_is_hidden_from_the_next_command(
     assert not processes("sleep 30; true")
 
 
+def test_a_hidden_file_that_is_gone_does_not_keep_the_guardian_from_starting_again(
+    confined: ConfinedEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "person"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    (home / ".netrc").write_text("x")
+    confined.execute("true", timeout=20)
+    (home / ".netrc").unlink()
+    confined.machine.guardian.close()
+
+    assert confined.execute("echo again", timeout=20).stdout == "again\n"
+
+
 def test_hooks_of_a_background_command_are_taken_out_at_the_end(
     confined: ConfinedEnvironment,
 ) -> None:

@@ -158,7 +158,7 @@ def profile(plan: Plan) -> str:
 def rules(plan: Plan) -> dict[str, object]:
     """A plan as Landlock rules: rights can only be added, so whatever is hidden is left out."""
     # To sockets there are no rules of Landlock; the supervisor knows which are open.
-    hidden = [path for path in plan.hidden if not stat.S_ISSOCK(os.lstat(path).st_mode)]
+    hidden = [path for path in plan.hidden if not _is_socket(path)]
     closed = {*hidden, *(path for path, _ in plan.masked), "/dev", "/run"}
     read = [*_without("/", closed, _parents(closed)), *plan.visible, *plan.sockets]
     resolver = os.path.realpath("/etc/resolv.conf")
@@ -174,6 +174,13 @@ def rules(plan: Plan) -> dict[str, object]:
         "ports": None if plan.network == "open" else [plan.proxy_port] if plan.proxy_port else [],
         "abi": landlock.abi(),
     }
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.lstat(path).st_mode)
+    except OSError:
+        return False  # gone since the plan was made
 
 
 def _closed_addresses(plan: Plan) -> list[bytes]:

@@ -148,9 +148,6 @@ class ConfinedMachine(LocalHost):
             self._temporary = ""
 
     def _start(self) -> GuardianClient:
-        from hermes.environments.confinement import confined_guardian, policy
-        from hermes.environments.confinement.landlock import CONNECT_ABI, abi
-
         mechanism = self.mechanism
         if not mechanism:
             if self.settings.mode == "on":
@@ -165,6 +162,26 @@ class ConfinedMachine(LocalHost):
         if not self._temporary:
             self._temporary = temporary_folder()
             weakref.finalize(self, _remove, self._temporary, os.getpid())
+        for last in (False, True):
+            guardian = self._planned(mechanism)
+            try:
+                guardian.open()
+            except (UnavailableError, BackendError) as error:
+                if not last:
+                    continue  # a file that is to be hidden may have gone since the plan was made
+                # It worked once since the machine was started. This command was judged as a
+                # confined one, so it must not go on without; the next is judged by what works then.
+                _forget(mechanism, str(error))
+                raise
+            break
+        self._confined.append(guardian)
+        return guardian
+
+    def _planned(self, mechanism: str) -> GuardianClient:
+        """A guardian by a new plan, not started yet."""
+        from hermes.environments.confinement import confined_guardian, policy
+        from hermes.environments.confinement.landlock import CONNECT_ABI, abi
+
         self.plan = policy.plan(self.workspace, self._temporary, self.settings)
         if self.plan.network != "open" and mechanism == "landlock" and abi() < CONNECT_ABI:
             raise UnavailableError(
@@ -181,18 +198,9 @@ class ConfinedMachine(LocalHost):
                     self.proxy.listen()
             self.plan.forwards = self.proxy.forwards
             self.plan.proxy_port = 0 if mechanism == "bubblewrap" else self.proxy.port
-        guardian = confined_guardian.guardian_for(
+        return confined_guardian.guardian_for(
             mechanism, self.plan, task=self._task, proxy=self.proxy
         )
-        try:
-            guardian.open()
-        except (UnavailableError, BackendError) as error:
-            # It worked once since the machine was started. This command was judged as a confined
-            # one, so it must not go on without; the next one is judged by what works then.
-            _forget(mechanism, str(error))
-            raise
-        self._confined.append(guardian)
-        return guardian
 
 
 def obstacle(mechanism: str) -> str:

@@ -63,6 +63,8 @@ def _mounts(plan: Plan) -> list[str]:
     rows += [(path, 3, ["--ro-bind", copy, path]) for path, copy in plan.masked]
     rows += [(path, 3, ["--ro-bind", path, path]) for path in plan.visible]
     rows += [(path, 3, ["--bind", path, path]) for path in plan.write if _inside(path, plan.hidden)]
+    # The plan may be older than this start: sockets and locks come and go.
+    rows = [row for row in rows if os.path.lexists(row[0])]
     rows.sort(key=lambda row: (row[0].count("/"), row[1]))
     words = [word for _, _, row in rows for word in row]
     # Empty, and closed for root as well.
