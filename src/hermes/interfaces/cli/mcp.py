@@ -105,14 +105,19 @@ def _action(actions: Any, name: str, line: str) -> ArgumentParser:
 
 def _list(app: CliApp, options: Namespace) -> int:
     servers = all_servers(app)
-    rows = [_summary(known) for known in servers.states.values()]
+    rows = [
+        {**_summary(known), "confined": _confined(app, known.server)}
+        for known in servers.states.values()
+    ]
     if options.json:
         app.emit(rows)
         return DONE
     if not rows:
         app.note("no servers; `hermes mcp add NAME COMMAND …` adds one")
         return DONE
-    app.table([(row["name"], row["kind"], _count(row), row["what"]) for row in rows])
+    app.table(
+        [(row["name"], row["kind"], row["confined"], _count(row), row["what"]) for row in rows]
+    )
     return DONE
 
 
@@ -129,6 +134,14 @@ def _summary(known: ServerState) -> dict[str, Any]:
         "suspended": dict(offered.suspended) if offered else {},
         "quarantined": dict(offered.quarantined) if offered else {},
     }
+
+
+def _confined(app: CliApp, server: Server) -> str:
+    """How a server's process is confined, for the listing; empty for one elsewhere."""
+    if server.remote or server.problem:
+        return ""
+    found = _resolved(app, server).get("confined", "no")
+    return "not confined" if found == "no" else str(found)
 
 
 def _count(row: dict[str, Any]) -> str:
@@ -222,6 +235,7 @@ def _resolved(app: CliApp, server: Server) -> dict[str, Any]:
     return {
         "command": " ".join((launch.program, *launch.argv[1:])),
         "folder": launch.cwd,
+        "confined": launch.confinement or "no",
         "PATH": launch.env.get("PATH", ""),
         # Names and no values: some are secrets.
         "variables": sorted(launch.env),

@@ -7,12 +7,13 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.errors import ConfigError
-from hermes.core.paths import MARK
+from hermes.core.paths import MARK, is_below
 from hermes.environments.host.guardian_client import GRACE_SECONDS, guardian
 from hermes.mcp.client.settings import expand
 from hermes.runtime.child_process import child_environment
 
 if TYPE_CHECKING:
+    from hermes.environments.confinement import ConfinedMachine
     from hermes.mcp.client.settings import Server
 
 _ids = count(1)
@@ -20,12 +21,19 @@ EXIT_SECONDS = 0.5  # for a server to exit after its stdin is closed
 
 
 class Launch(NamedTuple):
-    """The program file, its arguments, environment variables and working directory."""
+    """The program file, its arguments, environment variables, folder and confinement."""
 
     program: str
     argv: list[str]
     env: dict[str, str]
     cwd: str
+    # Confines the process; None where the settings give it all rights of the person.
+    machine: ConfinedMachine | None = None
+
+    @property
+    def confinement(self) -> str:
+        """How the process is confined; empty where it is not."""
+        return self.machine.mechanism if self.machine is not None else ""
 
 
 class CommandMissingError(ConfigError):
@@ -52,7 +60,39 @@ def resolve_launch(server: Server, project: str) -> Launch:
     command = os.path.expanduser(expand(server.command))
     program = _find_program(command, env.get("PATH", os.defpath), cwd)
     arguments = [expand(argument) for argument in server.args]
-    return Launch(program, [command, *arguments], env, cwd)
+    machine = _machine(server, project, [program, *arguments])
+    return Launch(program, [command, *arguments], env, cwd, machine)
+
+
+def _machine(server: Server, project: str, words: list[str]) -> ConfinedMachine | None:
+    """What confines a server: its own setting decides, and the project's file can't open it.
+
+    `auto` confines servers that commands could change: those that a project defines, and those
+    whose program or arguments are files of the project.
+    """
+    from hermes.core.config import Config
+    from hermes.environments.confinement import ConfinedMachine
+    from hermes.environments.confinement import Settings as Confinement
+
+    config = Config.load()
+    mode = str(config.get("terminal.confine.mode"))
+    wanted = server.confine == "on" or server.of_project or _names_file_of(project, words)
+    if server.confine == "off" and not server.of_project:
+        wanted = False
+    if not wanted or (mode == "off" and server.confine != "on"):
+        return None
+    settings = Confinement(
+        mode="on" if server.confine == "on" else mode,
+        allow=tuple(config.get("terminal.confine.allow")),
+        write=tuple(config.get("terminal.confine.write")),
+    )
+    return ConfinedMachine(os.path.realpath(project), settings, task=f"mcp-{server.name}")
+
+
+def _names_file_of(project: str, words: list[str]) -> bool:
+    root = os.path.realpath(project)
+    paths = [os.path.realpath(os.path.join(root, word)) for word in words]
+    return any(is_below(path, root) and os.path.isfile(path) for path in paths)
 
 
 def _find_program(command: str, path: str, cwd: str) -> str:
@@ -73,7 +113,9 @@ class ServerProcess:
     """A server's process and its pipes; `stop` ends the whole process tree."""
 
     __slots__ = (
+        "_guardian",
         "_id",
+        "_machine",
         "_partial_status",
         "_task",
         "error",
@@ -94,12 +136,15 @@ class ServerProcess:
         self.exit: int | None = None
         self.failure = ""
         self.gone = False
-        env = {**launch.env, MARK: self._task}
+        self._machine = launch.machine
+        self._guardian = guardian if self._machine is None else self._machine.guardian
+        own = {} if self._machine is None else self._machine.own_variables()
+        env = {**launch.env, **own, MARK: self._task}
         child_in, self.input = os.pipe()
         self.output, child_out = os.pipe()
         self.error, child_err = os.pipe()
         try:
-            self._id, self.status = guardian.run(
+            self._id, self.status = self._guardian.run(
                 [os.fsencode(word) for word in (launch.program, *launch.argv[1:])],
                 task=self._task,
                 env={os.fsencode(key): os.fsencode(value) for key, value in env.items()},
@@ -126,7 +171,7 @@ class ServerProcess:
         if not data:
             if not self.gone and not self.failure:
                 # The guardian was killed: its orphans are ended from here.
-                guardian.sweep(self._task, self.pid)
+                self._guardian.sweep(self._task, self.pid)
             self.gone = True
             return False
         self._partial_status += data
@@ -155,7 +200,7 @@ class ServerProcess:
         """Terminate the process tree, and kill it after a grace period."""
         if not self.gone:
             grace = GRACE_SECONDS if self.exit is None else GRACE_SECONDS / 4
-            guardian.stop(self._id, grace=grace)
+            self._guardian.stop(self._id, grace=grace)
 
     def close_input(self) -> None:
         """Close stdin, which ends most servers."""
@@ -170,3 +215,5 @@ class ServerProcess:
             if file >= 0:
                 os.close(file)
                 setattr(self, name, -1)
+        if self._machine is not None:
+            self._machine.close()

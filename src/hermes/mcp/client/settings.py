@@ -38,10 +38,12 @@ WAIT_SECONDS = 15.0
 OSV_URL = "https://api.osv.dev/v1/query"
 
 _TEXTS = ("command", "cwd", "url")
+_CONFINE = ("auto", "on", "off")
 _MAX_FILE_BYTES = 1_000_000
 _FIELDS = frozenset(
     ("command", "args", "env", "cwd", "url", "headers", "auth", "enabled", "disabled", "lazy",
-     "timeout", "connect_timeout", "include", "exclude", "sampling", "type", "transport")
+     "timeout", "connect_timeout", "include", "exclude", "sampling", "type", "transport",
+     "confine")
 )  # fmt: skip
 _AUTH_FIELDS = frozenset(
     ("type", "client_id", "client_secret", "scope", "flow", "issuer", "client_metadata_url",
@@ -59,6 +61,7 @@ class Server:
         "auth",
         "call_seconds",
         "command",
+        "confine",
         "connect_seconds",
         "cwd",
         "enabled",
@@ -79,6 +82,7 @@ class Server:
         self.source = source
         self.problem = ""
         self.command = self.url = self.cwd = ""
+        self.confine = "auto"
         self.args: list[str] = []
         self.env: dict[str, str] = {}
         self.headers: dict[str, str] = {}
@@ -111,6 +115,11 @@ class Server:
             "env": dict(sorted(self.env.items())),
         }
 
+    @property
+    def of_project(self) -> bool:
+        """Whether it is defined by a project's file, not by the person's settings."""
+        return self.source != "config.yaml"
+
     def includes(self, tool: str) -> bool:
         """Whether `include` and `exclude` select a tool."""
         from fnmatch import fnmatchcase
@@ -140,6 +149,11 @@ class Server:
         if type(sampling) is not int or sampling < 0:
             raise ConfigError("sampling must be a number of tokens, or 0 for never")
         self.sampling = sampling
+        # YAML reads a bare `on` and `off` as booleans.
+        confine = {True: "on", False: "off"}.get(said.get("confine", "auto"), said.get("confine"))
+        if confine not in (None, *_CONFINE):
+            raise ConfigError(f"confine must be one of {', '.join(_CONFINE)}")
+        self.confine = confine or "auto"
         self.auth = _auth(said.get("auth"))
         kind = said.get("type") or said.get("transport") or ""
         if kind not in (
