@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal, TypeVar
 
     from hermes.environments.command import Spill
+    from hermes.environments.host.guardian_client import GuardianClient
     from hermes.environments.host.process import Process
 
 
@@ -136,6 +137,16 @@ class Background:
     def takes_input(self) -> bool:
         """Whether its stdin is open."""
         return self._stdin >= 0 or self._process.master >= 0
+
+    @property
+    def on_terminal(self) -> bool:
+        """Whether a terminal of this machine is its input, with line editing and keys."""
+        return self._process.master >= 0
+
+    @property
+    def guardian(self) -> GuardianClient:
+        """The guardian that started it."""
+        return self._process.guardian
 
     @property
     def id(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 _DAY = 86_400
 # As much of what was typed into a process as is judged together with what comes next.
 _TYPED = 16_000
+# Keys whose effect depends on the program (history, completion, editing, but not Enter, Ctrl-C and
+# Ctrl-D), and lines that editors, pagers and debuggers give to a shell.
+_UNREAD = re.compile(
+    r"[\x00-\x02\x05-\x09\x0b\x0c\x0e-\x1f\x7f]|^\s*(?:[:\\]?!|shell\b)", re.MULTILINE
+)
 
 Action = Literal[
     "list", "status", "log", "wait", "ports",
@@ -51,7 +57,7 @@ def _judged_process(arguments: Mapping[str, Any], ctx: ToolContext) -> Iterator[
         yield "execute", "true"
 
 
-def _typing(arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[str, ...]:
+def _typing(arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[str | None, ...]:
     """Text for the gate: the program with all input so far and this."""
     from hermes.environments import process_actions
     from hermes.environments.for_task import existing_environment, gate_text
@@ -71,7 +77,7 @@ def _typing(arguments: Mapping[str, Any], ctx: ToolContext) -> tuple[str, ...]:
         "execute",
         gate_text(ctx, command_process.command, stdin=before + data),
         command_process.cwd,
-        *_typed_confinement(ctx),
+        *_typed_confinement(ctx, command_process, data),
     )
 
 
@@ -127,9 +133,19 @@ def _outside(ctx: ToolContext, command: str, outside: bool) -> Iterator[None]:
     yield
 
 
-def _typed_confinement(ctx: ToolContext) -> tuple[str, ...]:
+def _typed_confinement(
+    ctx: ToolContext, command_process: Background, data: str
+) -> tuple[str | None, ...]:
+    """What is typed has the limits of its program; without any, keys that no rule reads ask."""
+    from hermes.environments.for_task import backend_name
+
     environment = _confined(ctx)
-    return (environment.mechanism,) if environment is not None else ()
+    if environment is not None and environment.confines(command_process):
+        return environment.mechanism, None
+    unread = command_process.on_terminal and _UNREAD.search(data)
+    if unread and backend_name(ctx) == "local":
+        return "", f"control keys or an escape to a shell, typed into {command_process.name}"
+    return ()
 
 
 def _folder(arguments: Mapping[str, Any], ctx: ToolContext) -> str:

@@ -349,3 +349,35 @@ def _until_gone(words: str) -> None:
     while processes(words) and time.monotonic() < until:
         time.sleep(0.05)
     assert not processes(words)
+
+
+def test_typed_text_is_confined_like_the_program_that_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("bubblewrap")
+    (tmp_path / "hermes").mkdir()
+    monkeypatch.setenv("HERMES_HOME", str(tmp_path / "hermes"))
+    asked: list[str] = []
+
+    def approver(request: object) -> str:
+        asked.append(request.reason)  # type: ignore[attr-defined]
+        return "once"
+
+    app = App(project=str(tmp_path), approver=approver)
+    context = app.runtime.context("typing")
+
+    def call(tool: str, **arguments: object) -> str:
+        return str(app.runtime.call_sync(ToolCall(tool, arguments), context).content)
+
+    call("process", action="start", name="inside", command="sh", pty=True)
+    call("process", action="submit", name="inside", data="touch /etc/typed-mark; \x1b[D")
+    assert asked == []
+    assert not Path("/etc/typed-mark").exists()
+    call("terminal", command="sh -i", pty=True, background=True, outside=True, reason="why")
+    [outside] = [p.name for p in app.runtime.task("typing").kept("environment").processes()
+                 if p.name != "inside"]  # fmt: skip
+    asked.clear()
+    for data, questions in (("echo a", 0), ("\x1b[A", 1), ("!ls", 2), ("touch /etc/hosts", 3)):
+        call("process", action="submit", name=outside, data=data)
+        assert len(asked) == questions, (data, asked)
+    app.close()

@@ -114,6 +114,10 @@ class ConfinedEnvironment(LocalEnvironment):
             if prefix.strip()
         )
 
+    def confines(self, command: Background) -> bool:
+        """Whether a background command was started confined, and not outside."""
+        return bool(self.mechanism) and command.guardian is self.machine.guardian
+
     @contextmanager
     def outside(self) -> Iterator[None]:
         """Run the commands of this thread with all rights of the user, once a person agreed."""
