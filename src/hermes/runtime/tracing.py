@@ -38,6 +38,23 @@ _LOOKED_AT = 20_000
 current: ContextVar[Span | None] = ContextVar("hermes.span", default=None)
 
 
+# Random ids that no span has yet: one system call for many. A forked process makes its own.
+_ids: list[str] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_ids.clear)
+
+
+def _random_id() -> str:
+    while not _ids:
+        digits = os.urandom(2048).hex()
+        _ids.extend(digits[start : start + 16] for start in range(0, len(digits), 16))
+    try:
+        return _ids.pop()
+    except IndexError:
+        # Another thread has taken the last one.
+        return _random_id()
+
+
 class Span:
     """One piece of work. Times are nanoseconds since 1970; `ended` is 0 until it has ended."""
 
@@ -62,9 +79,9 @@ class Span:
         self.kind: Kind = kind
         self.name = name
         self.attributes = attributes
-        self.id = os.urandom(8).hex()
+        self.id = _random_id()
         self.parent = parent.id if parent is not None else ""
-        self.trace: str = parent.trace if parent is not None else os.urandom(16).hex()
+        self.trace: str = parent.trace if parent is not None else _random_id() + _random_id()
         self.started = time.time_ns()
         self.ticks = time.perf_counter_ns()
         self.ended = 0
