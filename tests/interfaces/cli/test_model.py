@@ -128,6 +128,8 @@ def test_setup_takes_the_first_that_works_and_writes_no_key(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-0123456789abcdef")
+    # A busy machine takes its time.
+    monkeypatch.setattr("hermes.agent.providers.services._PROBE_SECONDS", 60.0)
     server.add(CALLED)
 
     assert main.run(["setup", "--yes"]) == 0
