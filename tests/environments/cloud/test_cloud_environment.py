@@ -7,8 +7,10 @@ import shutil
 import subprocess
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
 from hermes.core.context import Cancellation
@@ -19,7 +21,7 @@ from hermes.environments.environment import SharedSettings
 from hermes.environments.host.process_listing import MACHINE, PID, labels
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 
@@ -89,8 +91,12 @@ class Clock:
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Folders:
-    return Folders(tmp_path)
+def service(tmp_path: Path) -> Iterator[Folders]:
+    yield Folders(tmp_path)
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get("HOME", "").startswith(f"{tmp_path}/box"):
+                process.kill()
 
 
 def made(service: Folders, clock: Clock | None = None, **options: object) -> CloudEnvironment:

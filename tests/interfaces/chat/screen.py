@@ -87,7 +87,8 @@ class Screen:
     def closed(self, seconds: float = _SECONDS) -> int:
         """Read until the program has ended; its exit code."""
         end = time.monotonic() + seconds
-        while self._read(0.5):
+        # It closes the terminal a moment before it ends; `close` would hang up on it.
+        while self._read(0.5) or self.process.isalive():
             assert time.monotonic() < end, f"it does not end; the screen is:\n{self.text}"
         self.process.close()
         return int(self.process.exitstatus if self.process.exitstatus is not None else -1)
