@@ -55,18 +55,18 @@ def ungrounded_text(tool: SmallTool, arguments: dict[str, Any], prompt: str) -> 
 
 def ungrounded_expression(expression: str, prompt: str) -> str:
     """Objection to an expression: its numbers are in no result; else ""."""
-    known = numbers(prompt)
+    allowed = numbers(prompt)
     # Every number of a list must be known, also the small ones.
     listed = numbers(" ".join(_LISTED.findall(expression)))
     unknown = sorted(
         number
-        for number in numbers(expression) - known
+        for number in numbers(expression) - allowed
         if number in listed
         or (len(number.replace(".", "")) > _CONSTANT and number.strip("0.") != "1")
     )
     if not unknown:
         return ""
-    usable = ", ".join(sorted(known, key=len, reverse=True)[:5])
+    usable = ", ".join(sorted(allowed, key=len, reverse=True)[:5])
     return (
         f"Not worked out: {', '.join(unknown[:3])} is in no result and not in the request. "
         f"Use the numbers that are: {usable}."
@@ -134,11 +134,11 @@ _RESULT_LENGTH = 400
 
 def ungrounded_numbers(text: str, evidence: str) -> list[str]:
     """Numbers of a text that are not in the evidence, not even rounded."""
-    known = numbers(evidence)
-    precise = [float(number) for number in known if _is_number(number)]
+    allowed = numbers(evidence)
+    precise = [float(number) for number in allowed if _is_number(number)]
     return sorted(
         number
-        for number in numbers(_ENTRY.sub(" ", text)) - known
+        for number in numbers(_ENTRY.sub(" ", text)) - allowed
         if len(number) > 1 and not _rounded(number, precise)
     )
 
@@ -163,10 +163,10 @@ def without_numbers(reply: str, wrong: Iterable[str]) -> str:
 
 def mentions_result(answer: str, shown: str) -> bool:
     """Whether an answer contains a number of a result."""
-    known = numbers(shown)
+    allowed = numbers(shown)
     mentioned = numbers(answer)
-    precise = [float(number) for number in known if _is_number(number)]
-    return bool(mentioned & known) or any(_rounded(number, precise) for number in mentioned)
+    precise = [float(number) for number in allowed if _is_number(number)]
+    return bool(mentioned & allowed) or any(_rounded(number, precise) for number in mentioned)
 
 
 def _rounded(number: str, precise: Iterable[float]) -> bool:
@@ -276,22 +276,22 @@ def signatures(task: Task) -> dict[str, dict[str, Any]]:
 def _allowed_values(task: Task) -> dict[tuple[str, str], Any]:
     """Allowed values by tool and argument, where they are known."""
     named = task.named
-    known = list(dict.fromkeys([*task.files, *named.paths]))
-    few = 0 < len(known) <= _MAX_LISTED
-    existing: Any = known if few else "string"
+    paths = list(dict.fromkeys([*task.files, *named.paths]))
+    few = 0 < len(paths) <= _MAX_LISTED
+    existing: Any = paths if few else "string"
     meant = {*named.files, *named.paths}
     edited: Any = [path for path in task.files if path in meant] or existing
     added = list(dict.fromkeys([*named.files, *named.targets]))
     packed = [path for path in named.paths if path.lower().endswith(_ARCHIVE_ENDINGS)]
-    archives = [path for path in known if path.lower().endswith(_ARCHIVE_ENDINGS)]
+    archives = [path for path in paths if path.lower().endswith(_ARCHIVE_ENDINGS)]
     folders = sorted({path.rpartition("/")[0] for path in task.files if "/" in path})
     listed = [".", *folders, *(path for path in named.paths if path not in task.files)]
-    sources: Any = [*folders, *known] if few else "string"
+    sources: Any = [*folders, *paths] if few else "string"
     goals: Any = destinations(task) or "string"
     return {
         ("directory_list", "path"): listed if few else "string",
         ("read_file", "path"): existing,
-        ("count_lines", "paths"): tuple(named.spelled or known) if few else "array",
+        ("count_lines", "paths"): tuple(named.spelled or paths) if few else "array",
         ("patch", "path"): edited,
         ("delete_file", "path"): edited,
         ("write_file", "path"): named.targets or "string",
@@ -326,9 +326,9 @@ def destinations(task: Task) -> list[str]:
     return [*free, *folders, *both, *(["."] if out else [])]
 
 
-def _is_one_of(path: str, known: list[str]) -> bool:
+def _is_one_of(path: str, paths: list[str]) -> bool:
     bare = path.casefold().removeprefix("./").strip("/")
-    return any(f"/{other.casefold()}".endswith(f"/{bare}") for other in known)
+    return any(f"/{other.casefold()}".endswith(f"/{bare}") for other in paths)
 
 
 def _has_numbers(task: Task) -> bool:

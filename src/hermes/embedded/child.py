@@ -74,11 +74,11 @@ def _end_with_parent() -> None:
 
 def _listen(asked: queue.SimpleQueue[dict[str, Any]], cancelled: set[int]) -> None:
     for line in sys.stdin.buffer:
-        said = json.loads(line)
-        if "cancel" in said:
-            cancelled.add(said["cancel"])
+        message = json.loads(line)
+        if "cancel" in message:
+            cancelled.add(message["cancel"])
         else:
-            asked.put(said)
+            asked.put(message)
     # Not an exception: the engine would not notice it in the middle of a token.
     os._exit(0)
 

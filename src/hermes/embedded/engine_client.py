@@ -87,20 +87,20 @@ class EngineClient:
             raise
         number = next(self._numbers)
         lines = child.listen(number)
-        said: list[str] = []
+        pieces: list[str] = []
         over = False
         try:
             child.send(id=number, ask=request)
             while True:
                 line = await lines.get()
                 if "text" in line:
-                    said.append(line["text"])
+                    pieces.append(line["text"])
                     yield line["text"]
                     continue
                 over = True
                 if "failed" in line:
                     raise ModelError(f"the embedded model: {line['failed']}", hint=_HINT)
-                yield Completion("".join(said), **line["done"])
+                yield Completion("".join(pieces), **line["done"])
                 return
         finally:
             if not over:

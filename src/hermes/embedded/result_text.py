@@ -121,9 +121,9 @@ def listed(data: dict[str, Any], _: Mapping[str, Any], about: str = "") -> str:
     ]
     if folders:
         lines[0] += f": {_some(folders)}"
-    for kind, paths in sorted(kinds.items(), key=lambda one: -len(one[1])):
+    for kind, paths in sorted(kinds.items(), key=lambda pair: -len(pair[1])):
         lines.append(f"{len(paths)} {kind}: {_some(paths)}")
-    sizes.sort(key=lambda one: -_bytes(one[1]))
+    sizes.sort(key=lambda pair: -_bytes(pair[1]))
     if len(sizes) > 1:
         # The listing may be incomplete.
         among = f" of the first {len(sizes)} files" if data.get("next_offset") else ""
@@ -314,7 +314,9 @@ def measured(data: Data, _: Arguments, __: str = "") -> str:
     )
     busiest = (data.get("processes") or {}).get("busiest") or []
     if busiest:
-        named = ", ".join(f"{one.get('name')} ({one.get('cpu_percent')} %)" for one in busiest[:3])
+        named = ", ".join(
+            f"{process.get('name')} ({process.get('cpu_percent')} %)" for process in busiest[:3]
+        )
         lines.append(f"Busiest: {named}")
     return "\n".join(lines)
 

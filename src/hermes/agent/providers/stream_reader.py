@@ -318,14 +318,14 @@ def _repeats(use: ToolUse, calls: list[ToolUse]) -> bool:
     return any(use.id == other.id and use == other for other in calls)
 
 
-def _split_name(name: str, known: frozenset[str], pieces: int) -> list[str]:
+def _split_name(name: str, names: frozenset[str], pieces: int) -> list[str]:
     """Split concatenated tool names; a single name is repeated `pieces` times."""
-    if name in known or not name:
+    if name in names or not name:
         return [name] * pieces
     bare = _DECORATION.sub("", name)
-    if bare in known:
+    if bare in names:
         return [bare] * pieces
-    parts = _known_parts(name, known)
+    parts = _known_parts(name, names)
     if not parts:
         return [name] * pieces
     if len(set(parts)) == 1:
@@ -333,12 +333,12 @@ def _split_name(name: str, known: frozenset[str], pieces: int) -> list[str]:
     return parts if len(parts) == pieces else [name] * pieces
 
 
-def _known_parts(name: str, known: frozenset[str]) -> list[str]:
+def _known_parts(name: str, names: frozenset[str]) -> list[str]:
     """The known names whose concatenation is `name`; empty if it is none."""
     ends: dict[int, list[str]] = {0: []}
     for at in range(len(name)):
         if at in ends:
-            for other in known:
+            for other in names:
                 end = at + len(other)
                 if other and name.startswith(other, at) and end not in ends:
                     ends[end] = [*ends[at], other]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.arguments.json_repair import TextError, parse_each
 from hermes.core.json_text import to_json
@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from typing import Any
 
-
-if TYPE_CHECKING:
     # A name and arguments, as text.
     Pair = tuple[str, str]
 
@@ -57,19 +55,19 @@ def as_call(value: Any, names: Collection[str]) -> Pair | None:
         return None
     name = clean_name(value[name_key], names)
     key = next((key for key in _ARGUMENTS if key in value), None)
-    given = value[key] if key is not None else {}
-    if given is None:
-        given = {}
-    if not isinstance(given, dict | str):
+    arguments = value[key] if key is not None else {}
+    if arguments is None:
+        arguments = {}
+    if not isinstance(arguments, dict | str):
         return None
-    return name, given if isinstance(given, str) else to_json(given)
+    return name, arguments if isinstance(arguments, str) else to_json(arguments)
 
 
 def _only_a_call(value: dict[str, Any]) -> bool:
     if isinstance(value.get("function"), dict):
         return set(value) <= {"function", *_BESIDE}
-    given = [key for key in _ARGUMENTS if key in value]
-    return len(given) == 1 and len(set(value) - _BESIDE - set(given)) == 1
+    keys = [key for key in _ARGUMENTS if key in value]
+    return len(keys) == 1 and len(set(value) - _BESIDE - set(keys)) == 1
 
 
 def _pythonic(text: str, names: Collection[str]) -> list[Pair]:
@@ -163,29 +161,29 @@ def calls_from(text: str, start: int, names: Collection[str]) -> tuple[list[Pair
             at = filler.end()
             end = at if calls else end
             continue
-        found = _one(text, at, names)
-        if found is None:
+        parsed = _call_at(text, at, names)
+        if parsed is None:
             break
-        more, at = found
+        more, at = parsed
         calls += more
         end = at
     return calls, end, max(at, start + 1)
 
 
-def _one(text: str, at: int, names: Collection[str]) -> tuple[list[Pair], int] | None:
+def _call_at(text: str, at: int, names: Collection[str]) -> tuple[list[Pair], int] | None:
     if text[at] in "{[":
         return _json_calls(text, at, names)
     for opening, ending in ((_TOKEN_CALL, _TOKEN_END), (_CHANNEL, None)):
-        if found := opening.match(text, at):
-            raw, end = _raw(text, found.end(), ending)
-            return [(clean_name(found.group(1), names), raw)], end
+        if match := opening.match(text, at):
+            raw, end = _raw(text, match.end(), ending)
+            return [(clean_name(match.group(1), names), raw)], end
     for opening, closing in ((_FUNCTION, re.compile("</function>")), (_INVOKE, _INVOKE_END)):
-        if found := opening.match(text, at):
-            name = clean_name(found.group(1), names)
-            if text.startswith("{", _after_space(text, found.end())):
-                raw, end = _raw(text, found.end(), closing)
+        if match := opening.match(text, at):
+            name = clean_name(match.group(1), names)
+            if text.startswith("{", _after_space(text, match.end())):
+                raw, end = _raw(text, match.end(), closing)
                 return [(name, raw)], end
-            values, end = _parameters(text, found.end())
+            values, end = _parameters(text, match.end())
             close = closing.match(text, _after_space(text, end))
             if close is None and values == "{}":
                 # A tag of something else.
@@ -196,11 +194,11 @@ def _one(text: str, at: int, names: Collection[str]) -> tuple[list[Pair], int] |
 
 def _named(text: str, at: int, names: Collection[str]) -> tuple[list[Pair], int] | None:
     """A name followed by arguments: GLM's pairs of tags, or an object."""
-    found = _PLAIN_NAME.match(text, at)
-    if found is None:
+    match = _PLAIN_NAME.match(text, at)
+    if match is None:
         return None
-    name = clean_name(found.group(1), names)
-    end = found.end()
+    name = clean_name(match.group(1), names)
+    end = match.end()
     if text.startswith("{", end):
         raw, end = _raw(text, end, None)
         return [(name, raw)], end
@@ -252,8 +250,8 @@ def _raw(text: str, at: int, ending: re.Pattern[str] | None) -> tuple[str, int]:
 
 
 def _after_space(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
 
 
 def _json_calls(text: str, at: int, names: Collection[str]) -> tuple[list[Pair], int] | None:
@@ -261,8 +259,8 @@ def _json_calls(text: str, at: int, names: Collection[str]) -> tuple[list[Pair],
     if size:
         value = next(parse_each(text[at : at + size]))[0]
         calls = [as_call(item, names) for item in (value if isinstance(value, list) else [value])]
-        found = [call for call in calls if call is not None]
-        return (found, at + size) if found and len(found) == len(calls) else None
+        valid = [call for call in calls if call is not None]
+        return (valid, at + size) if valid and len(valid) == len(calls) else None
     # Broken JSON: the name is readable; the pipeline reports the fault in the arguments.
     head = re.compile(
         r'[\[\s]*\{\s*"(?:name|tool_name|function)"\s*:\s*"([^"]+)"\s*,\s*'
@@ -288,17 +286,14 @@ OPENERS = (
 )  # fmt: skip
 
 
-class Spelled:
+class TextCalls(NamedTuple):
     """The calls in a text, as name and arguments, and the text without them."""
 
-    __slots__ = ("calls", "rest")
-
-    def __init__(self, calls: list[Pair], rest: str) -> None:
-        self.calls = calls
-        self.rest = rest
+    calls: list[Pair]
+    rest: str
 
 
-def find_calls(text: str, names: Collection[str]) -> Spelled:
+def find_calls(text: str, names: Collection[str]) -> TextCalls:
     """The calls in a text, and the text without them.
 
     A marked call counts with any name, so that a wrong name gets an error; an unmarked one only if
@@ -306,27 +301,27 @@ def find_calls(text: str, names: Collection[str]) -> Spelled:
     """
     bare = bare_calls(text, names)
     if bare:
-        return Spelled(bare, "")
+        return TextCalls(bare, "")
     calls: list[Pair] = []
     rest: list[str] = []
     at = tried = 0
     for start in _marks(text):
         if start < tried:
             continue
-        found, end, tried = calls_from(text, start, names)
-        if found:
-            calls += found
+        parsed, end, tried = calls_from(text, start, names)
+        if parsed:
+            calls += parsed
             rest.append(text[at:start])
             at = end
     rest.append(text[at:])
-    return Spelled(calls, "".join(rest).strip() if calls else text)
+    return TextCalls(calls, "".join(rest).strip() if calls else text)
 
 
 def first_mark(text: str) -> int:
     """The index where a call may begin in a streamed text; its length if nowhere."""
-    found = OPENING.search(text)
-    if found:
-        return found.start()
+    match = OPENING.search(text)
+    if match:
+        return match.start()
     for at in range(max(len(text) - 32, 0), len(text)):
         if text[at] in "<[f" and any(opener.startswith(text[at:]) for opener in OPENERS):
             return at
@@ -369,10 +364,10 @@ def _code_end(text: str, code: re.Match[str]) -> int:
     fence, ticks = code.group(1), code.group(2)
     if fence:
         close = re.compile(rf"^[ \t]*{re.escape(fence)}[`~]*[ \t]*$", re.MULTILINE)
-        found = close.search(text, code.end())
-        return found.end() if found else len(text)
+        match = close.search(text, code.end())
+        return match.end() if match else len(text)
     if ticks:
         # A backtick without a closing one in its paragraph is a plain character.
-        found = re.compile(rf"(?<!`){ticks}(?!`)|\n\n").search(text, code.end())
-        return found.end() if found and found.group() == ticks else code.end()
+        match = re.compile(rf"(?<!`){ticks}(?!`)|\n\n").search(text, code.end())
+        return match.end() if match and match.group() == ticks else code.end()
     return code.end()

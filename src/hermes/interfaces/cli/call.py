@@ -100,18 +100,18 @@ def read_arguments(words: list[str]) -> dict[str, Any] | str:
     """The arguments after the tool's name: KEY=VALUE words, or one JSON object."""
     if len(words) == 1 and words[0].lstrip().startswith("{"):
         return words[0]
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or not key:
             raise UsageError(f"{word!r:.80} is not KEY=VALUE", hint="Quote what has spaces in it.")
-        if key in found:
+        if key in arguments:
             # Said twice means a list.
-            before = found[key] if isinstance(found[key], list) else [found[key]]
-            found[key] = [*before, _value(value)]
+            before = arguments[key] if isinstance(arguments[key], list) else [arguments[key]]
+            arguments[key] = [*before, _value(value)]
         else:
-            found[key] = _value(value)
-    return found
+            arguments[key] = _value(value)
+    return arguments
 
 
 def _value(text: str) -> str:

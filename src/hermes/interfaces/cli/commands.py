@@ -76,14 +76,14 @@ ACTIONS: dict[str, tuple[str, str]] = {
 
 def changes_state(name: str, options: Namespace) -> bool:
     """Whether a command line changes state, says yes, or starts something."""
-    given = vars(options)
-    if given.get("output"):
+    values = vars(options)
+    if values.get("output"):
         return True
-    if given.get("dry_run"):
+    if values.get("dry_run"):
         return False
     reads, changes = ACTIONS.get(name, ("", "*"))
     # Without an action a command lists, unless it has none.
-    action = given.get("action") or next(iter(given.get("words") or ()), "")
+    action = values.get("action") or next(iter(values.get("words") or ()), "")
     if not action:
         return changes == "*"
     return reads != "*" and action not in reads.split()

@@ -113,8 +113,8 @@ def words(app: CliApp, typed: list[str]) -> list[str]:
         parser = inner[word]
         actions = list(_subparsers(parser))
     options = list(parser._option_string_actions)  # noqa: SLF001 - argparse tells in no other way
-    found = [*actions, *_names(app, before)]
-    return _starting(options, begun) if begun.startswith("-") else _starting(found, begun)
+    names = [*actions, *_names(app, before)]
+    return _starting(options, begun) if begun.startswith("-") else _starting(names, begun)
 
 
 def _names(app: CliApp, before: list[str]) -> list[str]:
@@ -144,5 +144,5 @@ def _subparsers(parser: ArgumentParser) -> dict[str, ArgumentParser]:
     return {}
 
 
-def _starting(known: Iterable[str], begun: str) -> list[str]:
-    return [word for word in known if word.startswith(begun)]
+def _starting(names: Iterable[str], begun: str) -> list[str]:
+    return [word for word in names if word.startswith(begun)]

@@ -82,24 +82,24 @@ def _edit(app: CliApp, options: Namespace) -> int:  # noqa: ARG001
 
 def config_problems(config: Config) -> list[str]:
     """Problems of the settings file."""
-    found = []
+    problems = []
     for name in _names(config.values):
         try:
             if name not in DEFAULTS:
                 raise unknown_setting(name)
             config.get(name)
         except HermesError as error:
-            found.append(f"{error} ({error.hint})")
-    return found
+            problems.append(f"{error} ({error.hint})")
+    return problems
 
 
 def _names(values: dict[str, Any], above: str = "") -> list[str]:
-    found: list[str] = []
+    names: list[str] = []
     for key, value in values.items():
         name = f"{above}{key}"
         inner = isinstance(value, dict) and name not in DEFAULTS
-        found += _names(value, f"{name}.") if inner else [name]
-    return found
+        names += _names(value, f"{name}.") if inner else [name]
+    return names
 
 
 def _shown(value: Any) -> str:

@@ -135,8 +135,8 @@ def moment(text: str, now: float | None = None) -> float:
         ) from None
 
 
-def _keys(given: list[str]) -> list[str]:
-    keys = [key.strip() for text in given for key in text.split(",") if key.strip()]
+def _keys(names: list[str]) -> list[str]:
+    keys = [key.strip() for text in names for key in text.split(",") if key.strip()]
     for key in keys:
         if key not in KEYS:
             raise UsageError(f"--by knows {', '.join(KEYS)}, not {key!r:.40}")
@@ -153,16 +153,16 @@ def _shares(
             # Looking must not make a store.
             return []
         name = store.open(session).id if session is not None else None
-        found = list(spending(store.database, session=name, since=since, by_tool=by_tool))
+        shares = list(spending(store.database, session=name, since=since, by_tool=by_tool))
         for info in store.list(limit=-1):
             titles[info.id] = info.title
-    return found
+    return shares
 
 
 def _plain(sums: dict[str, Sum], titles: dict[str, str]) -> list[dict[str, Any]]:
     return [
-        {"name": name, **({"title": titles[name]} if name in titles else {}), **one.fields()}
-        for name, one in _ordered(sums)
+        {"name": name, **({"title": titles[name]} if name in titles else {}), **total.fields()}
+        for name, total in _ordered(sums)
     ]
 
 

@@ -159,14 +159,14 @@ def _writable(folder: str) -> bool:
 
 def _manifest(app: CliApp, problems: list[str]) -> dict[str, Any]:
     app.registry  # noqa: B018 - discovers
-    found = app.discovery
-    for module, reason in found.failed.items():
+    discovery = app.discovery
+    for module, reason in discovery.failed.items():
         problems.append(f"{module} can't be imported: {reason}")
     return {
         "path": app.manifest.path,
-        "modules": found.modules,
-        "read_anew": found.imported,
-        "failed": found.failed,
+        "modules": discovery.modules,
+        "read_anew": discovery.imported,
+        "failed": discovery.failed,
         "conflicts": app.registry.conflicts,
     }
 
@@ -199,11 +199,11 @@ def _optional(app: CliApp, problems: list[str]) -> dict[str, dict[str, str]]:  #
     from importlib.util import find_spec
     from shutil import which
 
-    found = {}
+    modules = {}
     for name, use, looked_for, install in OPTIONAL:
         there = which(looked_for) is not None or find_spec(looked_for.replace("-", "_")) is not None
-        found[name] = {"for": use, "state": "present" if there else f"missing; {install}"}
-    return found
+        modules[name] = {"for": use, "state": "present" if there else f"missing; {install}"}
+    return modules
 
 
 def _environments(app: CliApp, problems: list[str]) -> list[dict[str, Any]]:
@@ -266,8 +266,8 @@ def _print(app: CliApp, report: dict[str, Any]) -> None:
             app.paragraph(f"  {conflict}")
     if isinstance(report["environments"], list):
         heading("Where commands can run")
-        for one in report["environments"]:
-            app.paragraph(f"  {one['name']}: {_walls(one)}")
+        for environment in report["environments"]:
+            app.paragraph(f"  {environment['name']}: {_walls(environment)}")
     heading("Optional")
     app.table([(f"  {n}", p["state"], p["for"]) for n, p in report["optional"].items()])
     if report["problems"]:

@@ -33,12 +33,12 @@ def _list(app: CliApp, options: Namespace) -> int:
     used = chosen(app)
     rows = [
         {
-            "name": one.name,
-            "what": one.summary,
-            "missing": one.missing(),
-            "chosen": one.name == used,
+            "name": backend.name,
+            "what": backend.summary,
+            "missing": backend.missing(),
+            "chosen": backend.name == used,
         }
-        for one in BACKENDS.values()
+        for backend in BACKENDS.values()
     ]
     if options.json:
         app.emit(rows)
@@ -88,7 +88,9 @@ def _prune(app: CliApp, options: Namespace) -> int:
     if not BACKENDS["docker"].missing():
         settings = docker.DockerSettings.read(setting_of(app))
         try:
-            removed["docker"] = [one.id[:12] for one in docker.prune(docker.engine(settings))]
+            removed["docker"] = [
+                container.id[:12] for container in docker.prune(docker.engine(settings))
+            ]
         except HermesError as error:
             problem = f"docker was not asked: {error}"
     if options.json:
@@ -132,27 +134,27 @@ def ps_arguments(parser: ArgumentParser) -> None:
 def _ps_list(app: CliApp, options: Namespace) -> int:
     from hermes.environments.host.process_listing import list_processes
 
-    found = list_processes()
+    processes = list_processes()
     if options.json:
-        app.emit([one.as_dict() for one in found])
+        app.emit([process.as_dict() for process in processes])
         return DONE
-    if not found:
+    if not processes:
         app.note("nothing runs")
         return DONE
     head = ("PID", "TASK", "NAME", "CPU", "MEMORY", "SECONDS", "COMMAND")
-    app.table([head, *(_row(one) for one in found)])
+    app.table([head, *(_row(process) for process in processes)])
     return DONE
 
 
-def _row(one: ListedProcess) -> tuple[str, ...]:
+def _row(process: ListedProcess) -> tuple[str, ...]:
     return (
-        str(one.pid),
-        one.task,
-        one.called,
-        f"{one.cpu_seconds:.1f} s",
-        f"{one.memory // 1_000_000} MB",
-        f"{one.seconds:.0f}",
-        f"{one.command} (at {one.place})" if one.place else one.command,
+        str(process.pid),
+        process.task,
+        process.called,
+        f"{process.cpu_seconds:.1f} s",
+        f"{process.memory // 1_000_000} MB",
+        f"{process.seconds:.0f}",
+        f"{process.command} (at {process.place})" if process.place else process.command,
     )
 
 
@@ -161,20 +163,26 @@ def _kill(app: CliApp, options: Namespace) -> int:
 
     if not options.which.strip():
         raise HermesError("no process was named", hint="`hermes ps` lists them.")
-    found = list_processes()
-    wanted = [one for one in found if options.which in (str(one.pid), one.called, one.task)]
-    wanted = wanted or [one for one in found if options.which == one.name]
-    wanted = wanted or [one for one in found if options.which in one.command.split()]
+    processes = list_processes()
+    wanted = [
+        process
+        for process in processes
+        if options.which in (str(process.pid), process.called, process.task)
+    ]
+    wanted = wanted or [process for process in processes if options.which == process.name]
+    wanted = wanted or [
+        process for process in processes if options.which in process.command.split()
+    ]
     if not wanted:
         raise HermesError(
             f"no process of Hermes is {options.which!r}", hint="`hermes ps` lists them."
         )
     left = terminate(wanted)
-    ended = [one.pid for one in wanted if one.pid not in left]
+    ended = [process.pid for process in wanted if process.pid not in left]
     if options.json:
         app.emit({"ended": ended, "left": left})
     else:
-        for one in wanted:
-            word = "still runs" if one.pid in left else "ended"
-            app.out(f"{one.pid} {word}: {one.command}")
+        for process in wanted:
+            word = "still runs" if process.pid in left else "ended"
+            app.out(f"{process.pid} {word}: {process.command}")
     return FAILED if left else DONE

@@ -67,11 +67,11 @@ def run(app: CliApp, options: Namespace) -> int:
     return DONE
 
 
-def _toolsets(said: str | None) -> list[str] | None:
+def _toolsets(text: str | None) -> list[str] | None:
     """The toolsets that were asked for; none at all is a mistake, and never means all."""
-    if said is None:
+    if text is None:
         return None
-    names = [name.strip() for name in said.split(",") if name.strip()]
+    names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise UsageError("--toolsets names no toolset")
     return names

@@ -25,19 +25,19 @@ def all_servers(app: CliApp) -> Servers:
 
 def known_server(app: CliApp, name: str) -> tuple[Servers, ServerState]:
     servers = all_servers(app)
-    known = servers.states.get(name)
-    if known is None:
+    state = servers.states.get(name)
+    if state is None:
         hint = did_you_mean(name, servers.states, "`hermes mcp list` shows them.")
         raise HermesError(f"no server is called {name!r:.60}", hint=hint)
-    return servers, known
+    return servers, state
 
 
-def connected(servers: Servers, known: ServerState) -> None:
+def connected(servers: Servers, state: ServerState) -> None:
     """Have a server connected, or say why it can't be."""
-    name = known.server.name
-    if known.state == "disabled":
+    name = state.server.name
+    if state.state == "disabled":
         raise HermesError(f"{name} is disabled", hint="hermes config edit")
-    missing = servers.wait(known.server.connect_seconds + 1, [name])
+    missing = servers.wait(state.server.connect_seconds + 1, [name])
     if missing:
         raise HermesError(missing[0], hint=f"hermes mcp test {name}")
 
@@ -57,15 +57,15 @@ def add(app: CliApp, options: Namespace) -> int:
         return DONE
     # Read again: what was just written is what counts.
     vars(app).pop("config", None)
-    servers, known = known_server(app, options.name)
+    servers, state = known_server(app, options.name)
     servers.pins.forget(options.name)
     try:
-        connected(servers, known)
+        connected(servers, state)
     except HermesError as error:
         app.note(f"it is added, but does not answer yet: {error}")
         return FAILED
-    assert known.listing is not None
-    _show_texts(app, known)
+    assert state.listing is not None
+    _show_texts(app, state)
     if not (options.yes or _approved(app, f"Approve the tools of {options.name} as they are?")):
         servers.pins.approve(server, [])
         app.note(f"nothing of it can be called before `hermes mcp approve {options.name}`")
@@ -114,13 +114,13 @@ def _definition(options: Namespace) -> dict[str, Any]:
 
 
 def _pairs(words: list[str]) -> dict[str, str]:
-    found = {}
+    pairs = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name:
             raise UsageError(f"{word!r:.60} is not NAME=VALUE")
-        found[name] = value
-    return found
+        pairs[name] = value
+    return pairs
 
 
 def remove(app: CliApp, options: Namespace) -> int:
@@ -144,28 +144,28 @@ def remove(app: CliApp, options: Namespace) -> int:
 
 def approve(app: CliApp, options: Namespace) -> int:
     """Approve the current tools of a server."""
-    servers, known = known_server(app, options.name)
+    servers, state = known_server(app, options.name)
     servers.discard_listing(options.name)
-    connected(servers, known)
-    assert known.listing is not None
-    for line in _different(servers, known):
+    connected(servers, state)
+    assert state.listing is not None
+    for line in _different(servers, state):
         app.out(line)
-    unknown = set(options.tools) - {_key(tool) for tool in known.listing.tools}
+    unknown = set(options.tools) - {_key(tool) for tool in state.listing.tools}
     if unknown:
         raise HermesError(f"{options.name} has no tool {', '.join(sorted(unknown))[:80]}")
     if not (options.yes or _approved(app, f"Approve {options.name} as it is now?")):
         raise HermesError("nothing was approved", hint="`--yes` approves without asking")
-    names = servers.pins.approve(known.server, known.listing.tools, only=options.tools or None)
+    names = servers.pins.approve(state.server, state.listing.tools, only=options.tools or None)
     app.out(f"Approved {len(names)} tools of {options.name}")
     return DONE
 
 
 def diff(app: CliApp, options: Namespace) -> int:
     """Show the differences from the approved tools."""
-    servers, known = known_server(app, options.name)
-    if known.listing is None:
-        connected(servers, known)
-    lines = _different(servers, known)
+    servers, state = known_server(app, options.name)
+    if state.listing is None:
+        connected(servers, state)
+    lines = _different(servers, state)
     if options.json:
         app.emit(lines)
         return DONE
@@ -176,11 +176,11 @@ def diff(app: CliApp, options: Namespace) -> int:
     return DONE
 
 
-def _different(servers: Servers, known: ServerState) -> list[str]:
+def _different(servers: Servers, state: ServerState) -> list[str]:
     from hermes.mcp.client.pins import differences
 
-    assert known.listing is not None
-    return differences(known.server, known.listing.tools, servers.pins.of(known.server.name))
+    assert state.listing is not None
+    return differences(state.server, state.listing.tools, servers.pins.of(state.server.name))
 
 
 def _key(tool: Any) -> str:
@@ -189,18 +189,18 @@ def _key(tool: Any) -> str:
     return tool_key(tool)
 
 
-def _show_texts(app: CliApp, known: ServerState) -> None:
+def _show_texts(app: CliApp, state: ServerState) -> None:
     """Every word that a model would read of a server's tools."""
-    assert known.tools is not None
-    for key, entry in known.tools.entries.items():
+    assert state.tools is not None
+    for key, entry in state.tools.entries.items():
         app.out()
         app.out(f"{app.styled(entry.name, 'bold')} ({entry.effect})")
         app.paragraph(entry.description)
-        for note in known.tools.notes.get(key, []):
+        for note in state.tools.notes.get(key, []):
             app.note(f"mended: {note}")
-    for key, reason in known.tools.quarantined.items():
+    for key, reason in state.tools.quarantined.items():
         app.note(f"left out: {key}: {reason}")
-    for note in known.connection.notes if known.connection is not None else []:
+    for note in state.connection.notes if state.connection is not None else []:
         app.note(note)
 
 
@@ -215,8 +215,8 @@ def login(app: CliApp, options: Namespace) -> int:
     from hermes.core.availability import require
     from hermes.runtime import waits
 
-    _, known = known_server(app, options.name)
-    server = known.server
+    _, state = known_server(app, options.name)
+    server = state.server
     if server.problem:
         raise HermesError(server.problem)
     if not server.remote:

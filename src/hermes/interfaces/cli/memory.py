@@ -26,18 +26,20 @@ _MOST = 1024 * 1024
 
 def would_do(review: Review) -> str:
     """The proposed change as diff lines, or the arguments of the call."""
-    given = review.arguments
+    arguments = review.arguments
     if review.tool == "memory":
-        old = given.get("old_text") or []
+        old = arguments.get("old_text") or []
         gone = [old] if isinstance(old, str) else list(old)
         lines = [f"- {text}" for text in gone]
-        if given.get("action") != "remove":
-            lines += [f"+ {line}" for line in str(given.get("content") or "").splitlines()]
-        return "\n".join([f"{given.get('action')} in {given.get('target', 'memory')}:", *lines])
-    path, content = given.get("path"), given.get("content")
+        if arguments.get("action") != "remove":
+            lines += [f"+ {line}" for line in str(arguments.get("content") or "").splitlines()]
+        return "\n".join(
+            [f"{arguments.get('action')} in {arguments.get('target', 'memory')}:", *lines]
+        )
+    path, content = arguments.get("path"), arguments.get("content")
     if isinstance(path, str) and isinstance(content, str):
         return _difference(os.path.join(review.workspace, os.path.expanduser(path)), content)
-    return "\n".join(f"{name}: {_shown(value)}" for name, value in given.items())
+    return "\n".join(f"{name}: {_shown(value)}" for name, value in arguments.items())
 
 
 def approve(app: CliApp, reviews: Reviews, review: Review) -> ToolOutcome:
@@ -70,17 +72,15 @@ def _yes(_: object) -> str:
     return "once"
 
 
-def _difference(place: str, content: str) -> str:
+def _difference(path: str, content: str) -> str:
     import difflib
 
     try:
-        with open(place, encoding="utf-8", errors="replace") as file:
+        with open(path, encoding="utf-8", errors="replace") as file:
             before = file.read(_MOST)
     except OSError:
         before = ""
-    lines = difflib.unified_diff(
-        before.splitlines(), content.splitlines(), place, place, lineterm=""
-    )
+    lines = difflib.unified_diff(before.splitlines(), content.splitlines(), path, path, lineterm="")
     return "\n".join(lines)
 
 
@@ -119,15 +119,15 @@ def _list(app: CliApp, options: Namespace) -> int:
     files = [Memory(target) for target in ("memory", "user")]
     if options.json:
         shown = {
-            one.target: {"path": one.path, "entries": one.entries(), "limit": one.limit}
-            for one in files
+            memory.target: {"path": memory.path, "entries": memory.entries(), "limit": memory.limit}
+            for memory in files
         }
         app.emit({**shown, "pending": [review.id for review in waiting]})
         return DONE
-    for one in files:
-        entries = one.entries()
-        size = len(one.text())
-        app.out(app.styled(f"{one.file} ({size:,} of {one.limit:,} characters)", "bold"))
+    for memory in files:
+        entries = memory.entries()
+        size = len(memory.text())
+        app.out(app.styled(f"{memory.file} ({size:,} of {memory.limit:,} characters)", "bold"))
         for entry in entries:
             for number, line in enumerate(entry.splitlines()):
                 app.out(f"{'  ' if number else '- '}{_visible(line)}")
@@ -167,7 +167,7 @@ def _show(app: CliApp, review: Review) -> None:
             ("when", time_text(review.at, seconds=True)),
             ("who", who),
             ("after reading", ", ".join(map(_visible, review.sources))),
-            *([("changed since", ", ".join(found))] if (found := review.outdated()) else []),
+            *([("changed since", ", ".join(outdated))] if (outdated := review.outdated()) else []),
         ]
     )
     for line in would_do(review).splitlines():
@@ -179,10 +179,10 @@ def _show(app: CliApp, review: Review) -> None:
 def _ask(app: CliApp, reviews: Reviews, review: Review) -> None:
     from hermes.interfaces.cli.approval_prompt import ask_line
 
-    said = ask_line(app, "[a]pprove, [r]eject, anything else leaves it").strip().lower()
-    if said in ("a", "approve"):
+    answer = ask_line(app, "[a]pprove, [r]eject, anything else leaves it").strip().lower()
+    if answer in ("a", "approve"):
         _carried_out(app, reviews, review, anyway=True)
-    elif said in ("r", "reject"):
+    elif answer in ("r", "reject"):
         reviews.settle(review, "rejected", "cli")
         app.out(f"Rejected {review.id}")
 
@@ -190,8 +190,10 @@ def _ask(app: CliApp, reviews: Reviews, review: Review) -> None:
 def _approve(app: CliApp, options: Namespace) -> int:
     reviews = Reviews()
     done = [
-        _carried_out(app, reviews, reviews.find(one), anyway=options.anyway, json=options.json)
-        for one in options.id
+        _carried_out(
+            app, reviews, reviews.find(identifier), anyway=options.anyway, json=options.json
+        )
+        for identifier in options.id
     ]
     return DONE if all(done) else FAILED
 
@@ -216,8 +218,8 @@ def _carried_out(
 
 def _reject(app: CliApp, options: Namespace) -> int:
     reviews = Reviews()
-    for one in options.id:
-        review = reviews.find(one)
+    for identifier in options.id:
+        review = reviews.find(identifier)
         reviews.settle(review, "rejected", "cli")
         if options.json:
             app.emit({"id": review.id, "state": review.state})

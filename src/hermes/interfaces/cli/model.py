@@ -37,10 +37,10 @@ def _list(app: CliApp, options: Namespace) -> int:
     from hermes.agent.providers.services import SERVICES, keyed_candidates
 
     chosen = _chosen(app)
-    found = {candidate.service.name: candidate for candidate in keyed_candidates(os.environ)}
+    keyed = {candidate.service.name: candidate for candidate in keyed_candidates(os.environ)}
     rows = []
     for service in SERVICES:
-        why = found[service.name].why if service.name in found else _missing(service.keys)
+        why = keyed[service.name].why if service.name in keyed else _missing(service.keys)
         if service.local:
             why = service.env_address(os.environ) or service.base_url
         if service.base_url:
@@ -70,28 +70,28 @@ def _models(app: CliApp, options: Namespace) -> int:
             f"there is no service {options.service!r:.40}", hint=f"There are: {', '.join(BY_NAME)}."
         )
     # A name is needed to choose, though only the place counts here.
-    found = choice(app.config, os.environ, f"{options.service}/any")
-    if found is None or found.service != options.service:
+    chosen = choice(app.config, os.environ, f"{options.service}/any")
+    if chosen is None or chosen.service != options.service:
         keys = BY_NAME[options.service].keys
         raise ConfigError(
             f"there is no key for {options.service}", hint=f"export {keys[0]}=…" if keys else None
         )
     names = waits.run(
-        list_models(found.base_url, name=found.service, key=found.key, wire=found.wire)
+        list_models(chosen.base_url, name=chosen.service, key=chosen.key, wire=chosen.wire)
     )
     if options.json:
         app.emit(names)
     else:
-        app.out("\n".join(names) or f"{found.service} has no models")
+        app.out("\n".join(names) or f"{chosen.service} has no models")
     return DONE
 
 
 def _use(app: CliApp, options: Namespace) -> int:
     from hermes.agent.providers.model_choice import choice
 
-    found = choice(app.config, os.environ, options.name)
-    write_choice(found)
-    app.out(_current(found))
+    chosen = choice(app.config, os.environ, options.name)
+    write_choice(chosen)
+    app.out(_current(chosen))
     overruled = os.environ.get("HERMES_MODEL")
     if overruled:
         app.note(f"hermes: HERMES_MODEL={overruled} wins over the settings as long as it is set")
@@ -118,12 +118,12 @@ def probe_line(trial: ProbeResult) -> str:
     if trial.called:
         what += " and called the tool as asked"
     else:
-        said = " ".join(done.message.text.split())[:80]
-        what += f", but with text instead of a tool call ({said!r}); tools may not work with it"
+        text = " ".join(done.message.text.split())[:80]
+        what += f", but with text instead of a tool call ({text!r}); tools may not work with it"
     return f"{what} ({spent})" if spent else what
 
 
-def write_choice(found: Choice | None) -> None:
+def write_choice(chosen: Choice | None) -> None:
     """Put a choice into the settings; a key never is."""
     from hermes.agent.providers.model_choice import EMBEDDED
     from hermes.agent.providers.services import BY_NAME
@@ -131,18 +131,18 @@ def write_choice(found: Choice | None) -> None:
 
     before = Config.load().values.get("model")
     before = before if isinstance(before, dict) else {}
-    service = EMBEDDED if found is None else found.service
+    service = EMBEDDED if chosen is None else chosen.service
     if before.get("provider", service) != service:
         # Address and API were meant for the one before.
         for name in ("base_url", "api", "key_env"):
             if before.get(name):
                 set_value(f"model.{name}", "")
     set_value("model.provider", service)
-    set_value("model.name", "" if found is None else found.model)
-    if found is not None:
-        known = BY_NAME[found.service]
-        if found.base_url != known.base_url and not known.env_address(os.environ):
-            set_value("model.base_url", found.base_url)
+    set_value("model.name", "" if chosen is None else chosen.model)
+    if chosen is not None:
+        known = BY_NAME[chosen.service]
+        if chosen.base_url != known.base_url and not known.env_address(os.environ):
+            set_value("model.base_url", chosen.base_url)
 
 
 def _chosen(app: CliApp) -> Choice | None:
@@ -151,10 +151,10 @@ def _chosen(app: CliApp) -> Choice | None:
     return choice(app.config, os.environ)
 
 
-def _current(found: Choice | None) -> str:
-    if found is None:
+def _current(choice: Choice | None) -> str:
+    if choice is None:
         return f"model: the embedded one, {_embedded_row()[1]}: small, for simple tasks"
-    return f"model: {found.model} at {found.service} (by {found.why})"
+    return f"model: {choice.model} at {choice.service} (by {choice.why})"
 
 
 def _embedded_row() -> tuple[str, str, str]:
@@ -196,36 +196,36 @@ def _setup(app: CliApp, options: Namespace) -> int:
     if options.model:
         return DONE if _take(app, options.model, options) else FAILED
     app.note("looking for keys and for servers on this machine …")
-    found = _found()
-    if not found:
+    usable = _found()
+    if not usable:
         app.out(_NOTHING)
         return DONE
-    app.table([(f"{n}.", c.spec, c.why) for n, c in enumerate(found, 1)])
+    app.table([(f"{n}.", c.spec, c.why) for n, c in enumerate(usable, 1)])
     if options.yes:
-        return DONE if any(_take(app, c.spec, options) for c in found) else FAILED
+        return DONE if any(_take(app, c.spec, options) for c in usable) else FAILED
     if not (sys.stdin and sys.stdin.isatty()):
         app.note("hermes: nobody to ask; `hermes setup --yes` takes the first that works")
         return FAILED
-    return _ask(app, found, options)
+    return _ask(app, usable, options)
 
 
-def _ask(app: CliApp, found: Sequence[Candidate], options: Namespace) -> int:
+def _ask(app: CliApp, candidates: Sequence[Candidate], options: Namespace) -> int:
     """Let the person choose until one works or they have had enough."""
     while True:
-        app.note(f"Which one? 1-{len(found)}, service/model, or s to skip [1]")
+        app.note(f"Which one? 1-{len(candidates)}, service/model, or s to skip [1]")
         try:
-            said = input("> ").strip() or "1"
+            answer = input("> ").strip() or "1"
         except EOFError:
-            said = "s"
-        if said.lower() in ("s", "skip", "q", "quit", "n", "no"):
+            answer = "s"
+        if answer.lower() in ("s", "skip", "q", "quit", "n", "no"):
             app.out("Nothing changed. `hermes setup` starts again.")
             return DONE
-        if said.isdecimal():
-            if not 1 <= int(said) <= len(found):
-                app.note(f"hermes: there is no {said}")
+        if answer.isdecimal():
+            if not 1 <= int(answer) <= len(candidates):
+                app.note(f"hermes: there is no {answer}")
                 continue
-            said = found[int(said) - 1].spec
-        if _take(app, said, options):
+            answer = candidates[int(answer) - 1].spec
+        if _take(app, answer, options):
             return DONE
 
 
@@ -233,8 +233,8 @@ def _found() -> list[Candidate]:
     from hermes.agent.providers.services import candidates
     from hermes.runtime import waits
 
-    found: list[Candidate] = waits.run(candidates(os.environ))
-    return found
+    usable: list[Candidate] = waits.run(candidates(os.environ))
+    return usable
 
 
 def _take(app: CliApp, name: str, options: Namespace) -> bool:
@@ -245,15 +245,15 @@ def _take(app: CliApp, name: str, options: Namespace) -> bool:
     from hermes.runtime import waits
 
     try:
-        found = choice(app.config, os.environ, name)
-        if found is not None and not options.no_test:
-            app.note(f"asking {found.service}/{found.model} …")
-            trial = waits.run(probe(provider(found, app.config, os.environ)))
+        chosen = choice(app.config, os.environ, name)
+        if chosen is not None and not options.no_test:
+            app.note(f"asking {chosen.service}/{chosen.model} …")
+            trial = waits.run(probe(provider(chosen, app.config, os.environ)))
             app.out(probe_line(trial))
     except HermesError as error:
         app.error(error)
         return False
-    write_choice(found)
+    write_choice(chosen)
     app.out(f"Written to {home_path('config.yaml')}; the key stays in the environment.")
     app.out('Try it: hermes "What is in this folder?"')
     return True

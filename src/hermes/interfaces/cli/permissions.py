@@ -57,7 +57,9 @@ def _show(app: CliApp, options: Namespace) -> int:
         if isinstance(value, dict):
             for name, limits in value.items():
                 app.out(f"{key} of {name}:")
-                app.table([(f"  {limit}", str(found)) for limit, found in limits.items() if found])
+                app.table(
+                    [(f"  {limit}", str(values)) for limit, values in limits.items() if values]
+                )
         else:
             shown = ", ".join(value) if isinstance(value, (list, tuple)) else value
             app.out(f"{key}: {shown or 'nothing'}")
@@ -69,8 +71,8 @@ def _check(app: CliApp, options: Namespace) -> int:
     if entry is None:
         raise unknown_tool(app, options.tool)
     gate = open_gate(app.registry, app.config, project=app.project, profile=options.profile)
-    given = entry.arguments.read(read_arguments(options.arguments))
-    ruling = gate.judge(entry, given, app.runtime.context(front_door="cli"))
+    arguments = entry.arguments.read(read_arguments(options.arguments))
+    ruling = gate.judge(entry, arguments, app.runtime.context(front_door="cli"))
     if options.json:
         app.emit({"action": ruling.action, "rule": ruling.rule, "reason": ruling.reason})
     else:
@@ -146,12 +148,12 @@ def _test(app: CliApp, options: Namespace) -> int:
 
 def _layers(app: CliApp, command: str) -> list[dict[str, Any]]:
     """The verdict of each layer on a command, with its source."""
-    said: list[dict[str, Any]] = []
+    layers: list[dict[str, Any]] = []
     chosen = app.config.get("permissions.profile") or None
     for profile in profile_layers(app.project, chosen):
         ruling = command_ruling(profile, command, app.runtime.context())
         why = ruling.reason or f"profile {profile.name} has nothing against it"
-        said.append(_said(ruling.action, ruling.rule, profile.source or FILE, why))
+        layers.append(_said(ruling.action, ruling.rule, profile.source or FILE, why))
     approvals = Approvals(app.config.get("command_allowlist"))
     home = os.path.expanduser("~")
     verdict = detect_dangerous_command(command, cwd=app.project, home=home, workspace=app.project)
@@ -161,16 +163,18 @@ def _layers(app: CliApp, command: str) -> list[dict[str, Any]]:
         start, end = finding.span
         why = f"{finding.description.rstrip('.')}: {command[start:end] or finding.command}"
         source = "approved for good" if approved else f"command rules, at {start}-{end}"
-        said.append(_said("allow" if approved else finding.severity, finding.rule, source, why))
+        layers.append(_said("allow" if approved else finding.severity, finding.rule, source, why))
     if not verdict.findings:
-        said.append(_said("allow", "", "command rules", "nothing dangerous was found"))
+        layers.append(_said("allow", "", "command rules", "nothing dangerous was found"))
     for _, line, why in outside(verdict.writes, workspace=app.project, home=home):
         grant = command_grant("path:outside", command, verdict.commands, cwd=app.project)
         approved = bool(approvals.covered_by([grant], ""))
         source = "approved for good" if approved else "workspace"
-        said.append(_said("allow" if approved else "ask", "path:outside", source, f"{why}: {line}"))
+        layers.append(
+            _said("allow" if approved else "ask", "path:outside", source, f"{why}: {line}")
+        )
         break
-    return said
+    return layers
 
 
 def _wrapped(text: str, width: int) -> str:
@@ -223,12 +227,12 @@ def _trust(app: CliApp, options: Namespace) -> int:
 
 def _trust_list(app: CliApp, store: TrustStore, options: Namespace) -> int:
     states = {
-        place: "gone"
-        if not os.path.exists(place)
+        path: "gone"
+        if not os.path.exists(path)
         else "as trusted"
-        if fingerprint(place) == seen
+        if fingerprint(path) == seen
         else "changed since"
-        for place, seen in store.all().items()
+        for path, seen in store.all().items()
     }
     if options.json:
         app.emit(states)

@@ -52,18 +52,18 @@ def listed(app: CliApp, options: Namespace) -> int:
     with Sessions() as store:
         _warn(app, store)
         here = os.getcwd() if options.here else None
-        found = (
+        sessions = (
             store.list(here, options.count, options.skip, children=options.all)
             if _exists(store)
             else []
         )
     if options.json:
-        app.emit([plain(info) for info in found])
+        app.emit([plain(info) for info in sessions])
         return DONE
     app.table(
-        [(info.id, time_text(info.touched), str(info.messages), _title(info)) for info in found]
+        [(info.id, time_text(info.touched), str(info.messages), _title(info)) for info in sessions]
     )
-    if not found:
+    if not sessions:
         app.note("no sessions yet" if not options.skip else "no more sessions")
     return DONE
 
@@ -78,7 +78,7 @@ def searched(app: CliApp, options: Namespace) -> int:
         raise HermesError(f"--count must be at least 1, not {options.count}")
     query = options.query[0] if len(options.query) == 1 else " ".join(map(_word, options.query))
     with Sessions() as store:
-        found = store.search(
+        hits = store.search(
             query,
             limit=options.count,
             session=options.session,
@@ -87,13 +87,13 @@ def searched(app: CliApp, options: Namespace) -> int:
         )
         total = sum(info.messages for info in store.list(limit=-1))
     if options.json:
-        app.emit({"hits": [plain(hit) for hit in found.hits], "complete": found.complete})
+        app.emit({"hits": [plain(hit) for hit in hits.hits], "complete": hits.complete})
         return DONE
-    for hit in found.hits:
+    for hit in hits.hits:
         app.out(f"{hit.session} {hit.seq} {time_text(hit.at)} {hit.role}: {_marked(app, hit)}")
-    if not found.hits:
+    if not hits.hits:
         app.note(f"nothing found in {total} messages")
-    elif not found.complete:
+    elif not hits.complete:
         app.note(f"the best of the newest; --count shows more than {options.count}")
     return DONE
 
@@ -268,8 +268,8 @@ def pruned(app: CliApp, options: Namespace) -> int:
         if (getattr(options, name) or 0) < 0:
             raise HermesError(f"--{name.replace('_', '-')} must be at least 0")
     limits = [
-        app.config.get(f"sessions.{setting}") or None if given is None else given
-        for given, setting in ((options.max_bytes, "max_bytes"), (options.days, "keep_days"))
+        app.config.get(f"sessions.{setting}") or None if option is None else option
+        for option, setting in ((options.max_bytes, "max_bytes"), (options.days, "keep_days"))
     ]
     with Sessions() as store:
         report = store.prune(max_bytes=limits[0], keep_days=limits[1], delete=options.delete)

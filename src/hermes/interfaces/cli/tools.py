@@ -99,8 +99,8 @@ def _search(app: CliApp, options: Namespace) -> int:
 
 def unknown_tool(app: CliApp, name: str) -> HermesError:
     """The error for a name that no tool has, with the nearest that one has."""
-    known = [*app.registry.names(), *app.registry.aliases()]
-    hint = did_you_mean(name, known, "`hermes tools` lists them.")
+    names = [*app.registry.names(), *app.registry.aliases()]
+    hint = did_you_mean(name, names, "`hermes tools` lists them.")
     return HermesError(f"no tool is called {name!r:.80}", hint=hint)
 
 
@@ -166,14 +166,14 @@ def _toolsets_list(app: CliApp, options: Namespace) -> int:
 
 def _toolsets_show(app: CliApp, options: Namespace) -> int:
     here = {entry.name for entry in app.registry.available()}
-    known = set(app.registry.names())
+    names = set(app.registry.names())
     toolset = app.toolsets.get(options.name)
     tools = app.toolsets.resolve(options.name)
     states = {
         name: "available"
         if name in here
         else "can't work here"
-        if name in known
+        if name in names
         else "not installed"
         for name in tools
     }

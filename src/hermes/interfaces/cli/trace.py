@@ -40,25 +40,25 @@ def arguments(parser: ArgumentParser) -> None:
 def _list(app: CliApp, options: Namespace) -> int:
     if options.count < 1:
         raise HermesError(f"--count must be at least 1, not {options.count}")
-    found = [trace.summary() for trace in _traces(app)[: options.count]]
+    summaries = [trace.summary() for trace in _traces(app)[: options.count]]
     if options.json:
-        app.emit(found)
+        app.emit(summaries)
         return DONE
-    app.table([_row(summary) for summary in found])
-    if not found:
+    app.table([_row(summary) for summary in summaries])
+    if not summaries:
         app.note("no traces yet")
     return DONE
 
 
 def _row(summary: dict[str, Any]) -> tuple[str, ...]:
     at = time.strftime("%m-%d %H:%M", time.localtime(summary["started"]))
-    told = [summary["session"] or _label({"name": summary["name"], "attributes": {}})]
+    cells = [summary["session"] or _label({"name": summary["name"], "attributes": {}})]
     counts = (("model_calls", "model"), ("tool_calls", "tool"), ("agents", "agent"))
-    told += [f"{summary[key]} {word}" for key, word in counts if summary[key]]
+    cells += [f"{summary[key]} {word}" for key, word in counts if summary[key]]
     if summary["input_tokens"] or summary["output_tokens"]:
-        told.append(f"{summary['input_tokens']:,}→{summary['output_tokens']:,}")
-    told += [f"{summary[key]} {key}" for key in ("errors", "open") if summary[key]]
-    return summary["trace_id"][:8], at, _duration(summary["seconds"]), ", ".join(told)
+        cells.append(f"{summary['input_tokens']:,}→{summary['output_tokens']:,}")
+    cells += [f"{summary[key]} {key}" for key in ("errors", "open") if summary[key]]
+    return summary["trace_id"][:8], at, _duration(summary["seconds"]), ", ".join(cells)
 
 
 def _show(app: CliApp, options: Namespace) -> int:
@@ -113,11 +113,11 @@ def _told(about: dict[str, Any]) -> str:
     import json
 
     try:
-        given = json.loads(about.get("gen_ai.tool.call.arguments") or "{}")
+        arguments = json.loads(about.get("gen_ai.tool.call.arguments") or "{}")
     except ValueError:
         # Cut, for it was long.
         return ""
-    texts = [value for value in given.values() if isinstance(value, str)] if given else []
+    texts = [value for value in arguments.values() if isinstance(value, str)] if arguments else []
     return texts[0] if texts else ""
 
 

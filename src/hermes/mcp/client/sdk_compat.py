@@ -266,13 +266,13 @@ def _repair_capabilities(result: dict[str, Any]) -> None:
     try:
         types.ServerCapabilities.model_validate(capabilities, by_name=False)
     except ValidationError:
-        known = capabilities if isinstance(capabilities, dict) else {}
+        declared = capabilities if isinstance(capabilities, dict) else {}
         result["capabilities"] = {
-            name: {flag: on for flag, on in known[name].items() if isinstance(on, bool)}
-            if isinstance(known[name], dict)
+            name: {flag: on for flag, on in declared[name].items() if isinstance(on, bool)}
+            if isinstance(declared[name], dict)
             else {}
             for name in _CAPABILITIES
-            if known.get(name) is True or isinstance(known.get(name), dict)
+            if declared.get(name) is True or isinstance(declared.get(name), dict)
         }
 
 

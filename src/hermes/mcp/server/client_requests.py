@@ -56,11 +56,11 @@ def can_ask(ctx: ServerRequestContext[Any, Any]) -> bool:
 
 def client_name(ctx: ServerRequestContext[Any, Any]) -> str:
     """Who the client says it is, in one plain line."""
-    told = ctx.session.client_params
-    if told is None:
+    params = ctx.session.client_params
+    if params is None:
         return "an unnamed client"
-    said = f"{told.client_info.name} {told.client_info.version}"
-    return " ".join(clean_text(said).split())[:80] or "an unnamed client"
+    name = f"{params.client_info.name} {params.client_info.version}"
+    return " ".join(clean_text(name).split())[:80] or "an unnamed client"
 
 
 def approval_form(request: ApprovalRequest) -> ElicitRequestFormParams:
@@ -89,11 +89,11 @@ def decisions(request: ApprovalRequest) -> tuple[str, ...]:
     return ("once", *lasting, "deny")
 
 
-def decided(request: ApprovalRequest, said: Any, *, by: str) -> Answer | None:
+def decided(request: ApprovalRequest, result: Any, *, by: str) -> Answer | None:
     """The person's decision; None without an answer."""
-    content = accepted(said)
+    content = accepted(result)
     if content is None:
-        return Answer("deny", by=by) if _declined(said) else None
+        return Answer("deny", by=by) if _declined(result) else None
     chosen = content.get(_FIELD)
     return Answer(chosen if chosen in decisions(request) else "deny", by=by)
 
@@ -107,21 +107,21 @@ def question_form(question: str, choices: Sequence[str]) -> ElicitRequestFormPar
     )
 
 
-def answered(said: Any) -> str:
+def answered(result: Any) -> str:
     """The person's answer; empty when declined."""
-    content = accepted(said)
+    content = accepted(result)
     return str(content.get(_ANSWER) or "") if content is not None else ""
 
 
-def accepted(said: Any) -> dict[str, Any] | None:
+def accepted(result: Any) -> dict[str, Any] | None:
     """The form as it was sent off; None where it was not."""
-    if getattr(said, "action", None) != "accept":
+    if getattr(result, "action", None) != "accept":
         return None
-    return dict(getattr(said, "content", None) or {})
+    return dict(getattr(result, "content", None) or {})
 
 
-def _declined(said: Any) -> bool:
-    return getattr(said, "action", None) in ("decline", "cancel")
+def _declined(result: Any) -> bool:
+    return getattr(result, "action", None) in ("decline", "cancel")
 
 
 def form(message: str, schema: dict[str, Any]) -> ElicitRequestFormParams:
@@ -188,17 +188,19 @@ class ClientRequests:
         while key in self._open:
             number += 1
             key = f"{name}-{number}"
-        said: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._open[key] = request, said
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._open[key] = request, future
         self._tell()
         try:
-            return await said
+            return await future
         finally:
             del self._open[key]
 
     def result(self) -> InputRequiredResult | None:
         """All that is open, as the answer to a request; None where nothing is."""
-        waiting = {key: request for key, (request, said) in self._open.items() if not said.done()}
+        waiting = {
+            key: request for key, (request, future) in self._open.items() if not future.done()
+        }
         if not waiting:
             return None
         return InputRequiredResult(input_requests=waiting, request_state=self._mark)
@@ -207,12 +209,12 @@ class ClientRequests:
         """Accept the client's answer under a token, which is then invalid."""
         self._mark = ""
         left = False
-        for key, (request, said) in tuple(self._open.items()):
+        for key, (request, future) in tuple(self._open.items()):
             answer = (responses or {}).get(key)
-            if said.done():
+            if future.done():
                 continue
             if isinstance(answer, _ANSWERS[type(request)]):
-                said.set_result(answer)
+                future.set_result(answer)
             else:
                 left = True
         if left:
@@ -221,9 +223,9 @@ class ClientRequests:
             if self._mark:
                 self._tell()
                 return
-            for _, said in tuple(self._open.values()):
-                if not said.done():
-                    said.set_result(None)
+            for _, future in tuple(self._open.values()):
+                if not future.done():
+                    future.set_result(None)
 
 
 if TYPE_CHECKING:

@@ -222,7 +222,9 @@ class AppServer:
             if entry is not None:
                 values = offered_tools.completions(entry, asked.name, asked.value)
         elif params.ref.uri == resources.TEMPLATE:
-            values = [one for one in reversed(session.artifacts) if one.startswith(asked.value)]
+            values = [
+                handle for handle in reversed(session.artifacts) if handle.startswith(asked.value)
+            ]
         most = offered_tools.MOST_VALUES
         return CompleteResult(
             completion=Completion(

@@ -47,17 +47,17 @@ def find_token(path: str | None = None) -> Token:
     """
     if path is None and os.environ.get(VARIABLE):
         return Token(_checked(os.environ[VARIABLE], VARIABLE), VARIABLE)
-    place = path or usual_file()
+    file = path or usual_file()
     try:
-        return Token(_checked(_read(place), place), place)
+        return Token(_checked(_read(file), file), file)
     except FileNotFoundError:
         if path is not None:
             raise ConfigError(f"the token file {path} does not exist") from None
     import secrets
 
     secret = secrets.token_urlsafe(32)
-    write_private(place, f"{secret}\n".encode())
-    return Token(secret, place, made=True)
+    write_private(file, f"{secret}\n".encode())
+    return Token(secret, file, made=True)
 
 
 def same(secret: str, given: bytes) -> bool:
@@ -205,8 +205,8 @@ class Guard:
         origin = _only(headers, b"origin")
         if origin is not None and not self._is_ours_page(origin, scope):
             raise RefusedError(403, "pages from there may not ask")
-        scheme, _, given = (_only(headers, b"authorization") or b"").partition(b" ")
-        if scheme.lower() != b"bearer" or not same(self._token, given.strip()):
+        scheme, _, credentials = (_only(headers, b"authorization") or b"").partition(b" ")
+        if scheme.lower() != b"bearer" or not same(self._token, credentials.strip()):
             raise RefusedError(
                 401, "send the token: Authorization: Bearer …", (b"www-authenticate", b"Bearer")
             )
@@ -236,8 +236,8 @@ class Guard:
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         """The whole body."""
-        told = [value for name, value in scope["headers"] if name == b"content-length"]
-        if any(not value.isdigit() or int(value) > self._most for value in told):
+        lengths = [value for name, value in scope["headers"] if name == b"content-length"]
+        if any(not value.isdigit() or int(value) > self._most for value in lengths):
             raise RefusedError(413, f"more than {self._most} bytes")
         body = bytearray()
         try:

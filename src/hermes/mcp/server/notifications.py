@@ -148,26 +148,26 @@ class Logs:
             return
         if _LEVELS.index(level) < self._least:
             return
-        said = str(event.data.get("message") or event.data.get("text") or "")
+        text = str(event.data.get("message") or event.data.get("text") or "")
         with contextlib.suppress(RuntimeError):
             # The loop may be closed, and nobody there to be told.
-            self._loop.call_soon_threadsafe(self._note, level, said)
+            self._loop.call_soon_threadsafe(self._note, level, text)
 
-    def _note(self, level: LoggingLevel, said: str, *, whole_lines: bool = False) -> None:
+    def _note(self, level: LoggingLevel, text: str, *, whole_lines: bool = False) -> None:
         if level == "debug" and not whole_lines:
-            said = self._output.feed(said)
-        if said and len(self._lines) < _WAITING:
-            self._lines.append((level, valid_unicode(said[:_LOG_CHARS])))
+            text = self._output.feed(text)
+        if text and len(self._lines) < _WAITING:
+            self._lines.append((level, valid_unicode(text[:_LOG_CHARS])))
             self._news.set()
 
     async def _tell(self) -> None:
         while await self._news.wait():
             await self.told()
 
-    async def _say(self, level: LoggingLevel, said: str) -> None:
+    async def _say(self, level: LoggingLevel, text: str) -> None:
         ctx = self._ctx
         with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            params = LoggingMessageNotificationParams(level=level, data=said, logger=_LOGGER)
+            params = LoggingMessageNotificationParams(level=level, data=text, logger=_LOGGER)
             await ctx.session.send_notification(
                 LoggingMessageNotification(params=params), related_request_id=ctx.request_id
             )
@@ -229,19 +229,19 @@ class Progress:
         if event.call_id != self._call_id:
             return
         if event.kind == "progress":
-            said, fraction = str(event.data["message"]), event.data["fraction"]
+            text, fraction = str(event.data["message"]), event.data["fraction"]
         elif event.kind == "output":
-            said, fraction = str(event.data["text"]).rstrip().rpartition("\n")[2], None
+            text, fraction = str(event.data["text"]).rstrip().rpartition("\n")[2], None
         else:
             return
         try:
-            self._loop.call_soon_threadsafe(self._note, said, fraction)
+            self._loop.call_soon_threadsafe(self._note, text, fraction)
         except RuntimeError:
             # The loop is closed, and nobody is there to be told.
             return
 
-    def _note(self, said: str, fraction: float | None) -> None:
-        self._message = valid_unicode(said[:_PROGRESS_CHARS])
+    def _note(self, text: str, fraction: float | None) -> None:
+        self._message = valid_unicode(text[:_PROGRESS_CHARS])
         if fraction is not None:
             self._fraction = fraction
         self._news.set()

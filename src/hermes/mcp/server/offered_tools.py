@@ -102,9 +102,9 @@ def is_resource(entry: ToolEntry) -> bool:
 
 def address_of(entry: ToolEntry) -> str:
     """Where it is read, with a `{place}` for each of its parameters."""
-    said = entry.parameters.get(ADDRESS)
-    if isinstance(said, str) and said:
-        return said
+    uri = entry.parameters.get(ADDRESS)
+    if isinstance(uri, str) and uri:
+        return uri
     places = "".join(f"/{{{name}}}" for name in entry.parameters.get("properties", {}))
     return f"hermes://resource/{entry.name}{places}"
 
@@ -262,7 +262,7 @@ class OfferedTools:
             found = [definition["function"]["name"] for definition in self._offer.definitions()]
             self._offer, self._spelled = self._made(found)
 
-    def _made(self, found: Sequence[str]) -> tuple[Offer, dict[str, str]]:
+    def _made(self, names: Sequence[str]) -> tuple[Offer, dict[str, str]]:
         registry = self._app.registry
         generation = registry.generation
         # A toolset may have gone since it was asked for, with the plugin that had it.
@@ -277,6 +277,6 @@ class OfferedTools:
         self._state = (generation, registry.availability.epoch)
         above = self._app.config.get("tools.defer_above") if self._defer else len(entries)
         offer = Offer(registry, entries, index=self._app.index, defer_above=above)
-        offer.load(found)
+        offer.load(names)
         self.services = self._around.replace(offer=offer)
         return offer, {wire_name(name): name for name in offer.reachable}

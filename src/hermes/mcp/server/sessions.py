@@ -142,8 +142,8 @@ class Session:
         return changed
 
     def _read_with(self, uri: str) -> ToolEntry | None:
-        found = offered_tools.resource_tool(self.offering.resources(), uri)
-        return None if found is None else found[0]
+        match = offered_tools.resource_tool(self.offering.resources(), uri)
+        return None if match is None else match[0]
 
     def notify_changes(self) -> None:
         """Notify the client of changed lists; a client that does not read blocks no other."""
