@@ -142,15 +142,15 @@ def test_a_word_during_a_turn_reaches_the_model_at_its_next_step(
 def test_the_first_ctrl_c_stops_the_call_and_the_model_is_told(
     model: ScriptedModel, begin: Begin
 ) -> None:
-    model.add(Turn(calls=[Call("terminal", {"command": "sleep 600"})]), heard)
+    model.add(Turn(calls=[Call("terminal", {"command": "sleep 6151"})]), heard)
     chat = begin()
 
     chat.enter("wait")
-    chat.until("sleep 600")
+    chat.until("sleep 6151")
     chat.type("\x03")
     chat.until(lambda text: "stopped" in text.rpartition("I heard")[2])
 
-    assert not running("sleep 600")
+    assert not running("sleep 6151")
 
 
 def test_the_second_ctrl_c_ends_the_turn_and_the_session_goes_on(
