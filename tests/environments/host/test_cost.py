@@ -13,7 +13,7 @@ from hermes.environments.host.host_environment import LocalEnvironment
 from hermes.environments.host.process import Poller
 
 _COUNT = """
-import json, sys
+import json, os, sys
 from hermes.core import ToolCall
 from hermes.runtime.app import App
 
@@ -28,7 +28,13 @@ for number in "abc":
     call(number)
 seen = []
 heard = ("open", "import", "subprocess.Popen", "os.posix_spawn", "os.fork", "os.system", "os.exec")
-sys.addaudithook(lambda event, arguments: event in heard and seen.append(event))
+
+def hear(event, arguments):
+    # Folders are opened to look for changed git settings without following links.
+    if event in heard and not (event == "open" and arguments[2] & os.O_DIRECTORY):
+        seen.append(event)
+
+sys.addaudithook(hear)
 call("d")
 print(json.dumps(seen))
 """
