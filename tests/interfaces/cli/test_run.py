@@ -208,7 +208,7 @@ def test_a_second_interrupt_ends_the_turn_and_leaves_nothing(
 def test_told_to_end_it_says_how_far_it_got_and_leaves_nothing(
     model: ScriptedModel, hermes: CommandLine
 ) -> None:
-    model.add(Turn(calls=[Call("terminal", {"command": "echo begun > mark; sleep 601"})]))
+    model.add(Turn(calls=[Call("terminal", {"command": "echo begun > mark; sleep 6952"})]))
     variables = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "sk-x", "HERMES_MODEL": "gpt-4o"}
     program = subprocess.Popen(
         [HERMES, "run", "--json", "wait"],
@@ -225,8 +225,8 @@ def test_told_to_end_it_says_how_far_it_got_and_leaves_nothing(
 
     answer = json.loads(out)
     assert (program.returncode, answer["ended"]) == (130, "interrupted")
-    assert "sleep 601" in answer["reason"]
-    assert not _sleeping("sleep 601", hermes.folder)
+    assert "sleep 6952" in answer["reason"]
+    assert not _sleeping("sleep 6952", hermes.folder)
 
 
 def _until(holds: Any, seconds: float = 20.0) -> None:
