@@ -11,7 +11,7 @@ pinned_http       connections only to checked addresses
 taint             untrusted text in a conversation, and the calls that then ask
 injection         prompt injection in text that should be data; skills  scan of a skill folder
 redaction         secrets out of any text; placeholders  tokens in their place, and the way back
-file_guard        changes of a command to files that decide, taken back
+file_guard        changes of a command to files that decide, taken back; variables  that load code
 sanitise          untrusted text made safe for a model or a terminal
 
 Pure functions: no tool, and no I/O but looking at the paths that are judged.
