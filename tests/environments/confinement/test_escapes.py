@@ -87,6 +87,14 @@ class Outside:
         subprocess.run([*git, "config", "core.pager", "less"], check=True)
         self.late = str(self.home / "late.sock")
 
+    def command(self, template: str, number: int) -> str:
+        """A line of the list with its placeholders filled in."""
+        return template.format(
+            home=self.home, other=self.other, hermes=self.hermes, tmp=tempfile.gettempdir(),
+            mark=f"mark{number}", victim=self.victim.pid, sock=self.sock, asock=self.abstract,
+            port=9, late=self.late, fifo=self.fifo, tty=self.tty, shm=self.shm,
+        )  # fmt: skip
+
     def begin(self) -> None:
         """Make what a person makes after the first command."""
         for name in (".kube/config", ".vault-token", ".config/op/session"):
@@ -237,12 +245,7 @@ def test_no_command_leaves_a_mark_outside(mechanism: str, outside: Outside) -> N
         outside.caches = machine.plan.write
         before = outside.state()
         for number, template in enumerate(tried):
-            command = template.format(
-                home=outside.home, other=outside.other, hermes=outside.hermes,
-                tmp=tempfile.gettempdir(), mark=f"mark{number}", victim=outside.victim.pid,
-                sock=outside.sock, asock=outside.abstract, port=9, late=outside.late,
-                fifo=outside.fifo, tty=outside.tty, shm=outside.shm,
-            )  # fmt: skip
+            command = outside.command(template, number)
             workspace = outside.workspace
             for name in os.listdir(workspace):
                 if name not in (".git", "a.txt", "change.patch", "change2.patch"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 
 from tests.environments.confinement.conftest import require
 from tests.environments.confinement.test_escapes import Outside, commands, outside, prepare
@@ -26,13 +25,10 @@ def test_the_workspace_is_the_same_after_undo_of_every_command(outside: Outside)
     with Checkpoints() as store:
         try:
             environment.execute("true", timeout=20)
+            outside.begin()
             before = exact(work)
             for number, template in enumerate(commands()):
-                command = template.format(
-                    home=outside.home, other=outside.other, hermes=outside.hermes,
-                    tmp=tempfile.gettempdir(), mark=f"mark{number}", victim=outside.victim.pid,
-                    sock=outside.sock, asock=outside.abstract, port=9,
-                )  # fmt: skip
+                command = outside.command(template, number)
                 author = Author("s", f"turn{number}", f"call{number}", "terminal")
                 snapshot = store.snapshot(str(work), author)
                 environment.execute(command, timeout=20, cwd=str(work))
