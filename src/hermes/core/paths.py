@@ -40,7 +40,7 @@ def home_path(*parts: str) -> str:
 
 def check_home() -> None:
     """Raise `ConfigError` when somebody else owns the home, or can write what decides there."""
-    if os.name != "posix":
+    if not hasattr(os, "geteuid"):
         return
     home = hermes_home()
     try:

@@ -40,6 +40,8 @@ class Settings(msgspec.Struct, frozen=True):
     allow: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
+    # Paths below /tmp that stay visible, for a program that is started from there.
+    programs: tuple[str, ...] = ()
 
     def checked(self) -> Settings:
         """The same; raises `ConfigError` for a value that does not exist."""
@@ -103,7 +105,7 @@ def plan(workspace: str, temporary: str, settings: Settings) -> Plan:
     allowed = [ALLOWANCES[name] for name in settings.allow]
     visible = [path for row in allowed for path in _below(home, row.paths)]
     visible += [path for row in allowed for path in _below(home, row.sockets)]
-    visible += _own_program()
+    visible += [*_own_program(), *settings.programs]
     closed = RESOLVERS if settings.network != "open" else ()
     sockets = [
         *(path for path in OPEN_SOCKETS if path not in closed),

@@ -45,7 +45,7 @@ NUMBERS = {
     "tkill": (200, 130), "userfaultfd": (323, 282), "utime": (132, -1), "utimensat": (280, 88),
     "utimes": (235, -1),
 }  # fmt: skip
-MACHINE = os.uname().machine
+MACHINE = os.uname().machine if hasattr(os, "uname") else ""
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 _ALLOW, _NOTIFY, _ERRNO = 0x7FFF0000, 0x7FC00000, 0x00050000

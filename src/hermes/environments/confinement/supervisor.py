@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import marshal
 import os
 import select
@@ -23,6 +22,12 @@ import sys
 
 # Not `threading`, which takes long to import.
 from _thread import allocate_lock, start_new_thread
+
+try:
+    from fcntl import ioctl
+except ImportError:
+    # Not a Unix system: importing must not fail, and nothing here is used.
+    ioctl = None  # type: ignore[assignment]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -208,7 +213,7 @@ class Supervisor:
     def _answer(self) -> None:
         data = bytearray(_NOTIFICATION.size)
         try:
-            fcntl.ioctl(self._listener, _RECEIVE, data)
+            ioctl(self._listener, _RECEIVE, data)
         except OSError:
             return  # the caller was killed meanwhile
         call = Call(data)
@@ -232,7 +237,7 @@ class Supervisor:
     def _send(self, call: Call, error: int, flags: int = 0) -> None:
         try:
             with self._sending:
-                fcntl.ioctl(self._listener, _SEND, _ANSWER.pack(call.id, 0, error, flags))
+                ioctl(self._listener, _SEND, _ANSWER.pack(call.id, 0, error, flags))
         except OSError:
             return  # the caller was killed meanwhile
 
@@ -273,7 +278,7 @@ class Supervisor:
             finally:
                 os.close(folder)
         try:
-            fcntl.ioctl(self._listener, _IS_VALID, struct.pack("Q", call.id))
+            ioctl(self._listener, _IS_VALID, struct.pack("Q", call.id))
             if not _lies_below(file, roots):
                 raise OSError(errno.EPERM, "outside")
         except BaseException:

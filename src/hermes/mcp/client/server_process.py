@@ -13,6 +13,8 @@ from hermes.mcp.client.settings import expand
 from hermes.runtime.child_process import child_environment
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from hermes.environments.confinement import ConfinedMachine
     from hermes.mcp.client.settings import Server
 
@@ -85,8 +87,19 @@ def _machine(server: Server, project: str, words: list[str]) -> ConfinedMachine 
         mode="on" if server.confine == "on" else mode,
         allow=tuple(config.get("terminal.confine.allow")),
         write=tuple(config.get("terminal.confine.write")),
+        programs=tuple(_temporary_folders(words, os.path.realpath(project))),
     )
     return ConfinedMachine(os.path.realpath(project), settings, task=f"mcp-{server.name}")
+
+
+def _temporary_folders(words: list[str], project: str) -> Iterator[str]:
+    """Folders of a program and its scripts below /tmp, which a confined process has anew."""
+    for word in words:
+        path = os.path.realpath(word)
+        temporary = path.startswith(("/tmp/", "/var/tmp/")) and not is_below(path, project)
+        if temporary and os.path.isabs(word) and os.path.isfile(path):
+            folder = os.path.dirname(path)
+            yield path if folder in ("/tmp", "/var/tmp") else folder
 
 
 def _names_file_of(project: str, words: list[str]) -> bool:
