@@ -108,7 +108,9 @@ def _plan_place(
     target = _fitting(chain[first].before, newest, present)
     if unchanged(present, target):
         several = target.traits is not None and target.traits.shared
-        if first == 0 and (several or _times_ours(present, newest.after, target)):
+        # Removed and written again by a tool, which records no times: the time is ours as well.
+        again = newest.after.traits is None and any(one.after == ABSENT for one in chain)
+        if first == 0 and (several or again or _times_ours(present, newest.after, target)):
             # With several names, this one may be needed to restore the others.
             plan.steps[key] = Step(key[0], key[1], present, target)
             return

@@ -120,7 +120,8 @@ class Walk:
                 path = joined(folder, name)
                 found = _status(path)
                 enters = found is not None and self._look(folder, name, found, before, listing)
-                if was is not None and (not enters or found is None or was[0][4] != found.st_ino):
+                # A folder that was replaced may have the inode number of the old one.
+                if was is not None and (not enters or name in dirty.get(folder, ())):
                     self._drop(path)
                 # New, another one of that name, or not readable before.
                 if enters and path not in self.folders:
