@@ -11,13 +11,12 @@ import os
 import shlex
 import shutil
 import sys
-import tempfile
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.code.script_calls import ScriptCalls
 from hermes.code.script_channel import FileChannel, SocketChannel
-from hermes.code.stubs import identifiers, javascript_stub, python_stub
+from hermes.code.stubs import allowed_tools, javascript_stub, python_stub
 from hermes.core.context import Cancellation
 from hermes.core.entry import ToolResult
 from hermes.core.errors import ConfigError, ToolError, UnavailableError
@@ -32,16 +31,10 @@ if TYPE_CHECKING:
 
     from hermes.core.context import ToolContext
     from hermes.core.entry import ToolEntry
-    from hermes.core.registry import ToolRegistry
     from hermes.environments.command import CommandResult
 
     Language = Literal["python", "javascript"]
 
-DEFAULT_TOOLS = (
-    "web_search", "web_extract", "read_file", "write_file", "search_files", "patch", "terminal",
-)  # fmt: skip
-# A script that starts scripts would escape its own limits.
-_NEVER = frozenset({"execute_code"})
 STDOUT, STDERR = 50_000, 10_000
 _INSIDE = "/run/hermes-tools"
 
@@ -65,25 +58,6 @@ class Place(NamedTuple):
             self.environment.cleanup()
         if self.sockets[0]:
             shutil.rmtree(os.path.dirname(self.sockets[0]), ignore_errors=True)
-
-
-def allowed_tools(
-    registry: ToolRegistry, wanted: tuple[str, ...], reachable: frozenset[str] | None
-) -> dict[str, ToolEntry]:
-    """Function names of a script with their tools: the defaults, `wanted`, MCP tools that read."""
-    entries = {entry.name: entry for entry in registry.entries()}
-    names = [
-        *(name for name in DEFAULT_TOOLS if name in entries),
-        *(name for name in wanted if name in entries),
-        *(e.name for e in entries.values() if e.origin == "mcp" and e.effect == "read"),
-    ]
-    missing = registry.availability.missing([entries[name] for name in dict.fromkeys(names)])
-    usable = [
-        name
-        for name in dict.fromkeys(names)
-        if name not in missing and name not in _NEVER and (reachable is None or name in reachable)
-    ]
-    return {function: entries[name] for function, name in identifiers(usable).items()}
 
 
 def tools_of(ctx: ToolContext) -> dict[str, ToolEntry]:
@@ -183,12 +157,13 @@ def _make(ctx: ToolContext) -> Place:
 
 
 def _sandbox(ctx: ToolContext) -> Place:
+    from hermes.environments.confinement.machine import temporary_folder
     from hermes.environments.sandbox import sandbox_environment
     from hermes.environments.sandbox.sandbox_environment import SandboxEnvironment
 
     setting = setting_of(ctx)
     # Nobody else may pass the folder above; the one below is all that the sandbox sees.
-    folder = os.path.join(tempfile.mkdtemp(prefix="hermes-scripts-"), "sockets")
+    folder = os.path.join(temporary_folder(), "sockets")
     os.mkdir(folder, 0o755)
     os.chmod(folder, 0o755)
     environment = SandboxEnvironment(

@@ -1,6 +1,7 @@
-"""`hermes_tools`: the module that a script imports, with one function per tool.
+"""`hermes_tools`: the module that a script imports, with one function per allowed tool.
 
-Made from the tools' JSON Schemas: names as Python identifiers, required parameters first.
+Made from the tools' JSON Schemas: names as Python identifiers, required parameters first. Light to
+import: the description of `execute_code` is made from it at start-up.
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hermes.core.entry import ToolEntry
+    from hermes.core.registry import ToolRegistry
 
+DEFAULT_TOOLS = (
+    "web_search", "web_extract", "read_file", "write_file", "search_files", "patch", "terminal",
+)  # fmt: skip
+# A script that starts scripts would escape its own limits.
+_NEVER = frozenset({"execute_code"})
 # Names that the client itself uses.
 _TAKEN = frozenset({"ToolError", "aio", "artifact", "call", "progress", "json", "os", "sys"})
 _KINDS = {
@@ -34,6 +41,25 @@ def identifiers(names: Iterable[str]) -> dict[str, str]:
             identifier += "_"
         functions[identifier] = name
     return functions
+
+
+def allowed_tools(
+    registry: ToolRegistry, wanted: tuple[str, ...], reachable: frozenset[str] | None
+) -> dict[str, ToolEntry]:
+    """Function names of a script with their tools: the defaults, `wanted`, MCP tools that read."""
+    entries = {entry.name: entry for entry in registry.entries()}
+    names = [
+        *(name for name in DEFAULT_TOOLS if name in entries),
+        *(name for name in wanted if name in entries),
+        *(e.name for e in entries.values() if e.origin == "mcp" and e.effect == "read"),
+    ]
+    missing = registry.availability.missing([entries[name] for name in dict.fromkeys(names)])
+    usable = [
+        name
+        for name in dict.fromkeys(names)
+        if name not in missing and name not in _NEVER and (reachable is None or name in reachable)
+    ]
+    return {function: entries[name] for function, name in identifiers(usable).items()}
 
 
 def python_stub(entries: Mapping[str, ToolEntry]) -> str:

@@ -23,8 +23,7 @@ ToolError. Several at once: threads, or `await hermes_tools.aio.read_file(…)`.
 
 def functions(offered: frozenset[str]) -> dict[str, Any]:
     """The description with the functions that there are now."""
-    from hermes.code.script import allowed_tools
-    from hermes.code.stubs import signature
+    from hermes.code.stubs import allowed_tools, signature
     from hermes.core.config import Config
     from hermes.core.registry import registry
 
